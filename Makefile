@@ -1,0 +1,34 @@
+# The two commands a newcomer needs: `make run` and `make test`. Both make the environment first, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test setup lint clean
+
+run: $(VENV)/.run-ready
+	$(BIN)/streamlit run app.py
+
+test: $(VENV)/.dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest
+
+setup: $(VENV)/.dev-ready
+
+lint: $(VENV)/.dev-ready
+	$(BIN)/ruff check .
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "datamask needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run-ready: requirements.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.dev-ready: requirements-dev.txt $(VENV)/.run-ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

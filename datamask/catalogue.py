@@ -1,0 +1,118 @@
+"""The catalogue: every objective and every estimator, one line each, and the words people read about them.
+
+Light on purpose: the command line, the forms and the tests read this table, and reading it loads no torch. `code` names
+where the thing lives; `datamask.objectives.load` and `datamask.learning.load` fetch it from there.
+
+To add an objective: write `datamask/objectives/<name>.py` with a `SetFunction`, then one line in `OBJECTIVES`. It then
+appears in the command line, the forms, the scoreboard and the contract tests by itself. Estimators likewise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from datamask.errors import OptionError
+
+
+@dataclass(frozen=True)
+class ObjectiveEntry:
+    """One diversity objective.
+
+    Attributes:
+        name: how it is called everywhere, e.g. ``"facility"``.
+        code: ``"module:Class"`` of its `SetFunction`.
+        aliases: other spellings accepted on the command line (the paper's), lower case.
+        label: what a form shows.
+        sees: one sentence for a newcomer: what it rewards, and what it is blind to.
+        needs_neighbors: whether it is computed on the corpus's k-nearest-neighbour graph.
+    """
+
+    name: str
+    code: str
+    aliases: tuple[str, ...]
+    label: str
+    sees: str
+    needs_neighbors: bool = False
+
+
+@dataclass(frozen=True)
+class EstimatorEntry:
+    """One way to find a selection.
+
+    Attributes:
+        name: how it is called everywhere.
+        code: ``"module:Class"`` of its learner.
+        label: what a form shows.
+        about: one sentence for a newcomer.
+        defaults: its options with their defaults; an option not listed here is refused for this estimator.
+    """
+
+    name: str
+    code: str
+    label: str
+    about: str
+    defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
+
+
+OBJECTIVES: tuple[ObjectiveEntry, ...] = (
+    ObjectiveEntry(
+        "facility", "datamask.objectives.facility:Facility", (), "Facility location",
+        "Every sample of the corpus should have a close selected neighbour. Covers all regions and sees near-copies.",
+        needs_neighbors=True,
+    ),
+    ObjectiveEntry(
+        "pairwise", "datamask.objectives.pairwise:Pairwise", ("pair_simi", "pairsimi", "pair-simi"),
+        "Pair-wise similarity",
+        "Selected samples should be dissimilar on average. Pushes away from over-full directions; blind to near-copies.",
+    ),
+    ObjectiveEntry(
+        "disf", "datamask.objectives.disf:DiSF", (), "DiSF (feature decorrelation)",
+        "The selected samples' feature dimensions should be uncorrelated. Balances directions; blind to near-copies; "
+        "wants many more selected samples than dimensions.",
+    ),
+)
+
+ESTIMATORS: tuple[EstimatorEntry, ...] = (
+    EstimatorEntry(
+        "counterfactual", "datamask.learning.counterfactual:Counterfactual", "Counterfactual (exact credit)",
+        "Samples masks like the paper, but credits each sample with its own exact marginal instead of its mask's score.",
+        MappingProxyType({"n_rollout": 4, "n_epochs": 100, "partial": 1.0, "max_lr": 1.0, "min_lr": 0.05,
+                          "init": "same", "readout": "top"}),
+    ),
+    EstimatorEntry(
+        "reinforce", "datamask.learning.reinforce:Reinforce", "REINFORCE (the paper's method)",
+        "Scores G sampled masks per step and reinforces the members of those that beat the group's mean.",
+        MappingProxyType({"n_rollout": 128, "n_epochs": 5000, "partial": 0.1, "max_lr": 10.0, "min_lr": 1.0,
+                          "init": "quality", "readout": "top"}),
+    ),
+    EstimatorEntry("top-quality", "datamask.learning.baselines:TopQuality", "Top quality (baseline)",
+                   "The best samples by quality alone; looks at no embedding."),
+    EstimatorEntry("random", "datamask.learning.baselines:RandomSubset", "Random (baseline)",
+                   "A uniformly random subset of the same size."),
+)
+
+
+def objective(name: str) -> ObjectiveEntry:
+    """The entry of an objective by name or alias, in any case.
+
+    Raises:
+        OptionError: no objective has that name.
+    """
+    wanted = name.strip().lower()
+    for entry in OBJECTIVES:
+        if wanted == entry.name or wanted in entry.aliases:
+            return entry
+    raise OptionError(f"--objective {name!r} is unknown; choose one of {', '.join(e.name for e in OBJECTIVES)}")
+
+
+def estimator(name: str) -> EstimatorEntry:
+    """The entry of an estimator by name.
+
+    Raises:
+        OptionError: no estimator has that name.
+    """
+    for entry in ESTIMATORS:
+        if name.strip().lower().replace("_", "-") == entry.name:
+            return entry
+    raise OptionError(f"--estimator {name!r} is unknown; choose auto, {', '.join(e.name for e in ESTIMATORS)}")

@@ -1,0 +1,333 @@
+"""What to select and how: frozen, self-validating records that feed command line, forms and run folder alike.
+
+Three records: `CorpusConfig` (which rows), `SelectionConfig` (which subset of them, found how) and `RunConfig` (both,
+with a name). All of them round-trip through JSON (`to_dict`, `from_dict`), and `RunConfig.arguments` writes a run as the
+command line that repeats it. Nothing here loads torch or reads a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from datamask import catalogue
+from datamask.errors import OptionError
+
+TRANSFORMS = ("raw", "z", "rank")
+LEARNER_OPTIONS = ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr", "init", "readout")
+"""Options that only some estimators have; the catalogue says which."""
+
+REINFORCE_ONLY_HINTS = ("partial", "max_lr", "min_lr")
+"""Given without an estimator, these mean the paper's method, so that its quick-test line stays the paper's method."""
+
+PAPER_PRESET = {"estimator": "reinforce", "scale": "raw", "n_rollout": 128, "n_epochs": 5000, "partial": 0.1,
+                "max_lr": 10.0, "min_lr": 1.0, "init": "quality", "readout": "top"}
+"""The quick-test setting of arXiv 2512.24265. Never changes."""
+
+
+def _check(condition: bool, option: str, expected: str, got: Any) -> None:
+    if not condition:
+        raise OptionError(f"--{option} must be {expected}, got {got!r}")
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@dataclass(frozen=True)
+class QualityColumn:
+    """One quality column: its name, weight in the sum, and transform (``raw``, ``z`` or ``rank``) before the sum."""
+
+    name: str
+    weight: float = 1.0
+    transform: str = "raw"
+
+    def __post_init__(self) -> None:
+        _check(bool(self.name), "quality_column", "NAME[:WEIGHT[:raw|z|rank]]", self.name)
+        _check(_finite(self.weight), "quality_column", "NAME:WEIGHT with a finite weight", self.weight)
+        _check(self.transform in TRANSFORMS, "quality_column", "NAME:WEIGHT:raw, :z or :rank", self.transform)
+
+    @classmethod
+    def parse(cls, text: str) -> QualityColumn:
+        """Read ``NAME[:WEIGHT[:raw|z|rank]]``; a name may itself hold colons, as long as its tail is no weight."""
+        parts = text.split(":")
+        transform = "raw"
+        if len(parts) > 2 and parts[-1] in TRANSFORMS:
+            transform = parts.pop()
+        if len(parts) > 1:
+            try:
+                weight = float(parts[-1])
+            except ValueError:
+                if transform != "raw":
+                    raise OptionError(
+                        f"--quality_column must be NAME[:WEIGHT[:raw|z|rank]], got {text!r}: no number before "
+                        f":{transform}"
+                    ) from None
+            else:
+                return cls(":".join(parts[:-1]), weight, transform)
+        return cls(":".join(parts), 1.0, transform)
+
+    def __str__(self) -> str:
+        if self.transform != "raw":
+            return f"{self.name}:{self.weight:g}:{self.transform}"
+        return self.name if self.weight == 1.0 else f"{self.name}:{self.weight:g}"
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """Which rows make the corpus.
+
+    Attributes:
+        inputs: parquet files, folders or globs.
+        id_column, feature_column, length_column: column names; None: found by the paper's names, then by type.
+        quality_columns: summed with their weights; empty: found by name, then by type.
+        features, scores: side shards holding the feature or quality column, joined by id, else by row position.
+        rows: size of a uniform sample by hash of (id, seed); None: all rows.
+        drop_invalid: drop rows with NaN, infinite, null or all-zero features or quality instead of refusing them.
+        seed: of the row sample (`--row_seed`; on the command line it follows `--seed` unless given).
+    """
+
+    inputs: tuple[str, ...]
+    id_column: str | None = None
+    quality_columns: tuple[QualityColumn, ...] = ()
+    feature_column: str | None = None
+    length_column: str | None = None
+    features: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    rows: int | None = None
+    drop_invalid: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "features", "scores", "quality_columns"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, tuple(value) if not isinstance(value, str) else (value,))
+        _check(len(self.inputs) > 0, "input", "at least one parquet file, folder or glob", self.inputs)
+        _check(self.rows is None or (isinstance(self.rows, int) and self.rows >= 2), "rows",
+               "a whole number of at least 2", self.rows)
+        _check(isinstance(self.seed, int) and 0 <= self.seed < 2**63, "seed", "a whole number from 0 to 2^63 - 1",
+               self.seed)
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CorpusConfig:
+        known = {f.name for f in fields(cls)}
+        values = {k: v for k, v in data.items() if k in known}
+        values["quality_columns"] = tuple(QualityColumn(**q) for q in values.get("quality_columns", ()))
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class SelectionConfig:
+    """Which subset, and how it is found. Build it with `SelectionConfig.from_options`, which fills the defaults.
+
+    Attributes:
+        objective: ``name`` or a weighted sum ``name:weight,name:weight``, in the catalogue's names.
+        lamb: lambda, the balance: 1 is quality alone, 0 diversity alone.
+        select_ratio: S = floor(ratio * N + 0.5) samples are selected.
+        estimator: a name of the catalogue, never "auto".
+        scale: ``calibrated`` (each term 0 at a random subset, 1 at its own best) or ``raw`` (the paper's).
+        n_rollout: G, masks per step; n_epochs: a ceiling on steps; partial: batch share; max_lr, min_lr: linear
+            schedule; init: ``same`` or ``quality``; readout: ``top`` or ``sample``. None where the estimator has none.
+        prune: share dropped by lowest quality first. collapse: ``none``, ``exact`` or a cosine as text.
+        seed: of masks, batches and ties. device: ``auto``, ``cpu``, ``cuda[:k]`` or ``mps``.
+        preset: ``paper`` or None.
+    """
+
+    objective: str = "facility"
+    lamb: float = 0.5
+    select_ratio: float = 0.3
+    estimator: str = "counterfactual"
+    scale: str = "calibrated"
+    n_rollout: int | None = None
+    n_epochs: int | None = None
+    partial: float | None = None
+    max_lr: float | None = None
+    min_lr: float | None = None
+    init: str | None = None
+    readout: str | None = None
+    prune: float = 0.0
+    collapse: str = "none"
+    seed: int = 0
+    device: str = "auto"
+    preset: str | None = None
+
+    @classmethod
+    def from_options(cls, **options: Any) -> SelectionConfig:
+        """Resolve what was given (None: not given) into a full record: preset, then auto, then defaults.
+
+        Raises:
+            OptionError: an option is unknown, out of range, or not one of the chosen estimator.
+        """
+        given = {k: v for k, v in options.items() if v is not None}
+        unknown = set(given) - {f.name for f in fields(cls)}
+        _check(not unknown, "option", "a known option", ", ".join(sorted(unknown)))
+        preset = given.get("preset")
+        _check(preset in (None, "paper"), "preset", "'paper'", preset)
+        base = dict(PAPER_PRESET) if preset == "paper" else {}
+        for key, value in base.items():
+            _check(key not in given or given[key] == value or given[key] == "auto", key,
+                   f"left out, or {value!r}, with --preset paper (the preset never changes)", given.get(key))
+        merged = {**given, **base}
+        if merged.get("estimator", "auto") == "auto":
+            hinted = any(k in merged for k in REINFORCE_ONLY_HINTS)
+            merged["estimator"] = "reinforce" if hinted else "counterfactual"
+        entry = catalogue.estimator(merged["estimator"])
+        merged["estimator"] = entry.name
+        for option in LEARNER_OPTIONS:
+            if option in merged and option not in entry.defaults:
+                having = [e.name for e in catalogue.ESTIMATORS if option in e.defaults]
+                raise OptionError(f"--{option} is not an option of --estimator {entry.name}; estimators that have it: "
+                                  f"{', '.join(having)}")
+        return cls(**{**entry.defaults, **merged})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", _canonical_objective(self.objective))
+        object.__setattr__(self, "collapse", _canonical_collapse(self.collapse))
+        _check(_finite(self.lamb) and 0 <= self.lamb <= 1, "lamb", "a number from 0 (diversity alone) to 1", self.lamb)
+        _check(_finite(self.select_ratio) and 0 < self.select_ratio < 1, "select_ratio",
+               "between 0 and 1, both excluded", self.select_ratio)
+        _check(self.scale in ("calibrated", "raw"), "scale", "'calibrated' or 'raw'", self.scale)
+        _check(_finite(self.prune) and 0 <= self.prune < 1, "prune", "a share from 0 to below 1", self.prune)
+        _check(isinstance(self.seed, int) and 0 <= self.seed < 2**63, "seed", "a whole number from 0 to 2^63 - 1",
+               self.seed)
+        device = str(self.device)
+        _check(device in ("auto", "cpu", "cuda", "mps") or (device.startswith("cuda:") and device[5:].isdigit()),
+               "device", "auto, cpu, cuda, cuda:K or mps", self.device)
+        entry = catalogue.estimator(self.estimator)
+        if "n_rollout" in entry.defaults:
+            least = 2 if entry.name == "reinforce" else 1
+            _check(isinstance(self.n_rollout, int) and self.n_rollout >= least, "n_rollout",
+                   f"a whole number of at least {least} for {entry.name}", self.n_rollout)
+            _check(isinstance(self.n_epochs, int) and self.n_epochs >= 1, "n_epochs", "a whole number of at least 1",
+                   self.n_epochs)
+            _check(_finite(self.partial) and 0 < self.partial <= 1, "partial", "a share above 0 and at most 1",
+                   self.partial)
+            _check(_finite(self.max_lr) and self.max_lr > 0, "max_lr", "a number above 0", self.max_lr)
+            _check(_finite(self.min_lr) and 0 <= self.min_lr <= self.max_lr, "min_lr",
+                   f"a number from 0 to --max_lr ({self.max_lr})", self.min_lr)
+            _check(self.init in ("same", "quality"), "init", "'same' or 'quality'", self.init)
+            _check(self.readout in ("top", "sample"), "readout", "'top' or 'sample'", self.readout)
+
+    @property
+    def terms(self) -> tuple[tuple[str, float], ...]:
+        """The diversity objectives and their weights, which add to 1."""
+        return _parse_objective(self.objective)
+
+    def size(self, n: int) -> int:
+        """S, the number of samples to select out of n valid rows.
+
+        Raises:
+            OptionError: the ratio selects none or all of them.
+        """
+        s = math.floor(self.select_ratio * n + 0.5)
+        _check(0 < s < n, "select_ratio", f"such that between 1 and {n - 1:,} of {n:,} rows are selected",
+               f"{self.select_ratio} (selects {s:,})")
+        return s
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SelectionConfig:
+        known = {f.name for f in fields(cls)}
+        return cls(**{k: v for k, v in data.items() if k in known})
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A run: a corpus, a selection, a name and notes."""
+
+    corpus: CorpusConfig
+    selection: SelectionConfig = field(default_factory=SelectionConfig.from_options)
+    name: str = ""
+    notes: str = ""
+
+    def to_dict(self) -> dict:
+        return {"corpus": self.corpus.to_dict(), "selection": self.selection.to_dict(), "name": self.name,
+                "notes": self.notes}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunConfig:
+        return cls(CorpusConfig.from_dict(data["corpus"]), SelectionConfig.from_dict(data["selection"]),
+                   str(data.get("name", "")), str(data.get("notes", "")))
+
+    def renamed(self, name: str | None = None, notes: str | None = None) -> RunConfig:
+        return replace(self, name=self.name if name is None else name, notes=self.notes if notes is None else notes)
+
+    def arguments(self, output: str = "selection.parquet") -> list[str]:
+        """The words after ``python -m datamask`` that repeat this run; only what differs from the defaults."""
+        corpus, selection = self.corpus, self.selection
+        words = ["select", *corpus.inputs, "--output", output]
+
+        def add(option: str, value: Any, default: Any = None) -> None:
+            if value != default:
+                words.extend([f"--{option}", f"{value:g}" if isinstance(value, float) and
+                              float(f"{value:g}") == value else str(value)])
+
+        for column in ("id_column", "feature_column", "length_column"):
+            add(column, getattr(corpus, column))
+        for quality in corpus.quality_columns:
+            add("quality_column", str(quality))
+        for side in ("features", "scores"):
+            for path in getattr(corpus, side):
+                add(side, path)
+        add("rows", corpus.rows)
+        add("row_seed", corpus.seed, selection.seed if corpus.rows else corpus.seed)
+        if corpus.drop_invalid:
+            words.append("--drop_invalid")
+        add("objective", selection.objective)
+        add("lamb", float(selection.lamb))
+        add("select_ratio", float(selection.select_ratio))
+        defaults = dict(catalogue.estimator(selection.estimator).defaults)
+        if selection.preset == "paper":
+            add("preset", "paper")
+        else:
+            add("estimator", selection.estimator)
+            add("scale", selection.scale, "calibrated")
+            for option, default in defaults.items():
+                add(option, getattr(selection, option), default)
+        add("prune", float(selection.prune), 0.0)
+        add("collapse", selection.collapse, "none")
+        add("seed", selection.seed, 0)
+        add("device", selection.device, "auto")
+        add("name", self.name, "")
+        return words
+
+
+def _parse_objective(text: str) -> tuple[tuple[str, float], ...]:
+    terms: dict[str, float] = {}
+    for part in str(text).split(","):
+        name, _, weight = part.partition(":")
+        try:
+            value = float(weight) if weight else 1.0
+        except ValueError:
+            raise OptionError(f"--objective must be NAME or NAME:WEIGHT,NAME:WEIGHT, got {text!r}") from None
+        _check(math.isfinite(value) and value > 0, "objective", "NAME:WEIGHT with a weight above 0", part)
+        entry = catalogue.objective(name)
+        _check(entry.name not in terms, "objective", "a sum of different objectives", text)
+        terms[entry.name] = value
+    total = sum(terms.values())
+    return tuple((name, value / total) for name, value in terms.items())
+
+
+def _canonical_objective(text: str) -> str:
+    terms = _parse_objective(text)
+    return terms[0][0] if len(terms) == 1 else ",".join(f"{name}:{weight:.6g}" for name, weight in terms)
+
+
+def _canonical_collapse(value: Any) -> str:
+    text = str(value).strip().lower()
+    if text in ("none", "exact"):
+        return text
+    try:
+        cosine = float(text)
+    except ValueError:
+        cosine = math.nan
+    _check(math.isfinite(cosine) and 0 < cosine <= 1, "collapse", "'none', 'exact' or a cosine above 0 and at most 1",
+           value)
+    return f"{cosine:g}"

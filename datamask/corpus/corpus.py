@@ -1,0 +1,64 @@
+"""The corpus: what every other wing works on. One contiguous feature array, one table of metadata, one fingerprint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the rows came from and what was left out, for the sentence "n of N".
+
+    Attributes:
+        files: the shards, in reading order.
+        total_rows: rows in all shards together; rows_read: after the uniform sample; the corpus holds those that
+            were also valid.
+        columns: role -> column name, roles ``id``, ``feature``, ``quality`` (a list), ``length``, ``text``.
+        dropped: reason -> count of rows dropped (``--drop-invalid``) or unmatched by a join.
+        notes: sentences a person should read, such as which columns were guessed.
+    """
+
+    files: tuple[str, ...]
+    total_rows: int
+    rows_read: int
+    columns: dict
+    dropped: dict = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """N valid samples in input order.
+
+    Attributes:
+        ids: pyarrow array of length N, the id column's own type, unique and without nulls.
+        quality: float64 ``(N,)``, the weighted sum of the quality columns.
+        features: float32 ``(N, d)``, C-contiguous, read-only, every row of unit L2 norm.
+        lengths: float64 ``(N,)`` or None.
+        metadata: pyarrow table of N rows: every other column, text included, and the single quality columns when there
+            are several.
+        source_file: int32 ``(N,)``, index into ``provenance.files``; source_row: int64 ``(N,)``, row in that file.
+        fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
+        provenance: where they came from.
+    """
+
+    ids: pa.Array
+    quality: np.ndarray
+    features: np.ndarray
+    lengths: np.ndarray | None
+    metadata: pa.Table
+    source_file: np.ndarray
+    source_row: np.ndarray
+    fingerprint: str
+    provenance: Provenance
+
+    def __len__(self) -> int:
+        return len(self.quality)
+
+    @property
+    def dim(self) -> int:
+        """d, the number of feature dimensions."""
+        return self.features.shape[1]

@@ -1,0 +1,68 @@
+"""Files written whole or not at all, and server paths kept under their roots."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from datamask.errors import InputError, StoreError
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike, suffix: str = "") -> Iterator[Path]:
+    """Give a temporary path beside `path`; on success it becomes `path` at once, on failure it is gone.
+
+    The file is synced before the rename, so that after a power cut `path` holds the old or the new bytes, never half.
+
+    Raises:
+        StoreError: the folder cannot be written, or the disk is full.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=suffix or ".part", dir=target.parent)
+        os.close(handle)
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+    part = Path(name)
+    try:
+        try:
+            yield part
+            # mkstemp makes private files; a result is for everyone the umask allows
+            umask = os.umask(0)
+            os.umask(umask)
+            part.chmod(0o666 & ~umask)
+            with part.open("rb") as written:
+                os.fsync(written.fileno())
+            part.replace(target)
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Write `text` to `path`, whole or not at all."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def confined(path: str | os.PathLike, roots: Iterable[str | os.PathLike]) -> Path:
+    """The real path of `path`, links and ``..`` resolved, provided it lies under one of `roots`.
+
+    Raises:
+        InputError: it does not.
+    """
+    real = Path(path).expanduser().resolve()
+    allowed = [Path(root).expanduser().resolve() for root in roots]
+    if not any(real == root or root in real.parents for root in allowed):
+        raise InputError(
+            f"{path} is outside the folders this server may read ({', '.join(map(str, allowed))}); move the files "
+            "there, or start the server with DATAMASK_ROOTS naming their folder"
+        )
+    return real
