@@ -1,0 +1,215 @@
+"""Opening a corpus behind the page: in a thread, with progress, for every browser session alike.
+
+A page never opens a corpus itself, because reading shards takes seconds to minutes and would hold up the whole server.
+It starts an `Opening`, shows its progress, and takes the `Corpus` when the state says ``ready``. Openings live once per
+process (`openings`), outside Streamlit's caches, so a cleared cache or an edited module loses nothing; what was opened
+is also noted under the runs folder (`<runs>/.cache/openings/<key>.json`), so that a link with ``?corpus=<key>`` still
+works after a restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import threading
+import time
+import traceback
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from datamask.config import CorpusConfig
+from datamask.corpus import Corpus
+from datamask.errors import DatamaskError, Stopped
+from datamask.files import write_text
+
+KEPT = 2
+"""Corpora held open at a time; the shelf behind them keeps as many."""
+
+Progress = Callable[[float, str], None]
+_ANCHOR = "_datamask_openings"
+
+
+@dataclass
+class Opening:
+    """One corpus being opened, or open.
+
+    Attributes:
+        key: short name of configuration and row budget, safe in a URL.
+        title: what people call it: "Sample corpus", a folder's name.
+        config, row_limit: what is opened; row_limit None: every row.
+        sample: whether it is the built-in sample, whose shards are built first where they are missing.
+        state: ``opening``, ``ready``, ``failed`` or ``stopped``.
+        share, message: progress of the opening, 0..1, and what it is doing.
+        error: the sentence to show when it failed; details: the traceback where the fault is the program's own.
+        corpus: the corpus once ready.
+        used: when a page last asked for it (seconds since 1970); the longest unused is let go first.
+    """
+
+    key: str
+    title: str
+    config: CorpusConfig
+    row_limit: int | None = None
+    sample: bool = False
+    state: str = "opening"
+    share: float = 0.0
+    message: str = "starting"
+    error: str = ""
+    details: str = ""
+    corpus: Corpus | None = None
+    started: float = field(default_factory=time.time)
+    used: float = field(default_factory=time.time)
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _thread: threading.Thread | None = field(default=None, repr=False)
+
+    def stop(self) -> None:
+        """Ask the opening to stop; its state becomes ``stopped`` within about a second."""
+        self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for the opening to end, at most `seconds`. For tests and scripts; a page never waits."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+
+@dataclass(frozen=True)
+class Recent:
+    """A corpus opened before, as noted on disk."""
+
+    key: str
+    title: str
+    config: CorpusConfig
+    row_limit: int | None
+    sample: bool
+    rows: int
+    dim: int
+    fingerprint: str
+    opened: float
+
+
+def opening_key(config: CorpusConfig, row_limit: int | None) -> str:
+    """Twelve hex digits that name what is opened: the configuration and the row budget."""
+    text = json.dumps([config.to_dict(), row_limit], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Openings:
+    """All openings of one runs folder in this process. Thread-safe."""
+
+    def __init__(self, runs_dir: str | Path) -> None:
+        self.folder = Path(runs_dir) / ".cache" / "openings"
+        self._lock = threading.Lock()
+        self._by_key: dict[str, Opening] = {}
+
+    def get(self, key: str | None) -> Opening | None:
+        """The opening of that key, if this process has it."""
+        with self._lock:
+            found = self._by_key.get(key or "")
+        if found is not None:
+            found.used = time.time()
+        return found
+
+    def start(self, config: CorpusConfig, title: str, *, row_limit: int | None = None, sample: bool = False) -> Opening:
+        """Open a corpus in the background, or join the opening already under way.
+
+        A corpus that is ready is opened again all the same, so that changed files are noticed; the shelf makes that
+        quick when nothing changed.
+        """
+        key = opening_key(config, row_limit)
+        with self._lock:
+            running = self._by_key.get(key)
+            if running is not None and running.state == "opening":
+                return running
+            opening = Opening(key, title, config, row_limit, sample)
+            opening._thread = threading.Thread(target=self._open, args=(opening,), name=f"open-{key}", daemon=True)
+            self._by_key[key] = opening
+        opening._thread.start()
+        return opening
+
+    def resume(self, key: str) -> Opening | None:
+        """The opening of that key, started anew from the note on disk where this process does not have it."""
+        found = self.get(key)
+        if found is None and re.fullmatch(r"[0-9a-f]{12}", key or ""):
+            recent = self._read(self.folder / f"{key}.json")
+            if recent is not None:
+                found = self.start(recent.config, recent.title, row_limit=recent.row_limit, sample=recent.sample)
+        return found
+
+    def recent(self, limit: int = 5) -> list[Recent]:
+        """What was opened before, newest first."""
+        notes = [self._read(path) for path in self.folder.glob("*.json")]
+        return sorted((note for note in notes if note), key=lambda note: -note.opened)[:limit]
+
+    def all(self) -> list[Opening]:
+        """Every opening of this process, oldest first."""
+        with self._lock:
+            return list(self._by_key.values())
+
+    def active(self) -> list[Opening]:
+        """Openings under way."""
+        return [opening for opening in self.all() if opening.state == "opening"]
+
+    def _open(self, opening: Opening) -> None:
+        built = 0.5 if opening.sample else 0.0
+
+        def report(share: float, what: str, lo: float = built, hi: float = 1.0) -> None:
+            opening.share, opening.message = lo + (hi - lo) * min(max(share, 0.0), 1.0), what
+
+        try:
+            if opening.sample:
+                from datamask.dashboard import sample
+                sample.build_in_child(lambda share, what: report(share, what, 0.0, built), opening._stop.is_set)
+            from datamask.corpus.shelf import shelf
+            corpus = shelf().get(opening.config, progress=report, should_stop=opening._stop.is_set,
+                                 row_limit=opening.row_limit)
+        except Stopped:
+            opening.state = "stopped"
+        except DatamaskError as error:
+            opening.error, opening.state = str(error), "failed"
+        # the thread's last door: whatever else went wrong must reach the page, not vanish with the thread
+        except Exception as error:
+            opening.error = f"Opening stopped on an unexpected error: {type(error).__name__}: {error}"
+            opening.details, opening.state = traceback.format_exc(), "failed"
+        else:
+            opening.corpus = corpus
+            opening.share, opening.message, opening.state = 1.0, "ready", "ready"
+            self._trim()
+            self._note(opening)
+
+    def _trim(self) -> None:
+        with self._lock:
+            ready = sorted((o for o in self._by_key.values() if o.state == "ready"), key=lambda o: o.used)
+            for old in ready[:-KEPT]:
+                del self._by_key[old.key]
+
+    def _note(self, opening: Opening) -> None:
+        corpus = opening.corpus
+        note = {"key": opening.key, "title": opening.title, "config": opening.config.to_dict(),
+                "row_limit": opening.row_limit, "sample": opening.sample, "rows": len(corpus), "dim": corpus.dim,
+                "fingerprint": corpus.fingerprint, "opened": time.time()}
+        try:
+            write_text(self.folder / f"{opening.key}.json", json.dumps(note, indent=1))
+        except DatamaskError as error:
+            # the corpus is open all the same; only the list of recent ones will lack it
+            opening.message = f"ready, but not noted for next time: {error}"
+
+    @staticmethod
+    def _read(path: Path) -> Recent | None:
+        try:
+            note = json.loads(path.read_text(encoding="utf-8"))
+            return Recent(note["key"], str(note["title"]), CorpusConfig.from_dict(note["config"]), note["row_limit"],
+                          bool(note["sample"]), int(note["rows"]), int(note["dim"]), str(note["fingerprint"]),
+                          float(note["opened"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            # a note is a convenience; one that cannot be read is one that is not there
+            return None
+
+
+def openings(runs_dir: str | Path) -> Openings:
+    """The process's `Openings` of a runs folder; the same object after a hot reload or a cleared cache."""
+    holder = sys.modules.setdefault(_ANCHOR, types.ModuleType(_ANCHOR))
+    table = holder.__dict__.setdefault("by_root", {})
+    return table.setdefault(str(Path(runs_dir).resolve()), Openings(runs_dir))

@@ -1,0 +1,99 @@
+"""The sample corpus: built on first opening, in a child process that shows progress and can be stopped.
+
+A child, because half a minute of parsing in a thread of the server would leave the pages a fraction of a core. Run as
+``python -m datamask.dashboard.sample FOLDER`` it builds the shards and prints one JSON object of progress per line.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from datamask.config import CorpusConfig
+from datamask.errors import InputError, Stopped
+
+BUILDER = Path(__file__).resolve().parents[2] / "sample_data" / "build.py"
+BUILT = BUILDER.parent / "built"
+
+TITLE = "Sample corpus"
+
+
+def config() -> CorpusConfig:
+    """The sample's shards as a corpus."""
+    return CorpusConfig(inputs=(str(BUILT),))
+
+
+def is_built() -> bool:
+    """Whether the shards are there; they appear all at once or not at all."""
+    return any(BUILT.glob("*.parquet"))
+
+
+def build_in_child(progress: Callable[[float, str], None], should_stop: Callable[[], bool]) -> None:
+    """Build the sample's shards where they are missing.
+
+    Args:
+        progress: called with a share 0..1 and what is being done.
+        should_stop: polled ten times a second; the child is ended when it answers true.
+
+    Raises:
+        Stopped: should_stop answered true.
+        InputError: the builder is not there, or failed; the message ends with its last line.
+    """
+    if is_built():
+        return
+    if not BUILDER.exists():
+        raise InputError(f"the sample corpus cannot be built: {BUILDER} is missing; open your own shards instead")
+    with tempfile.TemporaryFile("w+") as complaints:
+        child = subprocess.Popen([sys.executable, "-m", __name__, str(BUILT)], stdout=subprocess.PIPE,
+                                 stderr=complaints, text=True, cwd=BUILDER.parent.parent)
+        reader = threading.Thread(target=_relay, args=(child.stdout, progress), daemon=True)
+        reader.start()
+        try:
+            while child.poll() is None:
+                if should_stop():
+                    raise Stopped("building the sample corpus was stopped")
+                time.sleep(0.1)
+        finally:
+            if child.poll() is None:
+                child.terminate()
+            child.wait()
+            reader.join()
+            child.stdout.close()
+        if child.returncode:
+            complaints.seek(0)
+            lines = complaints.read().strip().splitlines() or [f"exit status {child.returncode}"]
+            raise InputError(f"the sample corpus could not be built: {lines[-1]}")
+
+
+def _relay(lines, progress: Callable[[float, str], None]) -> None:
+    for line in lines:
+        if line.startswith("{"):
+            said = json.loads(line)
+            progress(said["share"], said["what"])
+
+
+def main(output: str) -> None:
+    """Build the shards into `output`, telling of progress on standard output."""
+    spec = importlib.util.spec_from_file_location("datamask_sample_build", BUILDER)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    last = 0.0
+
+    def tell(share: float, what: str) -> None:
+        nonlocal last
+        if share >= 1 or time.monotonic() - last > 0.2:
+            last = time.monotonic()
+            print(json.dumps({"share": share, "what": what}), flush=True)
+
+    module.build(Path(output), progress=tell)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,183 @@
+"""What a browser session is looking at: the runs folder, the open corpus, the chosen run.
+
+The run's id and the corpus's key stand in the URL (``?run=...&corpus=...``), because a reload is a new session: what is
+not in the URL or on disk is lost. Handles are anchored in the process by the modules that own them, not in Streamlit's
+caches, which any visitor may clear for everyone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from datamask.config import CorpusConfig
+from datamask.corpus import Corpus
+from datamask.dashboard import words
+from datamask.dashboard.openings import Opening, Openings, openings
+from datamask.errors import DatamaskError
+
+if TYPE_CHECKING:
+    from datamask.runs.jobs import Office
+    from datamask.runs.store import Run, RunStore
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def runs_dir() -> Path:
+    """The folder of all runs: DATAMASK_RUNS_DIR, else ``runs`` under the working directory."""
+    return Path(os.environ.get("DATAMASK_RUNS_DIR") or "runs").absolute()
+
+
+def roots() -> tuple[Path, ...]:
+    """Folders whose files people may open by path.
+
+    DATAMASK_ROOTS (separated like PATH) where it is set; else the working directory and the home folder if the server
+    listens on the loopback only, and nothing otherwise: whoever can reach the port could read every file under them.
+    """
+    named = [part for part in os.environ.get("DATAMASK_ROOTS", "").split(os.pathsep) if part]
+    if named:
+        return tuple(Path(part).expanduser().resolve() for part in named)
+    if (st.get_option("server.address") or "") in LOOPBACK:
+        return (Path.cwd(), Path.home())
+    return ()
+
+
+def store() -> RunStore:
+    """The store of all runs."""
+    from datamask.runs.store import RunStore
+    return RunStore(runs_dir())
+
+
+def office() -> Office:
+    """The background workers of this process."""
+    from datamask.runs import jobs
+    return jobs.office(runs_dir())
+
+
+def all_openings() -> Openings:
+    """Every corpus this process has open or is opening."""
+    return openings(runs_dir())
+
+
+def dark() -> bool:
+    """Whether the page is drawn on a dark ground. For figures that do not follow the theme by themselves."""
+    return st.context.theme.type == "dark"
+
+
+def current_run() -> Run | None:
+    """The run named in the URL, or None; one that does not exist is said once and forgotten."""
+    run_id = st.query_params.get("run")
+    if not run_id:
+        return None
+    try:
+        return store().get(run_id)
+    except DatamaskError as error:
+        del st.query_params["run"]
+        st.warning(words.plain(error, 400))
+        return None
+
+
+def choose_run(run_id: str | None) -> None:
+    """Make a run the current one: it stands in the URL from now on. None: no run."""
+    if run_id:
+        st.query_params["run"] = run_id
+    else:
+        st.query_params.pop("run", None)
+
+
+def link_parameters() -> dict[str, str]:
+    """What a link to another page must carry along to keep the run and the corpus."""
+    return {name: st.query_params[name] for name in ("run", "corpus") if name in st.query_params}
+
+
+def choose_opening(opening: Opening) -> None:
+    """Make a corpus the one this session looks at."""
+    st.session_state["corpus_key"] = opening.key
+    st.query_params["corpus"] = opening.key
+
+
+def current_opening() -> Opening | None:
+    """The corpus this session looks at, in whatever state: by the URL, else by the session, else by the chosen run."""
+    key = st.query_params.get("corpus") or st.session_state.get("corpus_key")
+    opening = all_openings().resume(key) if key else None
+    if opening is None and st.query_params.get("run"):
+        run = current_run()
+        if run is not None:
+            opening = open_corpus_of(run)
+    if opening is not None and st.query_params.get("corpus") != opening.key:
+        choose_opening(opening)
+    return opening
+
+
+def open_corpus_of(run: Run) -> Opening:
+    """The opening of the corpus a run was learned on, started in the background where it is not open yet."""
+    config = run.config.corpus
+    existing = [o for o in all_openings().all() if o.config == config and o.state in ("opening", "ready")]
+    return existing[0] if existing else all_openings().start(config, title_of(config))
+
+
+def title_of(config: CorpusConfig) -> str:
+    """What to call a corpus opened by path: its file's or folder's name, and how many others there are."""
+    first = Path(config.inputs[0].rstrip("/"))
+    name = first.name if not any(mark in first.name for mark in "*?[") else f"{first.parent.name}/{first.name}"
+    more = len(config.inputs) - 1
+    return f"{name} and {more} more" if more else name
+
+
+def open_corpus_or_stop() -> Corpus:
+    """The open corpus. Where there is none yet, draws what to do next, or the opening's progress, and ends the page."""
+    opening = current_opening()
+    if opening is None:
+        with st.container(border=True):
+            st.subheader("No corpus is open")
+            st.write("Every picture and every run starts from a corpus: scored and embedded samples in parquet files. "
+                     "Open the built-in sample, or your own shards, and come back here.")
+            st.page_link("app.py", label="Choose a corpus", icon=":material/arrow_forward:")
+        st.stop()
+    if opening.state != "ready":
+        draw_opening(opening)
+        st.stop()
+    return opening.corpus
+
+
+def draw_opening(opening: Opening) -> None:
+    """Progress of an opening with a Stop button, or the sentence why it ended without a corpus."""
+    if opening.state == "opening":
+        st.fragment(_opening_progress, run_every=0.5)(opening.key)
+    elif opening.state == "stopped":
+        with st.container(border=True):
+            st.subheader("Opening was stopped")
+            st.write(f"{words.plain(opening.title)} was not opened; nothing was changed on disk.")
+            st.button("Open it again", icon=":material/refresh:", key="reopen", on_click=_reopen, args=(opening,))
+    elif opening.state == "failed":
+        with st.container(border=True):
+            st.subheader("This corpus could not be opened")
+            st.error(words.plain(opening.error, 1000), icon=":material/error:")
+            if opening.details:
+                with st.expander("Details for a bug report"):
+                    st.code(opening.details, language=None)
+            with st.container(horizontal=True):
+                st.button("Try again", icon=":material/refresh:", key="reopen", on_click=_reopen, args=(opening,))
+                st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
+
+
+def _reopen(opening: Opening) -> None:
+    again = all_openings().start(opening.config, opening.title, row_limit=opening.row_limit, sample=opening.sample)
+    choose_opening(again)
+
+
+def _opening_progress(key: str) -> None:
+    opening = all_openings().get(key)
+    if opening is None or opening.state != "opening":
+        st.rerun()
+    with st.container(border=True):
+        st.subheader(f"Opening {words.plain(opening.title)}")
+        st.progress(min(opening.share, 1.0), text=words.plain(opening.message))
+        passed = time.time() - opening.started
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Stop", icon=":material/stop:", key="stop_opening", on_click=opening.stop)
+            st.caption(f"{words.duration(passed)} so far. You can leave this page; opening goes on.")

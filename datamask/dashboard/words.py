@@ -1,0 +1,78 @@
+"""How numbers, durations and foreign texts read on a page. Pure functions of their arguments."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&])")
+
+
+def plain(text: object, limit: int = 200) -> str:
+    """Text of unknown origin for a markdown element: every mark escaped, on one line, cut at `limit` characters."""
+    line = " ".join(str(text).split())
+    if len(line) > limit:
+        line = line[: limit - 1] + "…"
+    return _MARKDOWN.sub(r"\\\1", line)
+
+
+def count(number: float) -> str:
+    """A count with thousands separators: ``19,017``."""
+    return f"{round(number):,}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """A share as ``94 %``; ``–`` where there is none."""
+    if share is None or not math.isfinite(share):
+        return "–"
+    rounded = f"{100 * share:.{digits}f}"
+    return f"{'0' if float(rounded) == 0 and not digits else rounded} %"
+
+
+def value(number: float | None, digits: int = 4) -> str:
+    """A raw value with few significant digits; ``–`` where there is none."""
+    if number is None or not math.isfinite(number):
+        return "–"
+    return f"{number:,.{digits}g}" if abs(number) < 1e4 else f"{number:,.0f}"
+
+
+def size(bytes_: float) -> str:
+    """Bytes as ``18 MB``: powers of 1000, as disks and most file managers say."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(bytes_) < 999.5:
+            return f"{bytes_:.0f} {unit}" if bytes_ >= 10 or unit == "B" else f"{bytes_:.1f} {unit}"
+        bytes_ /= 1000
+    return f"{bytes_:,.1f} TB"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as ``3.2 s``, ``45 s``, ``2 min 5 s`` or ``1 h 20 min``; ``–`` where unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min" + (f" {rest} s" if rest and minutes < 10 else "")
+    return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+
+
+def ago(timestamp: float | None, now: float | None = None) -> str:
+    """A moment (seconds since 1970) as ``just now``, ``5 min ago``, ``3 h ago`` or ``2 days ago``."""
+    if timestamp is None:
+        return "–"
+    passed = max(0.0, (time.time() if now is None else now) - timestamp)
+    for unit, seconds in (("day", 86400), ("h", 3600), ("min", 60)):
+        if passed >= seconds:
+            n = int(passed // seconds)
+            return f"{n} {unit}{'s' if unit == 'day' and n > 1 else ''} ago"
+    return "just now"
+
+
+def of_total(rows: int, total: int) -> str:
+    """``19,017 rows``, or ``19,017 of 812,344 rows`` where the corpus is a sample."""
+    return f"{rows:,} rows" if rows >= total else f"{rows:,} of {total:,} rows"
