@@ -12,10 +12,11 @@ from datamask.errors import InputError, StoreError
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike, suffix: str = "") -> Iterator[Path]:
+def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it becomes `path` at once, on failure it is gone.
 
     The file is synced before the rename, so that after a power cut `path` holds the old or the new bytes, never half.
+    `sync=False` leaves that out, for files such as heartbeats that are rewritten every second.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
@@ -35,8 +36,9 @@ def replacing(path: str | os.PathLike, suffix: str = "") -> Iterator[Path]:
             umask = os.umask(0)
             os.umask(umask)
             part.chmod(0o666 & ~umask)
-            with part.open("rb") as written:
-                os.fsync(written.fileno())
+            if sync:
+                with part.open("rb") as written:
+                    os.fsync(written.fileno())
             part.replace(target)
         except OSError as error:
             if isinstance(error, StoreError):

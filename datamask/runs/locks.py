@@ -1,0 +1,75 @@
+"""A lock the kernel frees: flock on a file, held by one process until it closes it or dies, `kill -9` included.
+
+A watcher asks `is_held` without taking the lock for itself: it tries a shared lock for an instant. A worker that tries
+in that very instant would be turned away, so `FileLock.acquire` tries again for `PATIENCE` seconds before it gives up.
+flock belongs to the open file, so two holders inside one process exclude each other as two processes do. The runs
+folder must lie on a file system with flock (any local one; NFS from version 4).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from datamask.errors import StoreError
+
+PATIENCE = 0.3
+"""Seconds: longer than a watcher's probe, shorter than a person's."""
+
+
+class FileLock:
+    """An exclusive lock on `path`; the file is made if missing and never deleted, only its lock matters."""
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path = Path(path)
+        self._handle: int | None = None
+
+    def acquire(self, patience: float = PATIENCE) -> bool:
+        """Take the lock, trying for `patience` seconds; False if somebody else holds it.
+
+        Raises:
+            StoreError: the lock file cannot be opened (the folder is gone, no rights, a folder of that name).
+        """
+        deadline = time.monotonic() + patience
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be opened: {error.strerror}") from error
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES) or time.monotonic() >= deadline:
+                    os.close(handle)
+                    if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                        return False
+                    raise StoreError(f"{self.path} cannot be locked: {error.strerror}") from error
+                time.sleep(0.01)
+        self._handle = handle
+        return True
+
+    def release(self) -> None:
+        """Give the lock back; harmless when it is not held."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+
+def is_held(path: str | os.PathLike) -> bool:
+    """Whether some process holds the lock on `path` at this moment; a missing file is held by nobody."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(handle)

@@ -1,0 +1,88 @@
+"""How a run stands: one small frozen record, as status.json says it, plus the states that are derived from locks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+STATES = ("queued", "running", "done", "stopped", "failed", "interrupted")
+WRITTEN_STATES = STATES[:-1]
+"""What status.json may say; ``interrupted`` is only ever derived (see `datamask.runs.store`)."""
+
+ENDED_STATES = ("done", "stopped", "failed", "interrupted")
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How a run stands.
+
+    Attributes:
+        state: one of `STATES`.
+        step, total_steps: update steps done and planned; 0 before the first.
+        message: what is being done, or how it ended, in a few words.
+        error: one sentence for the person who started it, empty unless the run failed.
+        traceback: for whoever mends it, empty unless the run failed on a fault of the program.
+        heartbeat, created, queued, started, ended: seconds since 1970, None where not reached. `started` is the latest
+            start: a resumed run starts again.
+        summary: the numbers of the final subset, None before the end.
+        ending: why the learner ended: converged, step limit, stopped ...
+        pid: process that last wrote this, for people who look for it.
+    """
+
+    state: str = "queued"
+    step: int = 0
+    total_steps: int = 0
+    message: str = ""
+    error: str = ""
+    traceback: str = ""
+    heartbeat: float | None = None
+    created: float | None = None
+    queued: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    summary: dict | None = None
+    ending: str = ""
+    pid: int | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether something is, or will be, working on it."""
+        return self.state in ("queued", "running")
+
+    @property
+    def resumable(self) -> bool:
+        """Whether `resume` makes sense: it has ended, and not by finishing."""
+        return self.state in ("stopped", "failed", "interrupted")
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunStatus:
+        """Read a record, ignoring keys of newer versions.
+
+        Raises:
+            ValueError: it names no known state.
+        """
+        if data.get("state") not in STATES:
+            raise ValueError(f"state must be one of {', '.join(STATES)}, got {data.get('state')!r}")
+        known = {f.name for f in fields(cls)}
+        return cls(**{k: v for k, v in data.items() if k in known})
+
+
+def to_plain(value: Any) -> Any:
+    """`value` as strict JSON can hold it: numpy scalars and arrays as Python's, NaN and infinity as None."""
+    if isinstance(value, Mapping):
+        return {str(k): to_plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [to_plain(v) for v in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return to_plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

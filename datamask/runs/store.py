@@ -1,0 +1,332 @@
+"""The run folder: how worker and watcher meet. This module reads; `datamask.runs.writer` is the one that writes.
+
+The contract, proved by tests/runs/test_store.py:
+
+*Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
+rows.parquet, history.npz, selection.parquet; label.json (name and notes, if changed), ``stop`` (a request), and the
+lock files ``lock`` and ``queue``. A folder is a run if its name matches ``^[a-z0-9-]+$`` and it holds a status.json;
+anything else under the root is ignored. A run id is never used as a path before it matched.
+
+*Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
+checkpoint and tables. Any process or thread may create a run, `rename` it, `request_stop`, and read. A run is removed
+only while nobody holds its lock.
+
+*What a reader sees.* Every file but metrics.jsonl is replaced whole: the old or the new, never half, after `kill -9` or
+a full disk too. metrics.jsonl is appended line by line; its last line may be torn and is then ignored.
+
+*What finished means.* status.json says ``done``, and it says so last: selection.parquet is complete by then. A run that
+is ``stopped`` or ``failed`` keeps its checkpoint and can be resumed.
+
+*Interrupted.* Never written, only derived: the status says ``running`` and nobody holds ``lock``; or it says ``queued``
+for more than `QUEUE_GRACE` seconds and nobody holds ``queue`` or ``lock``, that is, the process that meant to run it is
+gone. The kernel frees both locks when their process ends, however it ends.
+
+*Threads.* `RunStore` and `Run` hold no open files and no state beyond a cache of config.json: share them freely.
+A `RunWriter` belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask.config import RunConfig
+from datamask.errors import InputError, RunStateError, StoreError
+from datamask.runs import writer
+from datamask.runs.locks import FileLock, is_held
+from datamask.runs.status import RunStatus
+from datamask.runs.writer import RunWriter
+
+RUN_ID = re.compile(r"[a-z0-9-]+")
+QUEUE_GRACE = 10.0
+"""Seconds a run may say queued before its owner must hold the queue lock: from `create` to the worker's start."""
+
+
+class RunStore:
+    """The runs under one folder, which is made when the first run is."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where neighbour graphs, layouts and anchors are kept, per corpus fingerprint."""
+        return self.root / ".cache"
+
+    def create(self, config: RunConfig, output: str | None = None, run_id: str | None = None) -> Run:
+        """Make the folder of a new, queued run.
+
+        Args:
+            output: where the selection is to be copied when the run is done; only recorded.
+            run_id: None makes one from time and objective.
+
+        Raises:
+            InputError: `run_id` has characters other than a-z, 0-9 and hyphen.
+            RunStateError: there is a run of that id.
+            StoreError: the runs folder cannot be written.
+        """
+        name = writer.new_run_id(config) if run_id is None else _valid_id(run_id)
+        return Run(writer.create_folder(self.root, name, config, output))
+
+    def get(self, run_id: str) -> Run:
+        """The run of that id.
+
+        Raises:
+            InputError: the id is malformed, or there is no such run.
+        """
+        folder = self.root / _valid_id(run_id)
+        if not (folder / "status.json").is_file():
+            raise InputError(f"there is no run {run_id!r} in {self.root}; `runs list` shows those there are")
+        return Run(folder)
+
+    def list(self) -> list[Run]:
+        """All runs, newest first, broken ones included (their status says what is wrong).
+
+        Raises:
+            StoreError: the runs folder is there but cannot be listed.
+        """
+        try:
+            entries = list(self.root.iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"the runs folder {self.root} cannot be listed: {error.strerror}") from error
+        runs = [Run(e) for e in entries if RUN_ID.fullmatch(e.name) and (e / "status.json").is_file()]
+        return sorted(runs, key=lambda run: (run.created, run.id), reverse=True)
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run and all its files.
+
+        Raises:
+            RunStateError: it is running.
+        """
+        writer.remove_folder(self.get(run_id).path)
+
+
+class Run:
+    """One run folder, read afresh on every call."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.id = self.path.name
+        self._cached: tuple[object, dict] | None = None
+
+    def __repr__(self) -> str:
+        return f"Run({self.id})"
+
+    # -- small files --------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> RunConfig:
+        """The settings, with the name and notes of the latest `rename`.
+
+        Raises:
+            StoreError: config.json cannot be read.
+        """
+        try:
+            config = RunConfig.from_dict(self._record()["config"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(f"config.json of run {self.id} is not of a run: {error!r}") from error
+        label = self._label()
+        return config.renamed(label.get("name"), label.get("notes"))
+
+    def facts(self) -> dict:
+        """What was found out about the run: ``fingerprint, n, selected, total_rows, dim, anchors, versions, columns,
+        command, output ...``, and ``format_version``, ``created``."""
+        record = self._record()
+        return {"format_version": record.get("format_version"), "created": record.get("created"),
+                **record.get("facts", {})}
+
+    @property
+    def created(self) -> float:
+        """When it was made, seconds since 1970; for a damaged record, its folder's time."""
+        try:
+            return float(self._record()["created"])
+        except (StoreError, KeyError, TypeError, ValueError):
+            with contextlib.suppress(OSError):
+                return self.path.stat().st_mtime
+            return 0.0
+
+    def status(self) -> RunStatus:
+        """How it stands now. Never raises: a damaged or removed folder is a failed run with a sentence."""
+        status = self._written_status()
+        if not status.active or self._owned(status):
+            return status
+        # its owner may have finished between our reading the file and asking the lock: what it wrote last counts
+        status = self._written_status()
+        if not status.active or self._owned(status):
+            return status
+        if status.state == "running":
+            message = f"interrupted at step {status.step:,}: its process ended without a word"
+        else:
+            message = "interrupted before it began: the process that had queued it ended"
+        return RunStatus(**{**status.to_dict(), "state": "interrupted", "message": message})
+
+    def _written_status(self) -> RunStatus:
+        try:
+            status = RunStatus.from_dict(_read_json(self.path / "status.json"))
+            self._record()
+            return status
+        except FileNotFoundError:
+            reason = f"run {self.id} has been removed" if not self.path.exists() else "its status.json is gone"
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            reason = f"its record is damaged: {error}"
+        return RunStatus(state="failed", error=f"This run cannot be read: {reason}.", created=None)
+
+    def _owned(self, status: RunStatus) -> bool:
+        if is_held(self.path / "lock"):
+            return True
+        if status.state == "running":
+            return False
+        waited = time.time() - (status.queued or status.created or 0.0)
+        return waited < QUEUE_GRACE or is_held(self.path / "queue")
+
+    def _record(self) -> dict:
+        path = self.path / "config.json"
+        try:
+            stat = path.stat()
+            key = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if self._cached is None or self._cached[0] != key:
+                self._cached = (key, _read_json(path))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"config.json of run {self.id} cannot be read: {error}") from error
+        return self._cached[1]
+
+    def _label(self) -> dict:
+        # a label is decoration: a damaged one must not hide a run
+        with contextlib.suppress(OSError, ValueError):
+            return {k: v for k, v in _read_json(self.path / "label.json").items() if isinstance(v, str)}
+        return {}
+
+    # -- what the worker measured and found ---------------------------------------------------------------------
+
+    def metrics(self) -> dict[str, np.ndarray]:
+        """The columns of metrics.jsonl, float64 ``(records,)`` each, NaN where a record lacks the number.
+
+        Empty before the first record. Lines that are no JSON object (a torn last one) are left out.
+        """
+        try:
+            lines = (self.path / "metrics.jsonl").read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise StoreError(f"metrics.jsonl of run {self.id} cannot be read: {error.strerror}") from error
+        records = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                record = json.loads(line)
+                if isinstance(record, dict):
+                    records.append(record)
+        names = dict.fromkeys(name for record in records for name in record)
+        return {name: np.array([_number(record.get(name)) for record in records]) for name in names}
+
+    def rows(self) -> pa.Table:
+        """All N rows of the corpus in input order.
+
+        Raises:
+            RunStateError: the run has not got that far.
+        """
+        return self._table("rows.parquet")
+
+    def selection(self) -> pa.Table:
+        """The selected rows, strongest first.
+
+        Raises:
+            RunStateError: the run has not finished.
+        """
+        return self._table("selection.parquet")
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether `rows` would give a table."""
+        return (self.path / "rows.parquet").is_file()
+
+    @property
+    def has_selection(self) -> bool:
+        """Whether `selection` would give a table."""
+        return (self.path / "selection.parquet").is_file()
+
+    def history(self) -> dict[str, np.ndarray]:
+        """The arrays of history.npz; empty where there are none."""
+        path = self.path / "history.npz"
+        if not path.is_file():
+            return {}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return {name: stored[name] for name in stored.files}
+        except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
+            raise StoreError(f"{path} is damaged: {error}") from error
+
+    def _table(self, name: str) -> pa.Table:
+        path = self.path / name
+        if not path.is_file():
+            raise RunStateError(f"run {self.id} has no {name} yet: it is {self.status().state}; wait for it to finish, "
+                                "or resume it")
+        try:
+            return pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{path} is damaged: {error}") from error
+
+    # -- what any process may do --------------------------------------------------------------------------------
+
+    def rename(self, name: str | None = None, notes: str | None = None) -> None:
+        """Give it another name or other notes; None keeps the present one."""
+        config = self.config.renamed(name, notes)
+        writer.write_label(self.path, config.name, config.notes)
+
+    def request_stop(self) -> None:
+        """Ask whoever works on it, in whatever process, to stop; it keeps a checkpoint."""
+        writer.request_stop(self.path)
+
+    def stop_requested(self) -> bool:
+        """Whether a stop request is waiting to be obeyed."""
+        return (self.path / "stop").exists()
+
+    @contextlib.contextmanager
+    def queued(self) -> Iterator[None]:
+        """Hold the run's place in a queue: while inside, a queued status is believed whatever its age.
+
+        Raises:
+            RunStateError: some other queue holds it.
+        """
+        lock = FileLock(self.path / "queue")
+        if not lock.acquire():
+            raise RunStateError(f"run {self.id} is already waiting in another queue")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def writer(self) -> RunWriter:
+        """A context manager that takes the run's lock and may write.
+
+        Raises, on entering:
+            RunStateError: somebody holds the lock.
+            StoreError: the run is gone, or the disk refuses.
+        """
+        return RunWriter(self.path)
+
+
+def _valid_id(run_id: str) -> str:
+    if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
+        raise InputError(f"a run id has only lower-case letters, digits and hyphens, got {str(run_id)[:80]!r}")
+    return run_id
+
+
+def _read_json(path: Path) -> dict:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(data, dict):
+        raise ValueError(f"{path.name} must hold a JSON object, got {type(data).__name__}")
+    return data
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else float("nan")

@@ -1,0 +1,356 @@
+"""The one module that writes run folders; `datamask.runs.store` states the contract and reads them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask import __version__
+from datamask.config import RunConfig
+from datamask.errors import RunStateError, StoreError
+from datamask.files import replacing
+from datamask.runs.locks import FileLock
+from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus, to_plain
+
+FORMAT_VERSION = 1
+BEAT_SECONDS = 0.5
+META = "__meta__"
+FLOAT16_MAX = 65504.0
+
+
+def new_run_id(config: RunConfig) -> str:
+    """An id such as ``20261120-183501-facility-3f2a``: UTC time, objective, four random hex digits."""
+    objective = "-".join(name for name, _ in config.selection.terms).replace("_", "-")
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(2)}"
+
+
+def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None) -> Path:
+    """Make the folder of a queued run, whole or not at all.
+
+    Raises:
+        RunStateError: there is already a run of that id.
+        StoreError: the runs folder cannot be written.
+    """
+    folder = root / run_id
+    staging = root / f".new-{run_id}-{secrets.token_hex(4)}"
+    now = time.time()
+    facts = {"output": output, "versions": _versions(), "command": config.arguments(output or "OUT.parquet")}
+    record = {"format_version": FORMAT_VERSION, "run_id": run_id, "created": now, "config": config.to_dict(),
+              "facts": facts}
+    try:
+        staging.mkdir(parents=True)
+        try:
+            write_json(staging / "config.json", record)
+            write_json(staging / "status.json", RunStatus(created=now, queued=now, pid=os.getpid()).to_dict())
+            # renaming onto a non-empty folder fails, so of two creators of one id only one succeeds
+            staging.rename(folder)
+        except OSError:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+    except StoreError:
+        raise
+    except OSError as error:
+        if folder.is_dir():
+            raise RunStateError(f"run {run_id} exists already; choose another id or leave it out") from error
+        blocker = next((p for p in (root, *root.parents) if p.exists() and not p.is_dir()), None)
+        reason = f"{blocker} is a file, not a folder" if blocker else error.strerror or str(error)
+        raise StoreError(f"the runs folder {root} cannot be written: {reason}; choose another with --runs_dir"
+                         ) from error
+    return folder
+
+
+def write_label(folder: Path, name: str, notes: str) -> None:
+    """Write a run's name and notes. Any process may; the last one wins."""
+    _require(folder)
+    write_json(folder / "label.json", {"name": name, "notes": notes})
+
+
+def request_stop(folder: Path) -> None:
+    """Ask whoever works on the run to stop. Any process may."""
+    _require(folder)
+    try:
+        (folder / "stop").touch()
+    except OSError as error:
+        raise StoreError(f"{folder / 'stop'} cannot be written: {error.strerror}") from error
+
+
+def remove_folder(folder: Path) -> None:
+    """Delete a run that nobody works on.
+
+    Raises:
+        RunStateError: it is running.
+        StoreError: it is not there, or cannot be deleted.
+    """
+    _require(folder)
+    lock = FileLock(folder / "lock")
+    if not lock.acquire():
+        raise RunStateError(f"run {folder.name} is running; stop it before removing it")
+    try:
+        # renamed first: it vanishes from every listing at once, and a crash leaves a hidden folder, not half a run
+        trash = folder.with_name(f".trash-{folder.name}-{secrets.token_hex(4)}")
+        folder.rename(trash)
+        shutil.rmtree(trash)
+    except OSError as error:
+        raise StoreError(f"run {folder.name} cannot be removed: {error.strerror}") from error
+    finally:
+        lock.release()
+
+
+def write_json(path: Path, data: Mapping[str, Any], *, sync: bool = True) -> None:
+    """Replace `path` by `data` as strict JSON, whole or not at all."""
+    text = json.dumps(to_plain(data), ensure_ascii=False, indent=1, allow_nan=False)
+    with replacing(path, sync=sync) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+
+
+class RunWriter:
+    """What the holder of a run's lock may do; a context manager that takes the lock and gives it back.
+
+    Entering takes the lock and repairs what a killed writer left: a torn last metrics line is cut off. A stop request
+    that was meant for an earlier attempt is forgotten; one made while the run was queued still counts.
+
+    All methods raise `StoreError` when the disk refuses; nothing half written is left in a file that is replaced whole.
+    One thread at a time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = FileLock(folder / "lock")
+        self._metrics: int | None = None
+        self._last_beat = -BEAT_SECONDS
+        self._status = RunStatus()
+
+    def __enter__(self) -> RunWriter:
+        _require(self.folder)
+        if not self._lock.acquire():
+            raise RunStateError(f"run {self.folder.name} is already running in another worker; stop it first, or wait")
+        try:
+            # removed while we waited for the lock: we hold a lock on a folder without a name
+            _require(self.folder)
+            self._status = _read_status(self.folder)
+            if self._status.state != "queued":
+                self._forget_stop()
+            self._repair_metrics()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._close_metrics()
+        self._lock.release()
+
+    # -- facts and status ---------------------------------------------------------------------------------------
+
+    def update_facts(self, **facts: Any) -> None:
+        """Add to, or replace in, the facts of config.json: fingerprint, n, selected, anchors ..."""
+        path = self.folder / "config.json"
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from error
+        record["facts"] = {**record.get("facts", {}), **facts}
+        write_json(path, record)
+
+    def set_status(self, state: str, **fields: Any) -> None:
+        """Replace status.json; fields of `RunStatus` that are not named stay as they were.
+
+        Going to ``running`` sets `started` and clears the last attempt's ending; going to an ended state sets `ended`;
+        going back to ``queued`` sets `queued` and forgets stop requests.
+        """
+        if state not in WRITTEN_STATES:
+            raise ValueError(f"state must be one of {', '.join(WRITTEN_STATES)}, got {state!r}")
+        now = time.time()
+        values = {**self._status.to_dict(), "state": state, "heartbeat": now, "pid": os.getpid()}
+        if state != self._status.state:
+            if state in ("queued", "running"):
+                values |= {"ended": None, "error": "", "traceback": "", "ending": "", "message": ""}
+                values["queued" if state == "queued" else "started"] = now
+            else:
+                values["ended"] = now
+        if state == "queued":
+            self._forget_stop()
+        status = RunStatus.from_dict({**values, **fields})
+        write_json(self.folder / "status.json", status.to_dict())
+        self._status = status
+
+    def beat(self, step: int, total_steps: int, message: str = "") -> None:
+        """Say that the worker lives and how far it is; at most one write per `BEAT_SECONDS`, the rest is dropped."""
+        if time.monotonic() - self._last_beat < BEAT_SECONDS:
+            return
+        values = self._status.to_dict() | {"step": int(step), "total_steps": int(total_steps), "message": message,
+                                           "heartbeat": time.time()}
+        self._status = RunStatus.from_dict(values)
+        write_json(self.folder / "status.json", self._status.to_dict(), sync=False)
+        self._last_beat = time.monotonic()
+
+    def stop_requested(self) -> bool:
+        """Whether some process asked this run to stop since it was queued or resumed."""
+        return (self.folder / "stop").exists()
+
+    def finish(self, state: str, summary: Mapping[str, Any] | None = None, ending: str = "", **fields: Any) -> None:
+        """The last word on a run: ``done``, ``stopped`` or ``failed``. Written after everything else.
+
+        Raises:
+            RunStateError: ``done`` without a selection.parquet.
+        """
+        if state not in ENDED_STATES:
+            raise ValueError(f"state must be one of done, stopped, failed, got {state!r}")
+        if state == "done" and not (self.folder / "selection.parquet").is_file():
+            raise RunStateError(f"run {self.folder.name} cannot be done before its selection is written")
+        self._close_metrics()
+        if summary is not None:
+            fields["summary"] = dict(summary)
+        self.set_status(state, ending=ending, **fields)
+        self._forget_stop()
+
+    # -- metrics ------------------------------------------------------------------------------------------------
+
+    def append_metrics(self, record: Mapping[str, Any]) -> None:
+        """Append one line to metrics.jsonl, whole; only a process killed in the middle leaves a torn one."""
+        line = (json.dumps(to_plain(record), allow_nan=False) + "\n").encode()
+        path = self.folder / "metrics.jsonl"
+        try:
+            if self._metrics is None:
+                self._metrics = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            size = os.fstat(self._metrics).st_size
+            try:
+                while line:
+                    line = line[os.write(self._metrics, line):]
+            except OSError:
+                # a disk that filled up in the middle of the line; not a file (a device) cannot be cut, nor needs it
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._metrics, size)
+                raise
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+    def truncate_metrics(self, step: int) -> None:
+        """Drop the records past `step`: those a killed run wrote after its last checkpoint."""
+        self._close_metrics()
+        path = self.folder / "metrics.jsonl"
+        if not path.exists():
+            return
+        kept = [line for line in path.read_bytes().splitlines(keepends=True) if _step_of(line) <= step]
+        with replacing(path) as part:
+            part.write_bytes(b"".join(kept))
+
+    # -- arrays and tables --------------------------------------------------------------------------------------
+
+    def save_checkpoint(self, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+        """Replace checkpoint.npz: named arrays of plain numbers, and `meta` as JSON."""
+        _save_arrays(self.folder / "checkpoint.npz", arrays, meta)
+
+    def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict] | None:
+        """The arrays and meta of the last `save_checkpoint`; None if there was none. Executes no code from the file.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
+        path = self.folder / "checkpoint.npz"
+        if not path.exists():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files if name != META}
+                return arrays, json.loads(stored[META].tobytes().decode())
+        except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
+            raise StoreError(f"{path} is damaged ({error}); delete it to start this run from its beginning") from error
+
+    def write_history(self, **arrays: np.ndarray) -> None:
+        """Replace history.npz. Floating arrays of two or more dimensions are kept as float16, the rest as they are."""
+        slim = {}
+        for name, array in arrays.items():
+            array = np.asarray(array)
+            if array.ndim >= 2 and array.dtype.kind == "f":
+                # a pruned row's -inf stays -inf; a large finite logit must not become one
+                array = np.where(np.isfinite(array), np.clip(array, -FLOAT16_MAX, FLOAT16_MAX), array)
+                array = array.astype(np.float16)
+            slim[name] = array
+        _save_arrays(self.folder / "history.npz", slim, None)
+
+    def write_rows(self, table: pa.Table) -> None:
+        """Replace rows.parquet: one row per sample of the corpus, in input order."""
+        write_table(self.folder / "rows.parquet", table)
+
+    def write_selection(self, table: pa.Table, metadata: Mapping[str, Any]) -> None:
+        """Replace selection.parquet; `metadata` (the config) goes as JSON under the parquet metadata key `datamask`."""
+        stored = {**(table.schema.metadata or {}), b"datamask": json.dumps(to_plain(metadata)).encode()}
+        write_table(self.folder / "selection.parquet", table.replace_schema_metadata(stored))
+
+    # -- helpers ------------------------------------------------------------------------------------------------
+
+    def _forget_stop(self) -> None:
+        try:
+            (self.folder / "stop").unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.folder / 'stop'} cannot be removed: {error.strerror}") from error
+
+    def _repair_metrics(self) -> None:
+        path = self.folder / "metrics.jsonl"
+        if not path.is_file():
+            return
+        data = path.read_bytes()
+        if data and not data.endswith(b"\n"):
+            with replacing(path) as part:
+                part.write_bytes(data[: data.rfind(b"\n") + 1])
+
+    def _close_metrics(self) -> None:
+        handle, self._metrics = self._metrics, None
+        if handle is not None:
+            os.close(handle)
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Replace `path` by `table` as parquet, whole or not at all."""
+    with replacing(path) as part:
+        pq.write_table(table, part, compression="zstd")
+
+
+def _save_arrays(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any] | None) -> None:
+    stored = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in stored.items():
+        if array.dtype.hasobject or name == META:
+            raise ValueError(f"array {name!r} must hold plain numbers or text, got dtype {array.dtype}")
+    if meta is not None:
+        stored[META] = np.frombuffer(json.dumps(to_plain(meta)).encode(), dtype=np.uint8)
+    with replacing(path) as part, part.open("wb") as sink:
+        np.savez(sink, **stored)
+
+
+def _step_of(line: bytes) -> float:
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _read_status(folder: Path) -> RunStatus:
+    try:
+        return RunStatus.from_dict(json.loads((folder / "status.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise StoreError(f"{folder / 'status.json'} cannot be read: {error}") from error
+
+
+def _require(folder: Path) -> None:
+    if not (folder / "status.json").is_file():
+        raise StoreError(f"there is no run {folder.name} in {folder.parent}; it may have been removed")
+
+
+def _versions() -> dict[str, str]:
+    # from the packages' metadata: asking torch itself would load it
+    packages = {package: metadata.version(package) for package in ("torch", "numpy", "pyarrow")}
+    return {"datamask": __version__, "python": platform.python_version(), "platform": platform.platform(), **packages}
