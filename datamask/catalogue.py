@@ -64,7 +64,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
     ObjectiveEntry(
         "pairwise", "datamask.objectives.pairwise:Pairwise", ("pair_simi", "pairsimi", "pair-simi"),
         "Pair-wise similarity",
-        "Selected samples should be dissimilar on average. Pushes away from over-full directions; blind to near-copies.",
+        "Selected samples should be dissimilar on average. Pushes off from over-full directions, is blind to near-copies.",
     ),
     ObjectiveEntry(
         "disf", "datamask.objectives.disf:DiSF", (), "DiSF (feature decorrelation)",
@@ -76,7 +76,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
 ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "counterfactual", "datamask.learning.counterfactual:Counterfactual", "Counterfactual (exact credit)",
-        "Samples masks like the paper, but credits each sample with its own exact marginal instead of its mask's score.",
+        "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
         MappingProxyType({"n_rollout": 4, "n_epochs": 100, "partial": 1.0, "max_lr": 1.0, "min_lr": 0.05,
                           "init": "same", "readout": "top"}),
     ),

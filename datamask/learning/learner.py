@@ -1,0 +1,206 @@
+"""The learner: init, step, terminate over an explicit state. No files, no threads, no printing.
+
+The hyper-parameters live in the learner, the running state is a value, and a step is a function of it: a checkpoint is
+the state written down, resuming is stepping on, and a step that was stopped half-way leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask.config import SelectionConfig
+from datamask.learning.masks import gumbel_top_k, inclusion, top
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.joint import Joint, Values
+
+EVALUATIONS = 100
+"""Whole-corpus evaluations per run, evenly spread: enough for a curve, few enough to cost little."""
+
+DECIDED = 0.05
+"""A sample is decided once its inclusion probability is within this of 0 or 1."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be solved.
+
+    Attributes:
+        joint: the objective on the whole pool of n samples.
+        size: S.
+        eligible: int64 ``(m,)``, the rows that may be selected (all, less pruning and collapsed copies); m > S.
+        ties: int64 ``(n,)``, cuts equal scores (hash of seed and id).
+    """
+
+    joint: Joint
+    size: int
+    eligible: Tensor
+    ties: Tensor
+
+    def subset(self, scores: Tensor) -> Tensor:
+        """The mask ``(n,)`` of the S best eligible rows by ``scores`` ``(m,)``, given over the eligible rows."""
+        mask = torch.zeros(self.joint.n, dtype=torch.bool, device=scores.device)
+        mask[self.eligible[top(scores, self.size, self.ties[self.eligible])]] = True
+        return mask
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a learner stands; everything a checkpoint needs.
+
+    Attributes:
+        logits: float32 ``(m,)`` over the eligible rows.
+        step: steps done.
+        rng: state of the generator, uint8.
+        subset: bool ``(n,)``, the readout at the last evaluation; None before the first.
+        best: bool ``(n,)``, the best evaluated readout; best_joint: its value.
+        quiet: evaluations in a row that changed nothing in the readout.
+    """
+
+    logits: Tensor
+    step: int
+    rng: Tensor
+    subset: Tensor | None = None
+    best: Tensor | None = None
+    best_joint: float = float("-inf")
+    quiet: int = 0
+
+    def arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The state as named arrays and plain values."""
+        named = {"logits": self.logits, "rng": self.rng, "subset": self.subset, "best": self.best}
+        return ({name: t.cpu().numpy() for name, t in named.items() if t is not None},
+                {"step": self.step, "best_joint": self.best_joint, "quiet": self.quiet})
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], values: dict[str, Any], device: torch.device) -> State:
+        """The inverse of `arrays`."""
+        def tensor(name: str, where: torch.device) -> Tensor | None:
+            return torch.from_numpy(arrays[name].copy()).to(where) if name in arrays else None
+        return cls(tensor("logits", device), int(values["step"]), tensor("rng", torch.device("cpu")),
+                   tensor("subset", device), tensor("best", device), float(values["best_joint"]),
+                   int(values["quiet"]))
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What one step tells its watchers; keys as in metrics.jsonl. `values` are set on evaluation steps."""
+
+    step: int
+    metrics: dict[str, float] = field(default_factory=dict)
+    values: Values | None = None
+
+
+class Learner(abc.ABC):
+    """Learns one logit per eligible sample by sampled masks; the subclass says how a batch turns into a step."""
+
+    keeps_best = False
+    """Whether the final subset is the best evaluated readout rather than the last one."""
+
+    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
+        self.problem = problem
+        self.config = config
+        self.device = problem.joint.device
+        self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
+
+    def init(self) -> State:
+        """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator."""
+        m = len(self.problem.eligible)
+        logits = torch.zeros(m, device=self.device)
+        if self.config.init == "quality":
+            scores = self.problem.joint.quality.scores
+            spread = float(scores.std())
+            if spread > 0:
+                logits = ((scores - scores.mean()) / spread)[self.problem.eligible].float()
+        generator = torch.Generator(self.device).manual_seed(self.config.seed)
+        return State(logits, 0, generator.get_state())
+
+    def learning_rate(self, step: int) -> float:
+        """Step size of step `step` (from 0): linear from max_lr to min_lr."""
+        share = step / max(self.config.n_epochs - 1, 1)
+        return self.config.max_lr + (self.config.min_lr - self.config.max_lr) * share
+
+    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+        """One step: masks, credit, logits; and, every `evaluate_every` steps, the value of the readout on the corpus.
+
+        Raises:
+            Stopped: from `poll`; the state is then as it was.
+        """
+        config, problem = self.config, self.problem
+        generator = torch.Generator(self.device)
+        generator.set_state(state.rng)
+        m = len(problem.eligible)
+        b = min(m, max(2, round(config.partial * m)))
+        if b < m:
+            where = torch.randperm(m, generator=generator, device=self.device)[:b].sort().values
+            size = min(b - 1, max(1, round(problem.size * b / m)))
+        else:
+            where, size = slice(None), problem.size
+        rows = problem.eligible[where]
+        joint = problem.joint if len(rows) == problem.joint.n else problem.joint.batch(rows, size)
+        masks = gumbel_top_k(state.logits[where], size, config.n_rollout, generator, poll)
+        direction, metrics = self.direction(joint, masks, poll)
+        logits = state.logits.clone()
+        lr = self.learning_rate(state.step)
+        logits[where] += lr * direction
+        state = replace(state, logits=logits, step=state.step + 1, rng=generator.get_state())
+        metrics["lr"] = lr
+        values = None
+        if state.step % self.evaluate_every == 0 or state.step == config.n_epochs:
+            state, values, gauges = self.evaluate(state, poll)
+            metrics |= gauges
+        return state, StepRecord(state.step, metrics, values)
+
+    @abc.abstractmethod
+    def direction(self, joint: Joint, masks: Tensor, poll: Poll) -> tuple[Tensor, dict[str, float]]:
+        """From the batch's objective and masks ``(G, b)`` to a step direction ``(b,)`` and metrics."""
+
+    def evaluate(self, state: State, poll: Poll = no_poll) -> tuple[State, Values, dict[str, float]]:
+        """The readout's exact values on the whole corpus, and the gauges that go with it."""
+        mask = self.readout(state)
+        values = self.problem.joint.evaluate(mask, poll)
+        chance = inclusion(state.logits, self.problem.size)
+        gauges = {"decided": float(((chance < DECIDED) | (chance > 1 - DECIDED)).float().mean()),
+                  "missed": self.problem.joint.missed(mask)}
+        if state.subset is not None:
+            gauges["changed"] = float((mask & ~state.subset).sum()) / self.problem.size
+        quiet = state.quiet + 1 if gauges.get("changed") == 0.0 else 0
+        state = replace(state, subset=mask, quiet=quiet)
+        if values.joint > state.best_joint:
+            state = replace(state, best=mask, best_joint=values.joint)
+        return state, values, gauges
+
+    def readout(self, state: State) -> Tensor:
+        """The subset that the logits stand for: the top S, or one last sample, bool ``(n,)``."""
+        if self.config.readout == "sample":
+            generator = torch.Generator(self.device)
+            generator.set_state(state.rng)
+            taken = gumbel_top_k(state.logits, self.problem.size, 1, generator)[0]
+            mask = torch.zeros(self.problem.joint.n, dtype=torch.bool, device=self.device)
+            mask[self.problem.eligible[taken]] = True
+            return mask
+        return self.problem.subset(state.logits)
+
+    def finished(self, state: State) -> str | None:
+        """The sentence with which it ended, or None to go on."""
+        if state.step >= self.config.n_epochs:
+            return f"all {self.config.n_epochs:,} steps done"
+        if not bool(torch.isfinite(state.logits).all()):
+            return "the logits are no longer finite numbers; lower --max_lr"
+        return None
+
+    def result(self, state: State) -> Tensor:
+        """The final subset, bool ``(n,)``."""
+        if self.keeps_best and state.best is not None and self.config.readout == "top":
+            return state.best
+        return self.readout(state)
+
+    def logits(self, state: State) -> Tensor | None:
+        """The logits over all n rows, NaN where not eligible; None for a learner without logits."""
+        full = torch.full((self.problem.joint.n,), torch.nan, device=self.device)
+        full[self.problem.eligible] = state.logits
+        return full

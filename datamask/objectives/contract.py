@@ -1,0 +1,99 @@
+"""The contract of a set function: what an objective must give so that learners, scoreboard and tests can use it.
+
+Notation, used in every file of this folder:
+
+    n       samples in the pool            U        a subset, given as a mask
+    d       feature dimensions             S        its size
+    G       masks scored together          x_i      feature of sample i, unit length
+
+A set function is bound to a pool. Masks are boolean tensors on the pool's device: ``(G, n)`` for the masks of one step,
+``(n,)`` for one subset. All functions are maximised.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Poll = Callable[[], None]
+"""Called between chunks of at most some 0.3 s; raises `datamask.errors.Stopped` to end the work."""
+
+
+def no_poll() -> None:
+    """The poll of work that nobody needs to stop."""
+
+
+class SetFunction(abc.ABC):
+    """A diversity objective bound to a pool of n samples.
+
+    `values` and `marginals` serve the steps: float32, and for list-based objectives the listed-neighbour value. `value`
+    and `final_marginals` are what is reported: exact on the whole pool and accumulated in float64.
+    """
+
+    n: int
+    device: torch.device
+
+    @classmethod
+    @abc.abstractmethod
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> SetFunction:
+        """Bind the objective to a pool.
+
+        Args:
+            features: float32 ``(n, d)``, rows of unit length, on the device of the work.
+            lists: for objectives on neighbours: indices ``(n, K)`` and similarities ``(n, K)``, each row by falling
+                similarity with the sample itself first.
+            exact_lists: whether those are the true K nearest.
+        """
+
+    @abc.abstractmethod
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        """f of each mask: bool ``(G, n)`` to float32 ``(G,)``."""
+
+    @abc.abstractmethod
+    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        """Frozen-size marginals, averaged over the masks: bool ``(G, n)`` to float32 ``(n,)``. Higher: rather in."""
+
+    @abc.abstractmethod
+    def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        """Exact f of one mask ``(n,)``, accumulated in float64."""
+
+    @abc.abstractmethod
+    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        """Exact add / remove differences, float64 ``(n,)``: f(U + i) - f(U) outside U, f(U) - f(U - i) inside."""
+
+    @abc.abstractmethod
+    def batch(self, rows: Tensor, size: int) -> SetFunction:
+        """The same objective on the pool of `rows` alone, for masks of about `size` members."""
+
+    @abc.abstractmethod
+    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
+        """Expected value of a uniformly random subset of `size`: in closed form where there is one."""
+
+    def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        """Frozen-size marginals at one mask as they are reported: float64 ``(n,)``."""
+        return self.marginals(mask[None], poll).double()
+
+    def missed(self, mask: Tensor) -> float:
+        """Share of the pool whose value the steps cannot see at this mask; 0 where there are no lists."""
+        return 0.0
+
+
+def sampled_random_value(function: SetFunction, size: int, generator: torch.Generator, poll: Poll = no_poll,
+                         draws: int = 32) -> float:
+    """Mean value of `draws` uniformly random subsets: the random end where there is no closed form."""
+    total = 0.0
+    for _ in range(draws):
+        poll()
+        mask = torch.zeros(function.n, dtype=torch.bool)
+        mask[torch.randperm(function.n, generator=generator)[:size]] = True
+        total += function.value(mask.to(function.device), poll)
+    return total / draws
+
+
+def chunks(total: int, size: int) -> list[slice]:
+    """Slices of at most `size` that cover ``range(total)``."""
+    size = max(1, int(size))
+    return [slice(start, min(start + size, total)) for start in range(0, total, size)]

@@ -1,0 +1,138 @@
+"""DiSF: the members' feature dimensions should be uncorrelated (arXiv 2504.20644, as used by arXiv 2512.24265)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
+
+DEAD_SHARE = 1e-4
+"""A dimension whose pool sd is below this share of the median sd is dead: it correlates with nothing."""
+
+FLAT_VARIANCE = 1e-10
+"""Variance on U, in units of the pool's, under which a live dimension is flat there and counts as uncorrelated."""
+
+ELEMENTS_AT_ONCE = 24_000_000
+"""Features gathered per chunk, some 100 MB: the bound on memory whatever G and S."""
+
+
+class DiSF(SetFunction):
+    """``f(U) = - mean over ordered pairs of dimensions a != b of corr_ab(U)^2``, dimensions standardised on U.
+
+    It sees second moments, is blind to copies, and wants S well above d: with fewer members than dimensions the sample
+    correlations are mostly noise. The divisor stays ``d (d - 1)`` with dead dimensions in it.
+
+    The pool is standardised once, which changes no correlation and keeps the float32 sums well conditioned.
+    """
+
+    def __init__(self, standardised: Tensor) -> None:
+        """Args: standardised: ``(n, d)``, pool mean 0 and sd 1 (0 for dead dimensions)."""
+        self.y = standardised
+        self.n, self.d = standardised.shape
+        self.device = standardised.device
+        self.pairs = max(self.d * (self.d - 1), 1)
+
+    @classmethod
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSF:
+        wide = torch.float32 if features.device.type == "mps" else torch.float64
+        n, d = features.shape
+        mean = torch.zeros(d, dtype=wide, device=features.device)
+        for part in chunks(n, ELEMENTS_AT_ONCE // d):
+            mean += features[part].to(wide).sum(0)
+        mean /= n
+        variance = torch.zeros_like(mean)
+        for part in chunks(n, ELEMENTS_AT_ONCE // d):
+            variance += (features[part].to(wide) - mean).square().sum(0)
+        sd = (variance / n).sqrt()
+        alive = sd > DEAD_SHARE * sd.median()
+        inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(wide).tiny), 0.0)
+        return cls(((features - mean.float()) * inverse.float()).contiguous())
+
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        out = torch.empty(len(masks), device=self.device)
+        for j, mask in enumerate(masks):
+            poll()
+            correlation, _, _ = self._moments(mask)
+            out[j] = -self._off_diagonal(correlation)
+        return out
+
+    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        total = torch.zeros(self.n, device=self.device)
+        for mask in masks:
+            correlation, mean, scale = self._moments(mask)
+            off = correlation - torch.diag(correlation.diagonal())
+            w = (correlation * off).sum(1)
+            size = float(mask.sum())
+            factor = -2.0 / (max(size - 1, 1.0) * self.pairs)
+            for part in chunks(self.n, ELEMENTS_AT_ONCE // (4 * self.d)):
+                poll()
+                z = (self.y[part] - mean) * scale
+                total[part] += factor * ((z @ off).mul_(z).sum(1) - z.square_() @ w)
+        return total / len(masks)
+
+    def _moments(self, mask: Tensor, dtype: torch.dtype = torch.float32, poll: Poll = no_poll
+                 ) -> tuple[Tensor, Tensor, Tensor]:
+        """Correlation ``(d, d)``, mean ``(d,)`` and inverse sd ``(d,)`` (0 where flat) of the members."""
+        members = mask.nonzero().squeeze(1)
+        size = len(members)
+        mean = torch.zeros(self.d, dtype=dtype, device=self.device)
+        second = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
+        for part in chunks(size, ELEMENTS_AT_ONCE // (4 * self.d)):
+            poll()
+            y = self.y[members[part]].to(dtype)
+            mean += y.sum(0)
+            second += y.T @ y
+        mean /= size
+        covariance = second / size - torch.outer(mean, mean)
+        variance = covariance.diagonal()
+        live = variance > FLAT_VARIANCE
+        scale = torch.where(live, variance.clamp_min(FLAT_VARIANCE).rsqrt(), 0.0)
+        return covariance * scale[:, None] * scale, mean, scale
+
+    def _off_diagonal(self, correlation: Tensor) -> Tensor:
+        return (correlation.square().sum() - correlation.diagonal().square().sum()) / self.pairs
+
+    @property
+    def _wide(self) -> torch.dtype:
+        return torch.float32 if self.device.type == "mps" else torch.float64
+
+    def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        correlation, _, _ = self._moments(mask, self._wide, poll)
+        return -float(self._off_diagonal(correlation))
+
+    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        """Exact: adding or removing one sample is a rank-one change of the scatter matrix.
+
+        With ``kappa = S / ((S + 1)(S - 1))`` to add and ``-S / (S - 1)^2`` to remove, ``u_a = 1 / (1 + kappa z_a^2)``
+        the new squared correlations sum to ``u'(C o C)u + 2 kappa (z o u)'C(z o u) + kappa^2 (z^2 . u)^2``.
+        """
+        size = int(mask.sum())
+        dtype = self._wide
+        correlation, mean, scale = self._moments(mask, dtype, poll)
+        scale = scale * ((size - 1) / size) ** 0.5  # z with the sample sd, as in the identity above
+        before = -self._off_diagonal(correlation)
+        squared = correlation.square()
+        alive = (scale > 0).to(dtype)
+        out = torch.empty(self.n, dtype=dtype, device=self.device)
+        for part in chunks(self.n, ELEMENTS_AT_ONCE // (8 * self.d)):
+            poll()
+            z = (self.y[part].to(dtype) - mean) * scale
+            inside = mask[part]
+            kappa = torch.where(inside, -size / (size - 1) ** 2, size / ((size + 1) * (size - 1))).to(dtype)[:, None]
+            grown = 1.0 + kappa * z * z
+            # a dimension that only this member kept from being flat correlates with nothing once it is gone
+            u = torch.where(grown > FLAT_VARIANCE, 1.0 / grown.clamp_min(FLAT_VARIANCE), 0.0) * alive
+            zu = z * u
+            total = ((u @ squared) * u + 2.0 * kappa * (zu @ correlation) * zu).sum(1)
+            total += (kappa * (z * zu).sum(1, keepdim=True)).square().squeeze(1)
+            diagonal = (u * grown).square().sum(1)
+            after = -(total - diagonal) / self.pairs
+            out[part] = torch.where(inside, before - after, after - before)
+        return out
+
+    def batch(self, rows: Tensor, size: int) -> DiSF:
+        return DiSF(self.y[rows])
+
+    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
+        return sampled_random_value(self, size, generator, poll)

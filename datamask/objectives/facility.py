@@ -1,0 +1,211 @@
+"""Facility location: every sample of the pool should have a close selected neighbour."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
+
+COLUMNS_AT_ONCE = 8
+"""List columns looked at together: after some 1/ratio of them a row has met its first selected neighbour."""
+
+SIMILARITIES_AT_ONCE = 16_000_000
+"""Similarities per dense chunk: 64 MB, and under 0.3 s on two cores at 384 dimensions."""
+
+ROWS_AT_ONCE = 250_000
+"""Rows of the lists looked at together, so that the temporaries stay small whatever n."""
+
+
+def list_length(ratio: float, n: int) -> int:
+    """K such that a random selection of this ratio leaves about exp(-8) of the rows without a listed member.
+
+    At least 64, which the certificates and the map want too, at most 512 (memory), at most n.
+    """
+    return min(n, max(64, min(512, math.ceil(8.0 / ratio))))
+
+
+@dataclass
+class Coverage:
+    """Who covers the rows of the pool at one mask, as far as the lists tell.
+
+    Attributes:
+        best, second: float32 ``(n,)``, similarity to the nearest and second nearest listed member, at least 0.
+        owner: int64 ``(n,)``, the nearest listed member; -1: none listed.
+        found: int64 ``(n,)``, listed members met, counted up to 2.
+    """
+
+    best: Tensor
+    second: Tensor
+    owner: Tensor
+    found: Tensor
+
+
+class Facility(SetFunction):
+    """``f(U) = (1/n) sum over v of max(0, max over j in U of x_v . x_j)``, on K-nearest-neighbour lists.
+
+    It sees local coverage, hence copies. Steps use the listed-neighbour value, which counts a row without a listed
+    member as 0 and so is never above f. `value`, `gains` and `final_marginals` are exact: a row whose exact list holds a
+    member has its true nearest member there; the others are measured against all members.
+    """
+
+    def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:
+        self.features = features
+        self.n, self.d = features.shape
+        self.device = features.device
+        self.indices = indices
+        self.similarities = similarities.clamp_min(0.0)
+        self.exact_lists = exact_lists
+
+    @classmethod
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> Facility:
+        if lists is None:
+            raise ValueError("facility needs neighbour lists: pass lists=(indices, similarities)")
+        return cls(features, lists[0], lists[1], exact_lists)
+
+    def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:
+        """Look up the two nearest listed members of every row: O(n / ratio) rather than O(n K)."""
+        best = torch.zeros(self.n, device=self.device)
+        second = torch.zeros(self.n, device=self.device)
+        owner = torch.full((self.n,), -1, dtype=torch.int64, device=self.device)
+        found = torch.zeros(self.n, dtype=torch.int64, device=self.device)
+        for part in chunks(self.n, ROWS_AT_ONCE):
+            active = torch.arange(part.start, part.stop, device=self.device)
+            for columns in chunks(self.indices.shape[1], COLUMNS_AT_ONCE):
+                poll()
+                listed = self.indices[active, columns].long()
+                hit = mask[listed]
+                nearness = self.similarities[active, columns]
+                count = hit.cumsum(1) + found[active, None]
+                first, next_ = hit & (count == 1), hit & (count == 2)
+                best[active] += (nearness * first).sum(1)
+                second[active] += (nearness * next_).sum(1)
+                owner[active] += ((listed + 1) * first).sum(1)
+                found[active] = count[:, -1].clamp_max(2)
+                active = active[found[active] < 2]
+                if not len(active):
+                    break
+        return Coverage(best, second, owner, found)
+
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        out = torch.empty(len(masks), device=self.device)
+        for j, mask in enumerate(masks):
+            total = 0.0
+            for part in chunks(self.n, ROWS_AT_ONCE):
+                active = torch.arange(part.start, part.stop, device=self.device)
+                for columns in chunks(self.indices.shape[1], COLUMNS_AT_ONCE):
+                    poll()
+                    hit = mask[self.indices[active, columns].long()]
+                    total += (self.similarities[active, columns] * hit).amax(1).sum(dtype=torch.float32)
+                    active = active[~hit.any(1)]
+                    if not len(active):
+                        break
+            out[j] = total / self.n
+        return out
+
+    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        total = torch.zeros(self.n, device=self.device)
+        for mask in masks:
+            coverage = self.coverage(mask, poll)
+            total += self._listed_marginals(coverage, poll)
+        return total / len(masks)
+
+    def _listed_marginals(self, coverage: Coverage, poll: Poll) -> Tensor:
+        """What each sample adds (outside U) or what would be lost without it (inside), over the listed pairs."""
+        total = torch.zeros(self.n, device=self.device)
+        covered = coverage.owner >= 0
+        total.index_add_(0, coverage.owner[covered], (coverage.best - coverage.second)[covered])
+        for part in chunks(self.n, ROWS_AT_ONCE):
+            active = torch.arange(part.start, part.stop, device=self.device)
+            for columns in chunks(self.indices.shape[1], COLUMNS_AT_ONCE):
+                poll()
+                # lists fall, so a row with no gain in this block has none further on
+                gain = (self.similarities[active, columns] - coverage.best[active, None]).clamp_min(0.0)
+                total.index_add_(0, self.indices[active, columns].reshape(-1).long(), gain.reshape(-1))
+                active = active[gain[:, -1] > 0]
+                if not len(active):
+                    break
+        return total / self.n
+
+    def _nearest_members(self, rows: Tensor, members: Tensor, poll: Poll) -> tuple[Tensor, Tensor, Tensor]:
+        """Best, second-best similarity (at least 0) and best member of `rows`, against all members."""
+        best = torch.zeros(len(rows), device=self.device)
+        second = torch.zeros(len(rows), device=self.device)
+        owner = torch.empty(len(rows), dtype=torch.int64, device=self.device)
+        candidates = self.features[members]
+        for part in chunks(len(rows), SIMILARITIES_AT_ONCE // max(len(members), 1)):
+            poll()
+            nearest = (self.features[rows[part]] @ candidates.T).topk(min(2, len(members)), dim=1)
+            best[part] = nearest.values[:, 0].clamp_min(0.0)
+            if len(members) > 1:
+                second[part] = nearest.values[:, 1].clamp_min(0.0)
+            owner[part] = members[nearest.indices[:, 0]]
+        return best, second, owner
+
+    def exact_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
+        """`coverage`, with the rows that met fewer than `needed` listed members measured against all members."""
+        coverage = self.coverage(mask, poll)
+        short = (coverage.found < needed) if self.exact_lists else torch.ones_like(mask)
+        rows = short.nonzero().squeeze(1)
+        if len(rows):
+            members = mask.nonzero().squeeze(1)
+            best, second, owner = self._nearest_members(rows, members, poll)
+            coverage.best[rows], coverage.second[rows], coverage.owner[rows] = best, second, owner
+        return coverage
+
+    def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        best = self.exact_coverage(mask, poll, needed=1).best
+        return float(best.to(torch.float64 if self.device.type != "mps" else torch.float32).mean())
+
+    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        """Exact. Unlisted pairs matter only for rows whose list holds no member: those meet every candidate."""
+        listed = self.coverage(mask, poll)
+        open_rows = (listed.found == 0) if self.exact_lists else torch.ones_like(mask)
+        exact = self.exact_coverage(mask, poll)
+        total = self._listed_marginals(exact, poll).double() * self.n
+        rows = open_rows.nonzero().squeeze(1)
+        for part in chunks(len(rows), SIMILARITIES_AT_ONCE // self.n):
+            poll()
+            near = self.features[rows[part]] @ self.features.T
+            gain = (near - exact.best[rows[part], None]).clamp_min(0.0)
+            listed_here = self.indices[rows[part]].long()
+            gain.scatter_(1, listed_here, 0.0)  # the listed pairs are already in the total
+            total += gain.sum(0, dtype=torch.float64)
+        # a member never gains; what the open rows added to members is rounding
+        members = mask.nonzero().squeeze(1)
+        loss = torch.zeros(self.n, dtype=torch.float64, device=self.device)
+        loss.index_add_(0, exact.owner, (exact.best - exact.second).double())
+        total[members] = loss[members]
+        return total / self.n
+
+    def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        return self.gains(mask, poll)  # f does not depend on S, so the two marginals are one
+
+    def batch(self, rows: Tensor, size: int) -> Facility:
+        features = self.features[rows]
+        k = min(len(rows), max(16, math.ceil(8.0 * len(rows) / max(size, 1))))
+        return Facility(features, *exact_lists(features, k))
+
+    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
+        return sampled_random_value(self, size, generator, poll)
+
+    def missed(self, mask: Tensor) -> float:
+        return float((self.coverage(mask).found == 0).float().mean())
+
+
+def exact_lists(features: Tensor, k: int, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:
+    """Exact k-nearest-neighbour lists inside a batch: indices and similarities ``(b, k)``, itself first."""
+    b = len(features)
+    indices = torch.empty(b, k, dtype=torch.int64, device=features.device)
+    similarities = torch.empty(b, k, device=features.device)
+    for part in chunks(b, SIMILARITIES_AT_ONCE // b):
+        poll()
+        near = features[part] @ features.T
+        own = torch.arange(part.start, part.stop, device=features.device)
+        near[own - part.start, own] = torch.inf
+        similarities[part], indices[part] = near.topk(k, dim=1)
+    similarities[:, 0] = 1.0
+    return indices, similarities

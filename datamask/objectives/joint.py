@@ -1,0 +1,138 @@
+"""The joint objective: ``lambda * quality + (1 - lambda) * diversity``, each term on a scale people can read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from datamask.objectives.contract import Poll, SetFunction, no_poll
+from datamask.objectives.quality import Quality
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The two ends of a term's calibrated scale.
+
+    Attributes:
+        random: raw value of a random subset of size S; maps to 0.
+        best: raw value of the best subset known for this term alone; maps to 1.
+        best_kind: ``proved`` (no selection of S samples has a higher value, to the digits shown) or ``best found``.
+    """
+
+    random: float
+    best: float
+    best_kind: str
+
+    @property
+    def constant(self) -> bool:
+        """Whether no selection differs from another on this term, so that it has no scale."""
+        return not self.best - self.random > 1e-9 * max(abs(self.best), abs(self.random))
+
+    def to_dict(self) -> dict:
+        return {"random": self.random, "best": self.best, "best_kind": self.best_kind}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The affine map of one term: ``(raw - zero) * slope``."""
+
+    zero: float = 0.0
+    slope: float = 1.0
+
+    @classmethod
+    def calibrated(cls, anchor: Anchor) -> Scale:
+        """0 at the random end, 1 at the best end; a constant term is switched off."""
+        return cls(anchor.random, 0.0 if anchor.constant else 1.0 / (anchor.best - anchor.random))
+
+    def __call__(self, raw):
+        return (raw - self.zero) * self.slope
+
+
+@dataclass(frozen=True)
+class Term:
+    """One diversity objective of the sum: its name, weight (weights add to 1), function and scale."""
+
+    name: str
+    weight: float
+    function: SetFunction
+    scale: Scale = Scale()
+
+
+@dataclass(frozen=True)
+class Values:
+    """One subset's values: ``joint``, ``quality``, ``diversity`` on the run's scale, and what they are made of, raw."""
+
+    joint: float
+    quality: float
+    diversity: float
+    raw_quality: float
+    raw_diversity: dict[str, float]
+
+
+class Joint:
+    """``f(U) = lambda * f_qua(U) + (1 - lambda) * sum over terms of weight * f_div(U)``, on the given scales."""
+
+    def __init__(self, quality: Quality, terms: tuple[Term, ...], lamb: float, quality_scale: Scale = Scale()) -> None:
+        """Args: lamb: lambda in [0, 1]; 1 is quality alone."""
+        self.quality, self.terms, self.lamb, self.quality_scale = quality, terms, lamb, quality_scale
+        self.n = quality.n
+        self.device = quality.scores.device
+
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> tuple[Tensor, Tensor, Tensor]:
+        """Joint, quality and diversity of each mask, for the steps: bool ``(G, n)`` to three float32 ``(G,)``.
+
+        A term whose weight in the sum is 0 is not computed; it comes back as NaN.
+        """
+        g = len(masks)
+        joint = torch.zeros(g, device=self.device)
+        quality = torch.full((g,), torch.nan, device=self.device)
+        diversity = torch.full((g,), torch.nan, device=self.device)
+        if self.lamb > 0:
+            # centred sums keep their digits in float32: the offset enters as one exact number
+            offset = (self.quality.offset - self.quality_scale.zero) * self.quality_scale.slope
+            quality = self.quality.values(masks) * self.quality_scale.slope + offset
+            joint = joint + self.lamb * quality
+        if self.lamb < 1:
+            diversity = sum(term.weight * term.scale(term.function.values(masks, poll)) for term in self.terms)
+            joint = joint + (1 - self.lamb) * diversity
+        return joint, quality, diversity
+
+    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        """Frozen-size marginals of f, averaged over the masks: bool ``(G, n)`` to float32 ``(n,)``."""
+        total = torch.zeros(self.n, device=self.device)
+        if self.lamb > 0:
+            total += self.lamb * self.quality_scale.slope * self.quality.marginals(masks)
+        if self.lamb < 1:
+            for term in self.terms:
+                weight = (1 - self.lamb) * term.weight * term.scale.slope
+                total += weight * term.function.marginals(masks, poll)
+        return total
+
+    def evaluate(self, mask: Tensor, poll: Poll = no_poll) -> Values:
+        """Exact values of one mask ``(n,)``: every term, whatever lambda."""
+        raw_quality = self.quality.value(mask)
+        raw = {term.name: term.function.value(mask, poll) for term in self.terms}
+        quality = self.quality_scale(raw_quality)
+        diversity = sum(term.weight * term.scale(raw[term.name]) for term in self.terms)
+        return Values(self.lamb * quality + (1 - self.lamb) * diversity, quality, diversity, raw_quality, raw)
+
+    def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:
+        """Frozen-size marginals of the quality and of the diversity term on the run's scale, float64 ``(n,)`` each."""
+        quality = self.quality.final_marginals(mask) * self.quality_scale.slope
+        diversity = torch.zeros_like(quality)
+        for term in self.terms:
+            diversity += term.weight * term.scale.slope * term.function.final_marginals(mask, poll)
+        return quality, diversity
+
+    def missed(self, mask: Tensor) -> float:
+        """The largest share of the pool that a term's steps cannot see at this mask."""
+        return max((term.function.missed(mask) for term in self.terms), default=0.0)
+
+    def batch(self, rows: Tensor, size: int) -> Joint:
+        """The same objective on the pool of `rows` alone, on the same scales."""
+        terms = self.terms
+        if self.lamb < 1:
+            terms = tuple(Term(t.name, t.weight, t.function.batch(rows, size), t.scale) for t in terms)
+        return Joint(self.quality.batch(rows), terms, self.lamb, self.quality_scale)

@@ -1,0 +1,51 @@
+"""Quality: the mean quality score of the subset. Modular, so everything about it is exact and free."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class Quality:
+    """``f_qua(U) = mean of q over U``.
+
+    Scores are kept in float64 and centred for the steps, so that a large common offset costs no digits in float32.
+    """
+
+    def __init__(self, scores: Tensor) -> None:
+        """Args: scores: ``(n,)``, any float type."""
+        self.scores = scores.double() if scores.device.type != "mps" else scores.float()
+        self.n = len(scores)
+        self.mean = self.scores.mean()
+        self._centred = (self.scores - self.mean).float()
+
+    def values(self, masks: Tensor) -> Tensor:
+        """Mean quality of each mask: bool ``(G, n)`` to float32 ``(G,)``, less the pool's mean (`offset`)."""
+        return masks.float() @ self._centred / masks.sum(1)
+
+    @property
+    def offset(self) -> float:
+        """What to add to `values` to have the mean quality itself."""
+        return float(self.mean)
+
+    def marginals(self, masks: Tensor) -> Tensor:
+        """``q_i / S`` up to a constant, float32 ``(n,)``; the same at every mask of that size."""
+        return self._centred / masks[0].sum()
+
+    def value(self, mask: Tensor) -> float:
+        """Exact mean quality of one mask ``(n,)``."""
+        return float(self.scores[mask].mean())
+
+    def final_marginals(self, mask: Tensor) -> Tensor:
+        """``q_i / S``, float64 ``(n,)``."""
+        return self.scores / mask.sum()
+
+    def gains(self, mask: Tensor) -> Tensor:
+        """Add / remove differences, ``(n,)``."""
+        size = int(mask.sum())
+        difference = self.scores - self.scores[mask].mean()
+        return torch.where(mask, difference / max(size - 1, 1), difference / (size + 1))
+
+    def batch(self, rows: Tensor) -> Quality:
+        """The same on `rows` alone."""
+        return Quality(self.scores[rows])
