@@ -1,8 +1,8 @@
 """What to select and how: frozen, self-validating records that feed command line, forms and run folder alike.
 
 Three records: `CorpusConfig` (which rows), `SelectionConfig` (which subset of them, found how) and `RunConfig` (both,
-with a name). All of them round-trip through JSON (`to_dict`, `from_dict`), and `RunConfig.arguments` writes a run as the
-command line that repeats it. Nothing here loads torch or reads a file.
+with a name). All of them round-trip through JSON (`to_dict`, `from_dict`), and `RunConfig.arguments` writes a run as
+the command line that repeats it. Nothing here loads torch or reads a file.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ def _check(condition: bool, option: str, expected: str, got: Any) -> None:
 
 def _finite(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _number(value: float) -> str:
+    """The shortest text that reads back as exactly `value`: 0.3, not 0.300000; 10, not 10.0."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(float(value))
 
 
 @dataclass(frozen=True)
@@ -70,9 +75,12 @@ class QualityColumn:
         return cls(":".join(parts), 1.0, transform)
 
     def __str__(self) -> str:
+        """A short text that `parse` reads back as this column."""
+        weighted = f"{self.name}:{_number(self.weight)}"
         if self.transform != "raw":
-            return f"{self.name}:{self.weight:g}:{self.transform}"
-        return self.name if self.weight == 1.0 else f"{self.name}:{self.weight:g}"
+            return f"{weighted}:{self.transform}"
+        # a colon in the name could be taken for the start of a weight
+        return self.name if self.weight == 1.0 and ":" not in self.name else weighted
 
 
 @dataclass(frozen=True)
@@ -216,7 +224,9 @@ class SelectionConfig:
     @property
     def terms(self) -> tuple[tuple[str, float], ...]:
         """The diversity objectives and their weights, which add to 1."""
-        return _parse_objective(self.objective)
+        terms = _parse_objective(self.objective)
+        total = sum(terms.values())
+        return tuple((name, weight / total) for name, weight in terms.items())
 
     def size(self, n: int) -> int:
         """S, the number of samples to select out of n valid rows.
@@ -262,12 +272,20 @@ class RunConfig:
     def arguments(self, output: str = "selection.parquet") -> list[str]:
         """The words after ``python -m datamask`` that repeat this run; only what differs from the defaults."""
         corpus, selection = self.corpus, self.selection
-        words = ["select", *corpus.inputs, "--output", output]
+        words = ["select"]
 
         def add(option: str, value: Any, default: Any = None) -> None:
             if value != default:
-                words.extend([f"--{option}", f"{value:g}" if isinstance(value, float) and
-                              float(f"{value:g}") == value else str(value)])
+                text = _number(value) if isinstance(value, float) else str(value)
+                # a value that begins with a hyphen would be read as an option of its own
+                words.extend([f"--{option}={text}"] if text.startswith("-") else [f"--{option}", text])
+
+        if any(path.startswith("-") for path in corpus.inputs):
+            for path in corpus.inputs:
+                add("input", path)
+        else:
+            words.extend(corpus.inputs)
+        add("output", output)
 
         for column in ("id_column", "feature_column", "length_column"):
             add(column, getattr(corpus, column))
@@ -277,7 +295,7 @@ class RunConfig:
             for path in getattr(corpus, side):
                 add(side, path)
         add("rows", corpus.rows)
-        add("row_seed", corpus.seed, selection.seed if corpus.rows else corpus.seed)
+        add("row_seed", corpus.seed, selection.seed)
         if corpus.drop_invalid:
             words.append("--drop_invalid")
         add("objective", selection.objective)
@@ -296,10 +314,11 @@ class RunConfig:
         add("seed", selection.seed, 0)
         add("device", selection.device, "auto")
         add("name", self.name, "")
+        add("notes", self.notes, "")
         return words
 
 
-def _parse_objective(text: str) -> tuple[tuple[str, float], ...]:
+def _parse_objective(text: str) -> dict[str, float]:
     terms: dict[str, float] = {}
     for part in str(text).split(","):
         name, _, weight = part.partition(":")
@@ -311,13 +330,13 @@ def _parse_objective(text: str) -> tuple[tuple[str, float], ...]:
         entry = catalogue.objective(name)
         _check(entry.name not in terms, "objective", "a sum of different objectives", text)
         terms[entry.name] = value
-    total = sum(terms.values())
-    return tuple((name, value / total) for name, value in terms.items())
+    return terms
 
 
 def _canonical_objective(text: str) -> str:
     terms = _parse_objective(text)
-    return terms[0][0] if len(terms) == 1 else ",".join(f"{name}:{weight:.6g}" for name, weight in terms)
+    # weights as given, not divided by their sum: dividing twice would not give the same digits twice
+    return next(iter(terms)) if len(terms) == 1 else ",".join(f"{n}:{_number(w)}" for n, w in terms.items())
 
 
 def _canonical_collapse(value: Any) -> str:
