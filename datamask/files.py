@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -46,6 +47,43 @@ def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replacing_folder(path: str | os.PathLike) -> Iterator[Path]:
+    """Give an empty temporary folder beside `path`; on success it becomes `path`, on failure it is gone.
+
+    A folder that was there before is replaced as a whole: it is moved aside first, since no system call exchanges two
+    folders everywhere, so for an instant there may be none, but never a half-written one.
+
+    Raises:
+        StoreError: the folder cannot be written, or the disk is full.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+    try:
+        new, old = part / "new", part / "old"
+        try:
+            new.mkdir()
+            yield new
+            if target.exists():
+                target.rename(old)
+            try:
+                new.rename(target)
+            except OSError:
+                if old.exists():
+                    old.rename(target)
+                raise
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:

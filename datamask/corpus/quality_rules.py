@@ -1,0 +1,176 @@
+"""Quality of a text by rules that can be read: the filters of Gopher and C4 as smooth scores instead of cut-offs.
+
+Gopher (Rae et al. 2021, table A1) and C4 (Raffel et al. 2020) keep or drop a document at thresholds. A selection
+needs an order, not a verdict, so each rule here is a ramp from 0 (about where those papers drop) to 1 (where nothing is
+left to wish), and `quality_score` is their weighted mean on a scale of 0 to 10. Ten rules, one function each; the first
+paragraph of its docstring is what a table of the rules shows. The word lists are English: for another language the
+stop-word rule gives every text the same 0 and so moves no order.
+
+To add a rule: write a function from `TextFacts` to [0, 1] and give it a weight in `RULES`. Scores of different rules
+are comparable only within one version of this table.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+STOP_WORDS = frozenset(("the", "be", "to", "of", "and", "that", "have", "with"))
+"""Gopher's eight; a document must hold two of them there."""
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_SYMBOL = re.compile(r"[#=|<>{}\[\]_`*\\~^@$%&+/]|\.\.\.|…")
+_BULLET = re.compile(r"(?:[-*+•‣●▪]|\d{1,2}[.)])(?:\s|$)")
+_SENTENCE_ENDS = (".", "!", "?", ".\"", ".”", ".)", "!)", "?)", "。", "！", "？")
+
+
+@dataclass(frozen=True)
+class TextFacts:
+    """What the rules count in one text, each counted once.
+
+    Attributes:
+        text: the text itself.
+    """
+
+    text: str
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Runs of letters, digits and underscores, an inner apostrophe included; lower case."""
+        return _WORD.findall(self.text.lower())
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines that are not blank, stripped."""
+        return [line for line in map(str.strip, self.text.splitlines()) if line]
+
+
+def _ramp(value: float, zero: float, one: float) -> float:
+    """0 at `zero` and beyond, 1 at `one` and beyond, linear between; either may be the larger."""
+    return min(1.0, max(0.0, (value - zero) / (one - zero)))
+
+
+def word_count(facts: TextFacts) -> float:
+    """Words: 0 at 5, 1 at 400, rising with the logarithm of their number.
+
+    Gopher wants 50 to 100 000; below 50 words a text is worth little, but a short one is not worth nothing.
+    """
+    return _ramp(math.log(max(1, len(facts.words))), math.log(5), math.log(400))
+
+
+def mean_word_length(facts: TextFacts) -> float:
+    """Mean word length in characters: 1 from 4 to 6, 0 below 3 and above 10.
+
+    The ends are Gopher's; the plateau is where running English text lies.
+    """
+    if not facts.words:
+        return 0.0
+    mean = sum(map(len, facts.words)) / len(facts.words)
+    return min(_ramp(mean, 3, 4), _ramp(mean, 10, 6))
+
+
+def alphabetic_share(facts: TextFacts) -> float:
+    """Share of words with at least one letter: 0 at 60 %, 1 at 100 %.
+
+    Gopher drops below 80 %.
+    """
+    if not facts.words:
+        return 0.0
+    return _ramp(sum(any(map(str.isalpha, word)) for word in facts.words) / len(facts.words), 0.6, 1.0)
+
+
+def stop_words(facts: TextFacts) -> float:
+    """Different stop words out of Gopher's eight: 0 at none, 1 at six.
+
+    Gopher wants two; tables, lists and code hold few.
+    """
+    return _ramp(len(STOP_WORDS.intersection(facts.words)), 0, 6)
+
+
+def symbol_ratio(facts: TextFacts) -> float:
+    """Symbols (``# = | < > { } [ ] _ ` * ...``) per word: 1 at none, 0 at one in two words.
+
+    Gopher counts only hash signs and ellipses and drops above one in ten; code and markup show in the others.
+    """
+    return _ramp(len(_SYMBOL.findall(facts.text)) / max(1, len(facts.words)), 0.5, 0.0)
+
+
+def bullet_lines(facts: TextFacts) -> float:
+    """Share of lines that begin with a bullet or a list number: 1 at none, 0 at 90 %.
+
+    The end is Gopher's.
+    """
+    return _ramp(sum(bool(_BULLET.match(line)) for line in facts.lines) / max(1, len(facts.lines)), 0.9, 0.0)
+
+
+def ellipsis_lines(facts: TextFacts) -> float:
+    """Share of lines that end in an ellipsis: 1 at none, 0 at 30 %.
+
+    The end is Gopher's; such lines are cut-off teasers or prompts of a console.
+    """
+    return _ramp(sum(line.endswith(("...", "…")) for line in facts.lines) / max(1, len(facts.lines)), 0.3, 0.0)
+
+
+def repeated_lines(facts: TextFacts) -> float:
+    """Share of lines that repeat an earlier one: 1 at none, 0 at 30 %.
+
+    The end is Gopher's duplicate-line fraction.
+    """
+    return _ramp(1 - len(set(facts.lines)) / max(1, len(facts.lines)), 0.3, 0.0)
+
+
+def sentence_ends(facts: TextFacts) -> float:
+    """Sentences: ends of lines and of sentences, per 20 words, 0 at none, 1 at one.
+
+    C4 keeps only lines that end in a terminal mark; a text wrapped at 80 characters would lose most of its lines so,
+    hence marks followed by white space or the end of the text count wherever they stand.
+    """
+    ends = sum(word.endswith(_SENTENCE_ENDS) and not word.endswith("...") for word in facts.text.split())
+    return _ramp(20 * ends / max(20, len(facts.words)), 0, 1)
+
+
+def distinct_words(facts: TextFacts) -> float:
+    """Distinct words over the root of twice all words: 0 at 1.5, 1 at 6.
+
+    Carroll's corrected type-token ratio: the plain share of distinct words falls with length whatever the text. Low in
+    templates and in tables of the same few names.
+    """
+    if not facts.words:
+        return 0.0
+    return _ramp(len(Counter(facts.words)) / math.sqrt(2 * len(facts.words)), 1.5, 6.0)
+
+
+RULES: dict[Callable[[TextFacts], float], float] = {
+    word_count: 2.0,
+    mean_word_length: 1.0,
+    alphabetic_share: 1.0,
+    stop_words: 1.5,
+    symbol_ratio: 1.5,
+    bullet_lines: 0.5,
+    ellipsis_lines: 0.5,
+    repeated_lines: 0.5,
+    sentence_ends: 1.5,
+    distinct_words: 1.5,
+}
+"""Each rule and its weight."""
+
+
+def rule_scores(text: str) -> dict[str, float]:
+    """The score of every rule for `text`, by name, each in [0, 1]."""
+    facts = TextFacts(text)
+    return {rule.__name__: rule(facts) for rule in RULES}
+
+
+def quality_score(text: str) -> float:
+    """The quality of `text`: ten times the weighted mean of the rules, from 0 to 10."""
+    facts = TextFacts(text)
+    return 10 * sum(weight * rule(facts) for rule, weight in RULES.items()) / sum(RULES.values())
+
+
+def rule_table() -> list[tuple[str, float, str]]:
+    """Name, weight and first docstring paragraph of every rule, for help texts."""
+    return [(rule.__name__, weight, (rule.__doc__ or "").partition("\n\n")[0]) for rule, weight in RULES.items()]
