@@ -1,0 +1,109 @@
+"""One attempt at a run, whatever happens: the only place that catches everything, and writes it into the status.
+
+Command line and background jobs both go through `attempt`; nothing below it hides an exception, nothing above it has to
+fear one.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
+from datamask.runs.status import RunStatus
+from datamask.runs.store import Run
+
+log = logging.getLogger(__name__)
+
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+"""What a disk says that the person at the keyboard can mend; other OSErrors are faults of the program."""
+
+ASK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended.
+
+    Attributes:
+        status: the run's status afterwards.
+        summary: what `execute` returned, None where it raised.
+        error: what it raised, None where it ended by itself; `Stopped` is an ending, not an error.
+    """
+
+    status: RunStatus
+    summary: dict | None = None
+    error: Exception | None = None
+
+    @property
+    def faulty(self) -> bool:
+        """Whether the program is to blame, not the input, the options or the disk."""
+        return self.error is not None and not isinstance(self.error, DatamaskError)
+
+
+def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[float, str], None] | None = None
+            ) -> Outcome:
+    """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
+
+    A run whose lock somebody else holds is left alone: the other worker's status is not ours to write.
+    """
+    try:
+        # here, not above: whoever only looks at runs must not load torch
+        from datamask.runs.execute import execute
+
+        summary = execute(run, should_stop=_or_asked(run, should_stop), progress=progress)
+    except Stopped:
+        _record(run, "stopped", ending="stopped", message="stopped before learning began")
+        return Outcome(run.status())
+    except RunStateError as error:
+        return Outcome(run.status(), error=error)
+    except DatamaskError as error:
+        _record(run, "failed", error=one_sentence(error))
+        return Outcome(run.status(), error=error)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            error = StoreError(f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
+            _record(run, "failed", error=one_sentence(error))
+        else:
+            _record(run, "failed", error=fault_sentence(error), traceback=traceback.format_exc())
+        return Outcome(run.status(), error=error)
+    return Outcome(run.status(), summary=summary)
+
+
+def _or_asked(run: Run, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+    """`should_stop`, or a request by any other process; the disk is asked every `ASK_SECONDS` at most."""
+    asked = [time.monotonic(), False]
+
+    def stop() -> bool:
+        if should_stop() or asked[1]:
+            return True
+        if time.monotonic() - asked[0] >= ASK_SECONDS:
+            asked[:] = time.monotonic(), run.stop_requested()
+        return asked[1]
+
+    return stop
+
+
+def one_sentence(error: BaseException) -> str:
+    """An error's message on one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def fault_sentence(error: BaseException) -> str:
+    """What to tell a person about an exception that nobody expected."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return f"Out of memory ({one_sentence(error)[:200]}); choose fewer --rows or a smaller --partial."
+    return f"datamask failed, which is a fault of the program: {type(error).__name__}: {one_sentence(error)}"
+
+
+def _record(run: Run, state: str, **fields: str) -> None:
+    try:
+        with run.writer() as writer:
+            writer.finish(state, **fields)
+    except DatamaskError:
+        # no room even for the status: it stays "running" with a free lock, which readers see as interrupted
+        log.exception("the ending of run %s (%s: %s) could not be written", run.id, state, fields)
