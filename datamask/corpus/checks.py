@@ -1,0 +1,169 @@
+"""What makes a row valid, unit length in place, and the fingerprint.
+
+All passes go over blocks of `BLOCK` rows in parallel threads, in place: the feature array is the only large array.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from datamask.corpus.columns import Columns
+from datamask.corpus.reading import Rows
+from datamask.corpus.sampling import row_hash
+from datamask.corpus.shards import ShouldStop, in_threads
+from datamask.errors import InputError
+
+Place = Callable[[int], str]
+"""Row of the corpus -> ``FILE row K``, for messages."""
+
+BLOCK = 2048
+"""Rows per block: fixed, because the fingerprint hashes block by block."""
+
+SAFE = (1e-30, 1e30)
+"""Sums of squares in this range are exact enough in float32; outside, the row is measured in float64."""
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+
+
+def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.ndarray:
+    """The L2 norm of each row: float64 ``(N,)``, NaN where a value is NaN or infinite, 0 where all are zero.
+
+    Rows so small or so large that their squares leave float32's range are measured in float64.
+    """
+    result = np.empty(len(features))
+
+    def measure(block: slice) -> None:
+        rows = features[block]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
+            odd = np.flatnonzero(~((squares > SAFE[0]) & (squares < SAFE[1])))
+            result[block] = np.sqrt(squares)
+            if len(odd):
+                exact = np.sqrt(np.square(rows[odd], dtype=np.float64).sum(axis=1))
+                exact[~np.isfinite(exact)] = np.nan
+                result[block.start + odd] = exact
+
+    in_threads([lambda block=block: measure(block) for block in _blocks(len(features))], should_stop=should_stop)
+    return result
+
+
+def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop | None = None) -> list[bytes]:
+    """Divide each row by its norm, in place, and return the digest of every block as it was before.
+
+    The values as stored are hashed, not the normalised ones: those may differ in the last bit between machines.
+    """
+    def work(block: slice) -> bytes:
+        rows = features[block]
+        digest = hashlib.blake2b(rows, digest_size=32).digest()
+        scale = lengths[block]
+        tiny = np.flatnonzero((scale < 1e-15) | (scale > 1e15))
+        exact = rows[tiny] / scale[tiny, None] if len(tiny) else None
+        with np.errstate(over="ignore", under="ignore"):
+            rows *= (1.0 / scale).astype(np.float32)[:, None]
+        if exact is not None:
+            rows[tiny] = exact
+        return digest
+
+    return in_threads([lambda block=block: work(block) for block in _blocks(len(features))], should_stop=should_stop)
+
+
+def fingerprint(ids: pa.Array, quality: np.ndarray, blocks: list[bytes], dim: int, lengths: np.ndarray | None) -> str:
+    """Hex digest of these rows in this order: ids, quality, feature blocks (see `normalise`) and lengths."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"datamask corpus 1: {len(ids)} x {dim}, {'no' if lengths is None else 'with'} lengths\n".encode())
+    digest.update(b"integers\n" if pt.is_integer(ids.type) else b"strings\n")
+    # a fresh array, so that its buffers start at its first value
+    text = pa.concat_arrays([ids.cast(pa.string() if pt.is_integer(ids.type) else pa.large_string())])
+    digest.update(np.asarray(pc.binary_length(text), dtype=np.int64))
+    offsets = np.frombuffer(text.buffers()[1], np.int32 if pt.is_string(text.type) else np.int64)
+    low, high = int(offsets[text.offset]), int(offsets[text.offset + len(text)])
+    if high > low:
+        digest.update(memoryview(text.buffers()[2])[low:high])
+    digest.update(np.ascontiguousarray(quality, np.float64))
+    for block in blocks:
+        digest.update(block)
+    if lengths is not None:
+        digest.update(np.ascontiguousarray(lengths, np.float64))
+    return digest.hexdigest()
+
+
+def named(ids: pa.Array, rows: np.ndarray, at_most: int = 3) -> str:
+    """The first few ids of `rows`, for a message."""
+    shown = ", ".join(repr(value) for value in ids.take(pa.array(rows[:at_most])).to_pylist())
+    return shown + (", ..." if len(rows) > at_most else "")
+
+
+def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> None:
+    """Raise on repeated ids.
+
+    Args:
+        ids: without nulls.
+        place: row -> ``FILE row K``.
+        column: the id column's name.
+        seed: any; the ids are hashed first, and only rows with equal hashes are compared.
+
+    Raises:
+        InputError: an id occurs twice; names how many, the first ones and where two of them are.
+    """
+    hashes = row_hash(ids, seed)
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order][1:] == hashes[order][:-1]
+    if not same.any():
+        return
+    suspects = np.sort(order[np.flatnonzero(np.r_[same, False] | np.r_[False, same])])
+    counts = pc.value_counts(ids.take(pa.array(suspects)))
+    repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    if not len(repeated):
+        return
+    rows = suspects[np.asarray(pc.is_in(ids.take(pa.array(suspects)), value_set=repeated))]
+    first = rows[np.asarray(pc.equal(ids.take(pa.array(rows)), repeated[0]))][:2]
+    raise InputError(
+        f"column {column!r} holds {len(repeated):,} id{'s' if len(repeated) > 1 else ''} more than once "
+        f"({named(repeated, np.arange(len(repeated)))}; {repeated[0].as_py()!r} is in {place(int(first[0]))} and "
+        f"{place(int(first[1]))}); ids must be unique over all shards, so drop the repeats or choose another column "
+        "with --id-column")
+
+
+def invalid_rows(rows: Rows, lengths: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
+    """Reason -> rows that cannot be used; a row may have several reasons."""
+    feature, quality = repr(columns.feature), ", ".join(repr(column.name) for column in columns.quality)
+    found = {
+        f"null features in column {feature}": rows.no_features,
+        f"NaN or infinite features in column {feature}": np.isnan(lengths) & ~rows.no_features,
+        f"all-zero features in column {feature}": lengths == 0,
+        f"null quality in column {quality}": rows.no_quality,
+        f"NaN or infinite quality in column {quality}":
+            ~np.isfinite(rows.quality).all(axis=0) & ~rows.no_quality,
+    }
+    if rows.lengths is not None:
+        found[f"null, infinite or negative length in column {columns.length!r}"] = \
+            ~(np.isfinite(rows.lengths) & (np.nan_to_num(rows.lengths) >= 0))
+    return {reason: np.flatnonzero(mask) for reason, mask in found.items() if mask.any()}
+
+
+def complaint(bad: dict[str, np.ndarray], ids: pa.Array, place: Place) -> str:
+    """One sentence about invalid rows: how many, their first ids, where, and the way out."""
+    parts = []
+    for reason, where in bad.items():
+        verb = "rows have" if len(where) > 1 else "row has"
+        parts.append(f"{len(where):,} {verb} {reason} (ids {named(ids, where)}; the first is {place(int(where[0]))})")
+    return "; ".join(parts) + "; repair them, or leave them out with --drop-invalid"
+
+
+def compact(features: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """The kept rows moved to the front of the same memory, and the rest of it given back."""
+    done = 0
+    for block in _blocks(len(features)):
+        rows = features[block][keep[block]]
+        features[done:done + len(rows)] = rows
+        done += len(rows)
+    features.resize((done, features.shape[1]), refcheck=False)
+    return features

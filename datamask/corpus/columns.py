@@ -1,0 +1,226 @@
+"""Which column plays which part: the paper's names first, then other known names, then the only column of the type.
+
+The paper calls its columns ``chunk_id``, ``quality_score`` and ``feature_arr``; FineWeb-Edu calls its ``id``, ``score``
+and ``token_count``. A column found by its type alone is taken only where there is exactly one of that type; otherwise
+the error lists the candidates and the option that chooses between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from datamask.config import CorpusConfig, QualityColumn
+from datamask.errors import InputError
+
+ID_NAMES = ("chunk_id", "id", "doc_id", "document_id", "docid", "sample_id", "example_id", "text_id", "record_id",
+            "uuid", "uid", "guid", "hash", "sha256", "sha1", "md5", "key")
+QUALITY_NAMES = ("quality_score", "quality", "score", "edu_score", "dclm_score", "fasttext_score", "quality_scores")
+FEATURE_NAMES = ("feature_arr", "features", "feature", "embedding", "embeddings", "emb", "embeds", "vector", "vectors",
+                 "dense", "sentence_embedding")
+LENGTH_NAMES = ("token_count", "n_tokens", "num_tokens", "tokens", "length", "token_length", "token_counts")
+TEXT_NAMES = ("text", "content", "raw_content", "document", "body", "sentence", "passage", "chunk", "description")
+
+OPTIONS = {"id": "--id-column", "quality": "--quality-column", "feature": "--feature-column",
+           "length": "--length-column"}
+WANTS = {
+    "id": "an integer or string column without repeats",
+    "quality": "a number column",
+    "feature": "a list, large_list or fixed_size_list column of float16, float32 or float64",
+    "length": "a number column",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of one corpus by the part they play.
+
+    Attributes:
+        id, feature, length, text: column names; length and text may be None.
+        quality: the quality columns with weights and transforms.
+        feature_from, quality_from: the source of each: ``input``, ``features`` or ``scores`` (one per quality column).
+        notes: sentences about columns that were guessed.
+    """
+
+    id: str
+    feature: str
+    quality: tuple[QualityColumn, ...]
+    length: str | None = None
+    text: str | None = None
+    feature_from: str = "input"
+    quality_from: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict:
+        """Role -> column name, as kept in `Provenance.columns`."""
+        return {"id": self.id, "feature": self.feature, "quality": [q.name for q in self.quality],
+                "length": self.length, "text": self.text}
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type behind a dictionary encoding or an extension type."""
+    while True:
+        if pt.is_dictionary(kind):
+            kind = kind.value_type
+        elif isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
+        else:
+            return kind
+
+
+def is_string(kind: pa.DataType) -> bool:
+    kind = value_type(kind)
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+
+
+def is_id(kind: pa.DataType) -> bool:
+    return is_string(kind) or pt.is_integer(value_type(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    kind = value_type(kind)
+    return pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    kind = value_type(kind)
+    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+
+
+def is_feature(kind: pa.DataType) -> bool:
+    return is_list(kind) and pt.is_floating(value_type(kind).value_type)
+
+
+IS_ROLE = {"id": is_id, "quality": is_number, "feature": is_feature, "length": is_number, "text": is_string}
+NAMES = {"id": ID_NAMES, "quality": QUALITY_NAMES, "feature": FEATURE_NAMES, "length": LENGTH_NAMES, "text": TEXT_NAMES}
+
+
+def candidates(schema: pa.Schema, role: str) -> list[str]:
+    """The columns whose type fits `role` (``id``, ``quality``, ``feature``, ``length``, ``text``), known names first."""
+    fitting = [f.name for f in schema if IS_ROLE[role](f.type)]
+    known = [name for name in NAMES[role] if name in fitting]
+    return known + [name for name in fitting if name not in known]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"
+
+
+def require(schema: pa.Schema, name: str, role: str, path: str) -> str:
+    """`name`, if `schema` has exactly one such column and its type fits `role`.
+
+    Raises:
+        InputError: missing, there twice, or of a type that does not fit.
+    """
+    count = len(schema.get_all_field_indices(name))
+    if count == 0:
+        raise InputError(f"{path} has no column {name!r} ({role}); its columns are {_listed(schema.names)}; choose one "
+                         f"with {OPTIONS[role]}")
+    if count > 1:
+        raise InputError(f"{path} has {count} columns called {name!r}; rename all but one")
+    kind = schema.field(name).type
+    if not IS_ROLE[role](kind):
+        raise InputError(f"column {name!r} of {path} is {kind}, but {role} must be {WANTS[role]}; "
+                         f"choose another with {OPTIONS[role]}")
+    return name
+
+
+def guess(schema: pa.Schema, role: str) -> tuple[str | None, str]:
+    """The column for `role` and how it was found: ``name``, ``type``, or ``none`` and ``several`` without one.
+
+    A known name whose type does not fit is passed over, so that a text column called "id" never hides a real one.
+    """
+    fitting = candidates(schema, role)
+    for name in NAMES[role]:
+        if name in fitting and len(schema.get_all_field_indices(name)) == 1:
+            return name, "name"
+    if role in ("length", "text"):
+        return None, "none"  # these may be missing, so a type alone is not enough
+    if role == "id":
+        taken = set(QUALITY_NAMES) | set(LENGTH_NAMES) | set(TEXT_NAMES)
+        fitting = [name for name in fitting if name not in taken]
+    elif role == "quality":
+        taken = set(ID_NAMES) | set(LENGTH_NAMES)
+        fitting = [name for name in fitting if name not in taken]
+        # a float is rather a score than an integer is: integers are counts, years, labels
+        floats = [name for name in fitting if not pt.is_integer(value_type(schema.field(name).type))]
+        fitting = floats or fitting
+    if len(fitting) == 1:
+        return fitting[0], "type"
+    return None, "several" if fitting else "none"
+
+
+def _find(schema: pa.Schema, wanted: str | None, role: str, path: str) -> tuple[str, str | None]:
+    """The column for `role`, asked for or guessed, and the note to make about it.
+
+    Raises:
+        InputError: the wanted column does not fit, or none or several could be meant.
+    """
+    if wanted is not None:
+        return require(schema, wanted, role, path), None
+    name, how = guess(schema, role)
+    if name is not None:
+        usual = NAMES[role][0]
+        return name, None if name == usual else f"Column {name!r} was taken as the {role} column, by its {how}."
+    fitting = candidates(schema, role)
+    if how == "several":
+        raise InputError(f"{path} has several columns that could be the {role} ({_listed(fitting)}); choose one with "
+                         f"{OPTIONS[role]}")
+    way_out = {"feature": "; make features with `python -m datamask prepare`, or name their shards with --features",
+               "quality": "; make scores with `python -m datamask prepare`, or name their shards with --scores",
+               "id": ""}[role]
+    raise InputError(f"{path} has no {role} column ({WANTS[role]}); its columns are {_listed(schema.names)}{way_out}")
+
+
+def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str, str]) -> Columns:
+    """Settle every role.
+
+    Args:
+        config: what was asked for.
+        schemas: the schema of the first non-empty shard of ``input`` and, where given, ``features`` and ``scores``.
+        paths: the path of that shard, for messages.
+
+    Raises:
+        InputError: a column is missing, of the wrong type, or not clear.
+    """
+    main = schemas["input"]
+    notes = []
+    id_name, note = _find(main, config.id_column, "id", paths["input"])
+    notes.append(note)
+    feature_from = "features" if "features" in schemas else "input"
+    feature, note = _find(schemas[feature_from], config.feature_column, "feature", paths[feature_from])
+    notes.append(note)
+    quality, origin = [], []
+    side = "scores" if "scores" in schemas else "input"
+    if config.quality_columns:
+        for column in config.quality_columns:
+            source = side if column.name in schemas[side].names else "input"
+            require(schemas[source], column.name, "quality", paths[source])
+            quality.append(column)
+            origin.append(source)
+        names = [column.name for column in quality]
+        if len(set(names)) < len(names):
+            raise InputError(f"--quality-column names a column twice ({', '.join(names)}); give each once, with its "
+                             "weight")
+    else:
+        name, note = _find(schemas[side], None, "quality", paths[side])
+        quality.append(QualityColumn(name))
+        origin.append(side)
+        notes.append(note)
+    if config.length_column is not None:
+        length = require(main, config.length_column, "length", paths["input"])
+    else:
+        length = guess(main, "length")[0]
+    text = guess(main, "text")[0]
+    return Columns(id_name, feature, tuple(quality), length, text if text != id_name else None, feature_from, tuple(origin),
+                   tuple(note for note in notes if note))
+
+
+def side_id(schema: pa.Schema, id_name: str) -> str | None:
+    """The column of a side shard that holds ids: the corpus's own id name, else a known id name, else None."""
+    for name in (id_name, *ID_NAMES):
+        if len(schema.get_all_field_indices(name)) == 1 and is_id(schema.field(name).type):
+            return name
+    return None

@@ -1,0 +1,102 @@
+"""Every other column: which come along, and one table of them over shards whose schemas may differ."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from datamask.corpus import decode
+from datamask.corpus.columns import Columns, is_list, is_number, value_type
+from datamask.corpus.planning import column_id_type
+from datamask.corpus.shards import Source
+
+
+def _stays(kind: pa.DataType) -> bool:
+    # a second embedding would double the memory, and bytes are of no use in a table or a colour
+    if is_list(kind):
+        return not is_number(value_type(kind).value_type)
+    return not (pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_null(kind))
+
+
+def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema, list[str]]:
+    """The metadata columns of the input, their common types, and notes on what is left out.
+
+    A column some shards lack is null there; columns whose types cannot be brought together stay out.
+    """
+    taken = {columns.id}
+    if columns.feature_from == "input":
+        taken.add(columns.feature)
+    if len(columns.quality) == 1 and columns.quality_from[0] == "input":
+        taken.add(columns.quality[0].name)
+    if columns.length is not None:
+        taken.add(columns.length)
+    shards = [shard for shard in main.shards if shard.rows]
+    kinds: dict[str, list[pa.DataType]] = {}
+    for shard in shards:
+        for field in shard.schema:
+            if field.name not in taken and len(shard.schema.get_all_field_indices(field.name)) == 1:
+                kinds.setdefault(field.name, []).append(field.type)
+    fields, notes = [], []
+    for name, found in kinds.items():
+        common = _common(found)
+        if common is None:
+            notes.append(f"Column {name!r} was left out: its type differs between shards "
+                         f"({', '.join(sorted({str(kind) for kind in found}))}).")
+        elif not _stays(common):
+            notes.append(f"Column {name!r} ({common}) was left out of the metadata.")
+        else:
+            fields.append(pa.field(name, common))
+            if len(found) < len(shards):
+                notes.append(f"Column {name!r} is missing from {len(shards) - len(found)} of {len(shards)} files and "
+                             "null there.")
+    return [field.name for field in fields], pa.schema(fields), notes
+
+
+def _common(kinds: list[pa.DataType]) -> pa.DataType | None:
+    if all(kind == kinds[0] for kind in kinds):
+        # views decode to plain strings, which every writer and filter knows
+        return pa.string() if pt.is_string_view(kinds[0]) else kinds[0]
+    plain = [value_type(kind) for kind in kinds]
+    if all(is_number(kind) or pt.is_null(kind) for kind in plain) and not all(pt.is_null(kind) for kind in plain):
+        numbers = [kind for kind in plain if not pt.is_null(kind)]
+        if all(kind == numbers[0] for kind in numbers):
+            return numbers[0]
+        return pa.int64() if all(pt.is_integer(kind) and not pt.is_uint64(kind) for kind in numbers) else pa.float64()
+    if (texts := decode.id_type([kind for kind in plain if not pt.is_null(kind)] or [pa.null()])) is not None:
+        return texts if not pt.is_null(texts) else None
+    try:
+        schemas = [pa.schema([("x", kind)]) for kind in plain]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+
+
+def assemble(main: Source, columns: Columns, parts: list[tuple[int, pa.Array, pa.RecordBatch]]
+             ) -> tuple[pa.Array, pa.Table, list[str]]:
+    """Ids and metadata of all batches, in row order, and notes on what was left out."""
+    names, schema, notes = metadata_names(main, columns)
+    parts.sort(key=lambda part: part[0])
+    ids = decode.joined([ids for _, ids, _ in parts], column_id_type(main, columns.id))
+    arrays = []
+    for field in schema:
+        chunks = [_as(batch.column(field.name), field.type) if field.name in batch.schema.names
+                  else pa.nulls(len(batch_ids), field.type) for _, batch_ids, batch in parts]
+        column = pa.chunked_array(chunks, type=field.type)
+        if pt.is_dictionary(field.type):
+            column = column.unify_dictionaries()
+        arrays.append(column)
+    if not names:
+        return ids, _without_columns(len(ids)), notes
+    return ids, pa.Table.from_arrays(arrays, schema=schema), notes
+
+
+def _without_columns(n: int) -> pa.Table:
+    """A table of n rows and no columns."""
+    return pa.table({"none": pa.nulls(n)}).select([])
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    return pc.cast(decode.plain(column), kind, safe=False)

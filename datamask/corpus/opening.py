@@ -1,0 +1,183 @@
+"""Open a corpus: find the columns, choose the rows, read them once, check them, make every feature unit length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from datamask.config import CorpusConfig
+from datamask.corpus import checks, decode
+from datamask.corpus.columns import OPTIONS, Columns, require, resolve
+from datamask.corpus.corpus import Corpus, Provenance
+from datamask.corpus.metadata import assemble, metadata_names
+from datamask.corpus.planning import Plan, column_id_type, plan_rows
+from datamask.corpus.quality import weighted_sum
+from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
+from datamask.corpus.sampling import default_row_limit, memory_bytes
+from datamask.corpus.shards import Progress, ShouldStop, Source, open_source, pieces, read_piece
+from datamask.errors import InputError
+
+
+def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, should_stop: ShouldStop | None = None,
+                row_limit: int | None = None) -> Corpus:
+    """Read, check and normalise a corpus. Features are held once; everything else is small beside them.
+
+    Args:
+        config: files, columns, sample.
+        progress: called with the share done (0 to 1) and what is being done, from this thread.
+        should_stop: polled from this thread some ten times a second.
+        row_limit: the row budget when ``config.rows`` is None; None: what fits in a quarter of the memory. A larger
+            corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
+
+    Raises:
+        InputError: a file, column or row that cannot be used; one sentence that names it.
+        Stopped: `should_stop` answered true.
+    """
+    def part(low: float, high: float) -> Progress | None:
+        if progress is None:
+            return None
+        return lambda share, what: progress(low + (high - low) * share, what)
+
+    sources = open_sources(config, should_stop)
+    columns = resolve_columns(config, sources)
+    dim = feature_dim(sources[columns.feature_from], columns.feature)
+    limit = row_limit if row_limit is not None else default_row_limit(dim, None)
+    plan = plan_rows(sources, columns, config.rows, limit, config.seed, progress=part(0.0, 0.2),
+                     should_stop=should_stop)
+    rows = _read(sources, columns, plan, dim, part(0.2, 0.8), should_stop)
+    return _finish(config, sources["input"], columns, plan, rows, part(0.8, 1.0), should_stop)
+
+
+def open_sources(config: CorpusConfig, should_stop: ShouldStop | None = None, limit: int | None = None
+                 ) -> dict[str, Source]:
+    """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by their footers alone.
+
+    Raises:
+        InputError: a file is missing or not parquet, or there are no rows.
+        Stopped: `should_stop` answered true.
+    """
+    named = {"input": config.inputs, "features": config.features, "scores": config.scores}
+    return {name: open_source(name, inputs, should_stop, limit) for name, inputs in named.items() if inputs}
+
+
+def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns:
+    """Settle the columns, and check that every shard that has rows has them.
+
+    Raises:
+        InputError: a column is missing, of the wrong type or unclear, or shards differ.
+    """
+    firsts = {name: source.first() for name, source in sources.items()}
+    columns = resolve(config, {name: shard.schema for name, shard in firsts.items()},
+                      {name: shard.path for name, shard in firsts.items()})
+    roles = [("input", columns.id, "id"), (columns.feature_from, columns.feature, "feature"),
+             *((origin, column.name, "quality") for origin, column in zip(columns.quality_from, columns.quality))]
+    if columns.length is not None:
+        roles.append(("input", columns.length, "length"))
+    for name, source in sources.items():
+        for shard in source.shards:
+            for origin, column, role in roles:
+                if shard.rows and origin == name and shard is not firsts[name]:
+                    if column not in shard.schema.names:
+                        raise InputError(f"{shard.path} has no column {column!r} ({role}), which {firsts[name].path} "
+                                         "has; all shards of a corpus need the same columns "
+                                         f"(choose another with {OPTIONS[role]})")
+                    require(shard.schema, column, role, shard.path)
+    column_id_type(sources["input"], columns.id)
+    return columns
+
+
+def feature_dim(source: Source, name: str) -> int:
+    """d, by the type where it says so, else by the first row that is not null.
+
+    Raises:
+        InputError: no row has features, or they are empty lists.
+    """
+    for piece in pieces(source):
+        kind = source.shards[piece.shard].schema.field(name).type
+        if pa.types.is_fixed_size_list(kind):
+            dim = kind.list_size
+        else:
+            lengths = (decode.feature_length(batch.column(0)) for _, batch in read_piece(source, piece, [name], 64))
+            dim = next((length for length in lengths if length is not None), None)
+        if dim == 0:
+            raise InputError(f"the features in column {name!r} of {source.shards[piece.shard].path} have no values "
+                             "(lists of length 0)")
+        if dim is not None:
+            return dim
+    raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
+
+
+def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, progress: Progress | None,
+          should_stop: ShouldStop | None) -> Rows:
+    main = sources["input"]
+    n = main.rows if plan.rows is None else len(plan.rows)
+    needed, memory = n * dim * 4, memory_bytes()
+    if needed > 0.8 * memory:
+        fitting = default_row_limit(dim, None)
+        raise InputError(f"{n:,} rows of {dim:,} dimensions need {needed / 2**30:.1f} GiB as float32, but this machine "
+                         f"has {memory / 2**30:.1f} GiB; take a sample, such as --rows {fitting}")
+    into = Rows.empty(n, dim, len(columns.quality), columns.length is not None)
+    for position, (name, source) in enumerate(sources.items()):
+        is_main = name == "input"
+        wanted = Wanted(
+            id=columns.id if is_main else None,
+            id_type=column_id_type(main, columns.id) if is_main else None,
+            feature=columns.feature if columns.feature_from == name else None,
+            quality={column.name: index for index, (column, origin) in
+                     enumerate(zip(columns.quality, columns.quality_from)) if origin == name},
+            length=columns.length if is_main else None,
+            metadata=metadata_names(main, columns)[0] if is_main else ())
+        low = position / len(sources)
+        read_rows(source, wanted, Targets.of(plan.rows if is_main else plan.side[name]), into,
+                  progress=progress and (lambda share, what, low=low: progress(low + share / len(sources), what)),
+                  should_stop=should_stop)
+    return into
+
+
+def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: Plan, rows: Rows, progress: Progress | None,
+            should_stop: ShouldStop | None) -> Corpus:
+    numbers = np.arange(main.rows) if plan.rows is None else plan.rows
+    ids, metadata, notes = assemble(main, columns, rows.parts)
+    if progress is not None:
+        progress(0.0, "Checking rows")
+    checks.check_unique(ids, lambda row: main.place(int(numbers[row])), columns.id)
+    lengths = checks.norms(rows.features, should_stop)
+    bad = checks.invalid_rows(rows, lengths, columns)
+    dropped = dict(plan.dropped)
+    features = rows.features
+    if bad:
+        if not config.drop_invalid:
+            raise InputError(checks.complaint(bad, ids, lambda row: main.place(int(numbers[row]))))
+        keep = np.ones(len(ids), bool)
+        for reason, where in bad.items():
+            dropped[reason] = int((keep[where]).sum())
+            keep[where] = False
+        if not keep.any():
+            raise InputError(f"every one of the {len(ids):,} rows is invalid "
+                             f"({', '.join(f'{count:,} with {reason}' for reason, count in dropped.items())})")
+        mask = pa.array(keep)
+        ids, metadata = ids.filter(mask), metadata.filter(mask)
+        numbers, lengths = numbers[keep], lengths[keep]
+        features = checks.compact(features, keep)
+        rows.quality = rows.quality[:, keep]
+        rows.lengths = None if rows.lengths is None else rows.lengths[keep]
+    quality = weighted_sum(rows.quality, columns.quality)
+    if progress is not None:
+        progress(0.3, "Normalising features")
+    blocks = checks.normalise(features, lengths, should_stop)
+    features.flags.writeable = False
+    source_file, source_row = main.locate(numbers)
+    if len(columns.quality) > 1:
+        for column, values in zip(columns.quality, rows.quality):
+            if column.name not in metadata.column_names:
+                metadata = metadata.append_column(column.name, pa.array(values))
+    provenance = Provenance(
+        files=tuple(shard.path for shard in main.shards), total_rows=main.rows,
+        rows_read=main.rows if plan.rows is None else len(plan.rows), columns=columns.as_dict(), dropped=dropped,
+        notes=(*columns.notes, *plan.notes, *notes))
+    digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths)
+    if progress is not None:
+        progress(1.0, "Corpus is open")
+    return Corpus(ids, quality, features, rows.lengths, metadata, source_file, source_row, digest, provenance)
+
+

@@ -1,0 +1,152 @@
+"""Which rows to read, before any feature is: the uniform sample, and the rows that side shards know.
+
+Needs the ids only where there is something to decide; a corpus without side shards that fits is read in one pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from datamask.corpus import decode
+from datamask.corpus.columns import ID_NAMES, Columns, side_id
+from datamask.corpus.reading import id_batch
+from datamask.corpus.sampling import Chosen, row_hash
+from datamask.corpus.shards import Progress, ShouldStop, Source, scan
+from datamask.errors import InputError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows to read.
+
+    Attributes:
+        rows: sorted int64 rows of the input, or None for all.
+        side: source name -> its row for each of `rows` (None: the same row).
+        dropped: reason -> count of rows that found no partner.
+        notes: sentences for people.
+    """
+
+    rows: np.ndarray | None
+    side: dict[str, np.ndarray | None] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, limit: int, seed: int, *,
+              progress: Progress | None = None, should_stop: ShouldStop | None = None) -> Plan:
+    """Decide which rows are read.
+
+    Args:
+        sources: ``input`` and, where given, ``features`` and ``scores``.
+        columns: the roles.
+        rows: size of the sample asked for, or None.
+        limit: the row budget where no size was asked for.
+        seed: of the sample.
+        progress, should_stop: called while ids are read.
+
+    Raises:
+        InputError: null ids, side shards that do not fit, or repeated ids in them.
+        Stopped: `should_stop` answered true.
+    """
+    main = sources["input"]
+    side_ids = {name: side_id(source.first().schema, columns.id)
+                for name, source in sources.items() if name != "input"}
+    for name, id_name in side_ids.items():
+        if id_name is None and sources[name].rows != main.rows:
+            raise InputError(
+                f"--{name} has {sources[name].rows:,} rows and no id column ({columns.id!r} or one of "
+                f"{', '.join(ID_NAMES[:4])} ...), so it can only be joined by row position, but --input has "
+                f"{main.rows:,} rows; give it the id column, or the same rows")
+    notes = [f"--{name} was joined by {'row position' if id_name is None else f'the id column {id_name!r}'}."
+             for name, id_name in side_ids.items()]
+    k = rows if rows is not None else limit
+    joins = {name: _Index(sources[name], id_name, columns.id, main, seed, progress, should_stop)
+             for name, id_name in side_ids.items() if id_name is not None}
+    if not joins and main.rows <= k:
+        return Plan(None, dict.fromkeys(side_ids), notes=tuple(notes))
+
+    chosen = Chosen(k)
+    kind = column_id_type(main, columns.id)
+    lost = dict.fromkeys(joins, 0)
+
+    def work(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
+        hashes = row_hash(id_batch(main, numbers, batch, columns.id, kind), seed)
+        found = {name: index.find(hashes) for name, index in joins.items()}
+        keep = np.ones(len(hashes), bool)
+        for name, partner in found.items():
+            with chosen.lock:
+                lost[name] += int((keep & (partner < 0)).sum())
+            keep &= partner >= 0
+        chosen.offer(hashes[keep], numbers[keep], *(partner[keep] for partner in found.values()))
+
+    scan(main, [columns.id], work, row_bytes=64, progress=progress, should_stop=should_stop, what="Reading ids:")
+    if chosen.offered == 0:
+        name = next(name for name in joins if lost[name])
+        raise InputError(f"no id of --input ({main.first().path}, column {columns.id!r}) occurs in --{name} "
+                         f"({sources[name].first().path}, column {side_ids[name]!r}); check that both hold "
+                         "the same ids")
+    picked = chosen.finish()[1]
+    side = dict.fromkeys(side_ids)
+    side.update({name: picked[i + 1] for i, name in enumerate(joins)})
+    side = {name: picked[0] if value is None else value for name, value in side.items()}
+    dropped = {f"rows without a partner in --{name}": count for name, count in lost.items() if count}
+    matched = chosen.offered
+    dropped |= {f"rows of --{name} without a partner": sources[name].rows - matched
+                for name in joins if sources[name].rows > matched}
+    if picked.shape[1] < matched:
+        why = f"as --rows {rows:,} asks" if rows is not None else "as many as the memory budget allows"
+        notes.append(f"A uniform sample of {picked.shape[1]:,} of {matched:,} rows was taken by hash of id and seed "
+                     f"{seed}, {why}.")
+    return Plan(picked[0], side, dropped, tuple(notes))
+
+
+def column_id_type(source: Source, name: str) -> pa.DataType:
+    """The one type that holds the ids of all shards of a source.
+
+    Raises:
+        InputError: some shards have strings and others integers.
+    """
+    shards = [shard for shard in source.shards if shard.rows]
+    kinds = [shard.schema.field(name).type for shard in shards]
+    kind = decode.id_type(kinds)
+    if kind is None:
+        other = next(i for i, candidate in enumerate(kinds) if decode.id_type([kinds[0], candidate]) is None)
+        raise InputError(f"column {name!r} is {kinds[0]} in {shards[0].path} but {kinds[other]} in "
+                         f"{shards[other].path}; write all shards with one id type")
+    return kind
+
+
+class _Index:
+    """The ids of a side source, by hash: 16 bytes a row."""
+
+    def __init__(self, source: Source, id_name: str, main_name: str, main: Source, seed: int,
+                 progress: Progress | None, should_stop: ShouldStop | None) -> None:
+        kind = column_id_type(source, id_name)
+        main_kind = column_id_type(main, main_name)
+        if pa.types.is_integer(kind) != pa.types.is_integer(main_kind):
+            raise InputError(f"ids are {main_kind} in --input (column {main_name!r}) but {kind} in --{source.name} "
+                             f"({source.first().path}, column {id_name!r}); write both with one type")
+        hashes = np.empty(source.rows, np.uint64)
+
+        def work(rows: np.ndarray, batch: pa.RecordBatch) -> None:
+            hashes[rows] = row_hash(id_batch(source, rows, batch, id_name, kind), seed)
+
+        scan(source, [id_name], work, row_bytes=64, progress=progress, should_stop=should_stop,
+             what=f"Reading ids of --{source.name}:")
+        self.rows = np.argsort(hashes, kind="stable")
+        self.hashes = hashes[self.rows]
+        same = np.flatnonzero(self.hashes[1:] == self.hashes[:-1])
+        if len(same):
+            first, second = self.rows[same[0]], self.rows[same[0] + 1]
+            raise InputError(f"column {id_name!r} of --{source.name} holds {len(same):,} repeated ids (the first: "
+                             f"{source.place(int(first))} and {source.place(int(second))}); ids must be unique")
+
+    def find(self, hashes: np.ndarray) -> np.ndarray:
+        """The row of the side source for each hash, -1 where it has none."""
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return np.where(self.hashes[at] == hashes, self.rows[at], -1)
+
+

@@ -1,0 +1,148 @@
+"""Fill preallocated arrays from shards: features, quality, lengths, ids and metadata of exactly the wanted rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from datamask.corpus import decode
+from datamask.corpus.shards import Progress, ShouldStop, Source, scan
+from datamask.errors import InputError
+
+
+@dataclass
+class Rows:
+    """What is read: N rows, in the order they will have. Arrays are allocated once and filled in place.
+
+    Attributes:
+        features: float32 ``(N, d)``; quality: float64 ``(Q, N)``; lengths: float64 ``(N,)`` or None.
+        no_features, no_quality, no_length: bool ``(N,)``, where the stored value is null.
+        parts: (first slot, ids, metadata batch) of each batch of the input, in no fixed order.
+    """
+
+    features: np.ndarray
+    quality: np.ndarray
+    lengths: np.ndarray | None
+    no_features: np.ndarray
+    no_quality: np.ndarray
+    no_length: np.ndarray
+    parts: list[tuple[int, pa.Array, pa.RecordBatch]] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, n: int, dim: int, qualities: int, with_lengths: bool) -> Rows:
+        return cls(np.empty((n, dim), np.float32), np.empty((qualities, n)), np.empty(n) if with_lengths else None,
+                   np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool))
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where rows of a source go.
+
+    Attributes:
+        rows: int64, sorted rows of the source that are wanted; None: all, each to the slot of its own number.
+        slots: int64, the slot of each of them; None: 0, 1, 2, ...
+    """
+
+    rows: np.ndarray | None = None
+    slots: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, rows: np.ndarray | None) -> Targets:
+        """From the row wanted in slot 0, 1, 2, ..., in any order; None: all rows."""
+        if rows is None or np.all(rows[1:] > rows[:-1]):
+            return cls(rows)
+        order = np.argsort(rows, kind="stable")
+        return cls(rows[order], order)
+
+    def match(self, rows: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray | slice]:
+        """(which rows of a batch, the slots they go to) for a batch holding the rising source rows `rows`."""
+        if self.rows is None:
+            return slice(None), slice(int(rows[0]), int(rows[-1]) + 1)
+        low, high = np.searchsorted(self.rows, [rows[0], rows[-1] + 1])
+        picked = np.searchsorted(rows, self.rows[low:high])
+        slots = slice(int(low), int(high)) if self.slots is None else self.slots[low:high]
+        return (slice(None) if len(picked) == len(rows) else picked), slots
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns of one source are read into which array. quality: column name -> row of `Rows.quality`."""
+
+    id: str | None = None
+    id_type: pa.DataType | None = None
+    feature: str | None = None
+    quality: dict[str, int] = field(default_factory=dict)
+    length: str | None = None
+    metadata: Sequence[str] = ()
+
+    def columns(self) -> list[str]:
+        named = [self.id, self.feature, self.length, *self.quality, *self.metadata]
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+
+def read_rows(source: Source, wanted: Wanted, targets: Targets, into: Rows, *, progress: Progress | None = None,
+              should_stop: ShouldStop | None = None) -> None:
+    """Read the wanted columns of one source into `into`.
+
+    Raises:
+        InputError: features of another length, null ids, or a damaged file.
+        Stopped: `should_stop` answered true.
+    """
+    dim = into.features.shape[1]
+    lock = threading.Lock()
+
+    def work(rows: np.ndarray, batch: pa.RecordBatch) -> None:
+        if not len(rows):
+            return
+        picked, slots = targets.match(rows)
+        if not isinstance(picked, slice) and not len(picked):
+            return
+        if wanted.feature is not None:
+            try:
+                values, null = decode.feature_rows(batch.column(wanted.feature), dim)
+            except decode.LengthError as error:
+                raise InputError(
+                    f"features have different lengths: {source.place(int(rows[error.row]))} has {error.length:,} "
+                    f"values in column {wanted.feature!r}, but the first row has {dim:,}") from error
+            # float64 beyond float32's range becomes infinite here, and is reported as such later
+            with np.errstate(over="ignore", invalid="ignore"):
+                into.features[slots] = values[picked]
+            if null is not None:
+                into.no_features[slots] = null[picked]
+        for name, index in wanted.quality.items():
+            values, null = decode.numbers(batch.column(name))
+            into.quality[index, slots] = values[picked]
+            into.no_quality[slots] |= null[picked]
+        if wanted.length is not None:
+            values, null = decode.numbers(batch.column(wanted.length))
+            into.lengths[slots] = values[picked]
+            into.no_length[slots] = null[picked]
+        if wanted.id is not None:
+            ids = id_batch(source, rows, batch, wanted.id, wanted.id_type)
+            rest = batch.select([name for name in wanted.metadata if name in batch.schema.names])
+            if not isinstance(picked, slice):
+                ids, rest = ids.take(pa.array(picked)), rest.take(pa.array(picked))
+            with lock:
+                into.parts.append((slots.start, ids, rest))
+
+    row_bytes = 64 + 32 * len(wanted.metadata) + (4 * dim if wanted.feature is not None else 0)
+    scan(source, wanted.columns(), work, row_bytes=row_bytes, wanted=targets.rows, progress=progress,
+         should_stop=should_stop)
+
+
+def id_batch(source: Source, rows: np.ndarray, batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
+    """The ids of a batch as `kind`.
+
+    Raises:
+        InputError: one is null.
+    """
+    ids = decode.id_values(batch.column(name), kind)
+    if ids.null_count:
+        row = int(np.argmax(np.asarray(ids.is_null())))
+        raise InputError(f"{source.place(int(rows[row]))} has a null in the id column {name!r}; every row needs an id, "
+                         "so repair it or choose another column with --id-column")
+    return ids

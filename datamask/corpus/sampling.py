@@ -1,0 +1,142 @@
+"""Uniform samples by hash: which rows, whatever the order of files, row groups and batches.
+
+`row_hash` maps (id, seed) to 64 bits; the rows with the k smallest hashes are a uniform sample, the same one on every
+machine and for every way of cutting the corpus into shards. The same hash breaks ties and assigns hold-outs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from datamask.corpus.decode import plain
+
+BASE = np.uint64(0x9E3779B97F4A7C15)
+BASE_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
+CHUNK = 1 << 16
+NEIGHBORS_BYTES = 1024
+"""Per row beside the features: a 64-neighbour graph, ids, and a little text."""
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64 bits in which every bit moves all."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def row_hash(ids: pa.Array | pa.ChunkedArray, seed: int) -> np.ndarray:
+    """Hash ids of any integer or string type together with a seed.
+
+    Equal values hash alike in whatever width or encoding they come (int8 or int64, string or dictionary). Strings are
+    a polynomial in their UTF-8 bytes modulo 2^64, by prefix sums over the whole buffer at once, then mixed.
+
+    Args:
+        ids: N ids; nulls hash like 0 or the empty string.
+        seed: any integer from 0 to 2^63 - 1.
+
+    Returns:
+        uint64 ``(N,)``.
+    """
+    if isinstance(ids, pa.ChunkedArray):
+        parts = [row_hash(chunk, seed) for chunk in ids.chunks]
+        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+    ids = plain(ids)
+    with np.errstate(over="ignore"):
+        salt = _mix(np.array([seed], np.uint64) * BASE + BASE)
+        if pt.is_integer(ids.type):
+            values = ids.fill_null(0).to_numpy(zero_copy_only=False)
+            # through int64 first, so that -1 is the same bits from every signed width
+            raw = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
+        else:
+            raw = np.concatenate([_string_hash(ids.slice(at, CHUNK)) for at in range(0, len(ids), CHUNK)]
+                                 or [np.empty(0, np.uint64)])
+        return _mix(_mix(raw + BASE) ^ salt)
+
+
+def _string_hash(ids: pa.Array) -> np.ndarray:
+    """``sum_j (byte_j + 1) BASE^j + length`` of each string, modulo 2^64."""
+    ids = ids.fill_null("").cast(pa.large_string())
+    offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset:ids.offset + len(ids) + 1]
+    low, high = int(offsets[0]), int(offsets[-1])
+    data = ids.buffers()[2]
+    text = np.frombuffer(data, np.uint8)[low:high] if data is not None and high > low else np.empty(0, np.uint8)
+    powers = np.full(len(text) + 1, BASE, np.uint64)
+    powers[0] = 1
+    powers = np.multiply.accumulate(powers)
+    sums = np.concatenate([[np.uint64(0)], np.cumsum((text.astype(np.uint64) + np.uint64(1)) * powers[:-1])])
+    starts, ends = offsets[:-1] - low, offsets[1:] - low
+    # dividing by BASE^start makes the hash of a string independent of where in the buffer it lies
+    inverse = np.full(len(text) + 1, BASE_INVERSE, np.uint64)
+    inverse[0] = 1
+    inverse = np.multiply.accumulate(inverse)
+    return (sums[ends] - sums[starts]) * inverse[starts] + (ends - starts).astype(np.uint64)
+
+
+class Chosen:
+    """Rows offered in any order by several threads; at the end those with the k smallest hashes, in row order.
+
+    Holds at most about twice k rows at any time, however many are offered.
+    """
+
+    def __init__(self, k: int | None) -> None:
+        self.k = k
+        self.offered = 0
+        self.lock = threading.Lock()
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self._count = 0
+        self._limit = None
+
+    def offer(self, hashes: np.ndarray, *columns: np.ndarray) -> None:
+        """Offer rows: their hashes and int64 columns, the first of which is the row in the long table."""
+        with self.lock:
+            self.offered += len(hashes)
+            if self._limit is not None:
+                keep = hashes <= self._limit
+                hashes, columns = hashes[keep], tuple(column[keep] for column in columns)
+            self._parts.append((hashes, np.stack(columns)))
+            self._count += len(hashes)
+            if self.k is not None and self._count > 2 * self.k + CHUNK:
+                self._shrink()
+
+    def _shrink(self) -> None:
+        hashes = np.concatenate([part[0] for part in self._parts])
+        columns = np.concatenate([part[1] for part in self._parts], axis=1)
+        if self.k is not None and len(hashes) > self.k:
+            # by hash, then by row, so that even equal hashes (equal ids) end the same way every time
+            keep = np.lexsort((columns[0], hashes))[:self.k]
+            hashes, columns = hashes[keep], columns[:, keep]
+            self._limit = hashes[-1]
+        self._parts, self._count = [(hashes, columns)], len(hashes)
+
+    def finish(self) -> tuple[np.ndarray, np.ndarray]:
+        """Hashes ``(k,)`` and columns ``(c, k)`` of the chosen rows, by rising row."""
+        if not self._parts:
+            return np.empty(0, np.uint64), np.empty((1, 0), np.int64)
+        self._shrink()
+        hashes, columns = self._parts[0]
+        order = np.argsort(columns[0], kind="stable")
+        return hashes[order], columns[:, order]
+
+
+def memory_bytes() -> int:
+    """The memory this process may use: the machine's, or its control group's where that is less."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        limit = Path(name)
+        if limit.exists():
+            text = limit.read_text().strip()
+            if text.isdigit():
+                total = min(total, int(text))
+    return total
+
+
+def default_row_limit(dim: int, cap: int | None = 200_000) -> int:
+    """How many rows of `dim` float32 features fit in a quarter of the memory, at most `cap`."""
+    rows = max(2, memory_bytes() // 4 // (4 * max(dim, 1) + NEIGHBORS_BYTES))
+    return rows if cap is None else min(rows, cap)

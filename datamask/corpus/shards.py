@@ -1,0 +1,311 @@
+"""Parquet shards: which files, how many rows, and reading them batch by batch in parallel threads.
+
+Nothing here knows what a column means. A shard's row groups are read independently, so one large file keeps all threads
+busy as well as many small ones do; batches are sized by bytes, so that memory does not depend on the row-group size.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask.errors import InputError, Stopped
+
+BATCH_BYTES = 4 << 20
+"""Decoded bytes per batch: stays near the cache, and makes stop and progress answer within a tenth of a second."""
+
+READ_BUFFER = 1 << 20
+"""Stream column chunks through a buffer; without one, a whole compressed chunk lies in memory per thread."""
+
+Progress = Callable[[float, str], None]
+ShouldStop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One parquet file, by its footer. group_rows: rows of each row group; bytes: size on disk."""
+
+    path: str
+    schema: pa.Schema
+    group_rows: tuple[int, ...]
+    bytes: int
+    footer: pq.FileMetaData = field(repr=False, compare=False)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.group_rows)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Shards read as one long table.
+
+    Attributes:
+        name: ``input``, ``features`` or ``scores``: the option that named them.
+        shards: in reading order.
+        starts: int64 ``(len(shards) + 1,)``, the first row of each shard in the long table.
+        complete: False where a limit left files out.
+    """
+
+    name: str
+    shards: tuple[Shard, ...]
+    starts: np.ndarray
+    complete: bool = True
+
+    @property
+    def rows(self) -> int:
+        return int(self.starts[-1])
+
+    def first(self) -> Shard:
+        """The first shard that has rows.
+
+        Raises:
+            InputError: none has.
+        """
+        for shard in self.shards:
+            if shard.rows:
+                return shard
+        raise InputError(f"{self.shards[0].path} has no rows" if len(self.shards) == 1 else
+                         f"none of the {len(self.shards)} files of --{self.name} has any rows "
+                         f"(the first is {self.shards[0].path})")
+
+    def locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shard index (int32) and row in that shard (int64) of rows of the long table."""
+        shard = np.searchsorted(self.starts, rows, side="right") - 1
+        return shard.astype(np.int32), rows - self.starts[shard]
+
+    def place(self, row: int) -> str:
+        """``FILE row K`` for messages; rows count from 0, as in ``source_row``."""
+        shard = bisect_right(self.starts.tolist(), row) - 1
+        return f"{self.shards[shard].path} row {row - int(self.starts[shard]):,}"
+
+
+def list_files(inputs: Sequence[str], option: str = "input") -> tuple[str, ...]:
+    """The parquet files that files, folders (recursive, sorted) and globs name, each once, in the order given.
+
+    Raises:
+        InputError: a path does not exist, or nothing matches.
+    """
+    found: dict[str, str] = {}
+    for text in inputs:
+        path = os.fspath(text)
+        if "://" in path:
+            raise InputError(f"--{option} {path} is an address; only local files, folders and globs can be read, so "
+                             "download it first")
+        expanded = Path(path).expanduser()
+        try:
+            if expanded.is_dir():
+                matches = sorted(str(p) for p in expanded.rglob("*.parquet")
+                                 if p.is_file() and not p.name.startswith("."))
+                if not matches:
+                    raise InputError(f"--{option} {path} is a folder without any *.parquet file")
+            elif expanded.exists():
+                matches = [str(expanded)]
+            elif glob.has_magic(path):
+                # pathlib globs below a folder only; this pattern may be absolute or hold .. anywhere
+                matches = sorted(glob.glob(str(expanded), recursive=True))  # noqa: PTH207
+                matches = [match for match in matches if Path(match).is_file()]
+                if not matches:
+                    raise InputError(f"--{option} {path} matches no file")
+            else:
+                raise InputError(f"--{option} {path} does not exist")
+        except (OSError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"--{option} {path!r} cannot be read: {error}") from error
+        for match in matches:
+            found.setdefault(os.path.realpath(match), match)
+    return tuple(found.values())
+
+
+def open_shard(path: str) -> Shard:
+    """Read a file's footer.
+
+    Raises:
+        InputError: not parquet, cut short, or not readable.
+    """
+    try:
+        size = Path(path).stat().st_size
+        if size == 0:
+            raise InputError(f"{path} is empty (0 bytes), not a parquet file")
+        with pq.ParquetFile(path) as file:
+            footer = file.metadata
+            groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
+            return Shard(path, file.schema_arrow, groups, size, footer)
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path} is not a parquet file, or was cut short: {_reason(error)}") from error
+
+
+def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None = None, limit: int | None = None
+                ) -> Source:
+    """List and open the shards of one option, at most `limit` of them.
+
+    Raises:
+        InputError: a file is missing or not parquet, or there are no rows at all.
+        Stopped: `should_stop` answered true.
+    """
+    listed = list_files(inputs, name)
+    paths = listed[:limit]
+    shards = tuple(in_threads([lambda path=path: open_shard(path) for path in paths], should_stop=should_stop))
+    source = Source(name, shards, np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
+                    len(paths) == len(listed))
+    source.first()
+    return source
+
+
+def thread_count(tasks: int) -> int:
+    """As many threads as this process may use cores, at most 16 and at most one per task."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, tasks, 16))
+
+
+def in_threads(tasks: Sequence[Callable], *, should_stop: ShouldStop | None = None,
+               stop: threading.Event | None = None, tick: Callable[[], None] | None = None) -> list:
+    """Run `tasks` in parallel threads and return their results in order.
+
+    `should_stop` and `tick` are called from the calling thread, some ten times a second, so that they may touch a user
+    interface; tasks that take long look at `stop`, which is set when one task fails or the stop callable answers true.
+
+    Raises:
+        Stopped: `should_stop` answered true.
+        Exception: whatever a failing task raised.
+    """
+    stop = stop or threading.Event()
+    results: list = [None] * len(tasks)
+    numbers = itertools.count()
+
+    def worker() -> None:
+        for index in numbers:
+            if index >= len(tasks) or stop.is_set():
+                return
+            results[index] = tasks[index]()
+
+    workers = thread_count(len(tasks))
+    with ThreadPoolExecutor(workers, "datamask-read") as pool:
+        try:
+            pending = [pool.submit(worker) for _ in range(workers)]
+            while pending:
+                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                if tick is not None:
+                    tick()
+                if should_stop is not None and should_stop():
+                    raise Stopped("opening was stopped")
+        except BaseException:
+            stop.set()
+            raise
+    return results
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Row groups of one shard, read by one task. rows: how many rows they hold."""
+
+    shard: int
+    groups: tuple[int, ...]
+    rows: int
+
+
+def pieces(source: Source, wanted: np.ndarray | None = None, rows_each: int = 1 << 16) -> list[Piece]:
+    """Cut a source into pieces of about `rows_each` rows; row groups without a row of sorted `wanted` are left out."""
+    made = []
+    for index, shard in enumerate(source.shards):
+        edges = np.cumsum([0, *shard.group_rows], dtype=np.int64)
+        groups: list[int] = []
+        count = 0
+        for group, rows in enumerate(shard.group_rows):
+            low, high = source.starts[index] + edges[group], source.starts[index] + edges[group + 1]
+            if rows and (wanted is None or np.searchsorted(wanted, low) < np.searchsorted(wanted, high)):
+                groups.append(group)
+                count += rows
+            if groups and (count >= rows_each or group == len(shard.group_rows) - 1):
+                made.append(Piece(index, tuple(groups), count))
+                groups, count = [], 0
+    return made
+
+
+def read_piece(source: Source, piece: Piece, columns: Sequence[str], batch_rows: int
+               ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+    """Yield (rows of the long table, batch) of one piece.
+
+    Raises:
+        InputError: the file is damaged behind its footer, or changed since it was opened.
+    """
+    shard = source.shards[piece.shard]
+    edges = np.cumsum([source.starts[piece.shard], *shard.group_rows], dtype=np.int64)
+    numbers = np.concatenate([np.arange(edges[group], edges[group + 1]) for group in piece.groups])
+    done = 0
+    try:
+        with pq.ParquetFile(shard.path, metadata=shard.footer, buffer_size=READ_BUFFER) as file:
+            for batch in file.iter_batches(batch_rows, row_groups=list(piece.groups), columns=list(columns),
+                                           use_threads=False):
+                rows = numbers[done:done + batch.num_rows]
+                if len(rows) < batch.num_rows:
+                    raise pa.ArrowInvalid("more rows than its footer says")
+                done += batch.num_rows
+                yield rows, batch
+        if done < piece.rows:
+            raise pa.ArrowInvalid("fewer rows than its footer says")
+    except (pa.ArrowException, OSError) as error:
+        groups = f"row groups {piece.groups[0]} to {piece.groups[-1]}" if len(piece.groups) > 1 else \
+            f"row group {piece.groups[0]}"
+        raise InputError(f"{shard.path} is damaged or was changed while being read ({groups}): "
+                         f"{_reason(error)}") from error
+
+
+def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.RecordBatch], None], *,
+         row_bytes: int, wanted: np.ndarray | None = None, progress: Progress | None = None,
+         should_stop: ShouldStop | None = None, what: str = "Reading") -> None:
+    """Call ``work(rows, batch)`` on every batch of `columns`, from several threads at once, in no fixed order.
+
+    Args:
+        source: what to read.
+        columns: column names, read and nothing else.
+        work: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
+        row_bytes: decoded size of a row, which sets the batch size.
+        wanted: sorted rows; row groups holding none of them are skipped.
+        progress, should_stop, what: called from this thread with the share done and `what`.
+
+    Raises:
+        InputError: a file is damaged.
+        Stopped: `should_stop` answered true.
+    """
+    batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, 1 << 16))
+    todo = pieces(source, wanted)
+    total = sum(piece.rows for piece in todo)
+    stop, lock = threading.Event(), threading.Lock()
+    done = 0
+
+    def task(piece: Piece) -> None:
+        nonlocal done
+        for rows, batch in read_piece(source, piece, columns, batch_rows):
+            if stop.is_set():
+                raise Stopped("reading was stopped")
+            work(rows, batch)
+            with lock:
+                done += len(rows)
+
+    def tick() -> None:
+        if progress is not None:
+            progress(done / max(total, 1), f"{what} {done:,} of {total:,} rows")
+
+    in_threads([lambda piece=piece: task(piece) for piece in todo], should_stop=should_stop, stop=stop, tick=tick)
+
+
+def _reason(error: Exception) -> str:
+    """The first sentence of a library's message, without its stack of details."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(". ")[:200]
