@@ -13,8 +13,8 @@ from datamask.objectives.joint import Joint
 class Counterfactual(Learner):
     """Instead of one number per mask, every sample gets what it would add to (or what its loss would cost) each mask.
 
-    Known as difference rewards in the multi-agent literature (Wolpert and Tumer 2002). The marginals come in closed form
-    for all samples at once, so a step costs about one evaluation and its signal does not fade with n.
+    Known as difference rewards in the multi-agent literature (Wolpert and Tumer 2002). The marginals come in closed
+    form for all samples at once, so a step costs about one evaluation and its signal does not fade with n.
     """
 
     keeps_best = True

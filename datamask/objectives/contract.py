@@ -38,7 +38,8 @@ class SetFunction(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> SetFunction:
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None,
+             exact_lists: bool = True) -> SetFunction:
         """Bind the objective to a pool.
 
         Args:

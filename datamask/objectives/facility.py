@@ -48,8 +48,8 @@ class Facility(SetFunction):
     """``f(U) = (1/n) sum over v of max(0, max over j in U of x_v . x_j)``, on K-nearest-neighbour lists.
 
     It sees local coverage, hence copies. Steps use the listed-neighbour value, which counts a row without a listed
-    member as 0 and so is never above f. `value`, `gains` and `final_marginals` are exact: a row whose exact list holds a
-    member has its true nearest member there; the others are measured against all members.
+    member as 0 and so is never above f. `value`, `gains` and `final_marginals` are exact: a row whose exact list holds
+    a member has its true nearest member there; the others are measured against all members.
     """
 
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:

@@ -15,7 +15,8 @@ class Pairwise(SetFunction):
     """``f(U) = -(||s||^2 - S) / (S (S - 1))`` with ``s = sum of x over U``.
 
     It sees the first moment alone: over-full directions. A copy of a member changes the crowding ``x.s`` by about 1/S,
-    so at large S it is blind to near-copies. Source: arXiv 2512.24265 (Pair_simi), method in closed form.
+    so at large S it is blind to near-copies. A subset of one member has no pair: its value is 0. Source: arXiv
+    2512.24265 (Pair_simi), method in closed form.
     """
 
     def __init__(self, features: Tensor) -> None:
@@ -31,14 +32,14 @@ class Pairwise(SetFunction):
         poll()
         sums = masks.float() @ self.features  # (G, d)
         size = masks.sum(1).float()
-        return -((sums * sums).sum(1) - size) / (size * (size - 1))
+        return -((sums * sums).sum(1) - size) / (size * (size - 1)).clamp_min(1.0)
 
     def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         # linear in the mask, so the mean over masks is the marginal at the mean mask
         poll()
         size = float(masks[0].sum())
         mean_mask = masks.float().mean(0)
-        return -2.0 * (self.features @ (mean_mask @ self.features) - mean_mask) / (size * (size - 1))
+        return -2.0 * (self.features @ (mean_mask @ self.features) - mean_mask) / max(size * (size - 1), 1.0)
 
     def _member_sum(self, mask: Tensor, poll: Poll) -> Tensor:
         """s in float64, ``(d,)``."""

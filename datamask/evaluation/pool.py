@@ -1,0 +1,92 @@
+"""The pool: a corpus on a device, with every objective bound to it at most once."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask import catalogue, objectives
+from datamask.corpus import row_hash
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.neighbors import NeighborGraph, neighbors_for
+from datamask.errors import Stopped
+from datamask.learning.masks import tie_order
+from datamask.objectives.contract import Poll, SetFunction, no_poll
+from datamask.objectives.facility import list_length
+from datamask.objectives.quality import Quality
+
+Progress = Callable[[float, str], None]
+"""Called with a share from 0 to 1 and a few words."""
+
+
+class Pool:
+    """A corpus on a device.
+
+    Attributes:
+        corpus: the corpus. device: where the tensors are.
+        features: float32 ``(n, d)``; on the CPU the corpus's own memory.
+        quality: the bound quality term.
+        seconds_graph: time spent building or loading neighbour graphs.
+    """
+
+    def __init__(self, corpus: Corpus, device: torch.device, cache_dir: Path, *, poll: Poll = no_poll,
+                 progress: Progress | None = None) -> None:
+        self.corpus, self.device, self.cache_dir = corpus, device, Path(cache_dir)
+        self.features = tensor(corpus.features).to(device)
+        scores = tensor(corpus.quality)
+        self.quality = Quality((scores.float() if device.type == "mps" else scores).to(device))
+        self.seconds_graph = 0.0
+        self._poll, self._progress = poll, progress
+        self._graph: NeighborGraph | None = None
+        self._functions: dict[tuple[str, int], SetFunction] = {}
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def graph(self, k: int) -> NeighborGraph:
+        """The neighbour graph with at least k neighbours per row (itself included), cached on disk."""
+        k = min(k, len(self))
+        if self._graph is None or self._graph.indices.shape[1] < k:
+            start = time.perf_counter()
+            self._graph = neighbors_for(self.corpus, k, self.cache_dir, device=str(self.device),
+                                        progress=self._progress, should_stop=self._should_stop)
+            self.seconds_graph += time.perf_counter() - start
+        return self._graph
+
+    def function(self, name: str, size: int) -> SetFunction:
+        """The objective `name` bound to the pool, with lists long enough for subsets of `size`."""
+        entry = catalogue.objective(name)
+        k = list_length(size / len(self), len(self)) if entry.needs_neighbors else 0
+        key = (entry.name, k)
+        if key not in self._functions:
+            lists, exact = None, True
+            if k:
+                graph = self.graph(k)
+                lists = tuple(tensor(part[:, :k]).to(self.device) for part in (graph.indices, graph.similarities))
+                exact = graph.exact
+            self._functions[key] = objectives.load(name).bind(self.features, lists, exact)
+        return self._functions[key]
+
+    def ties(self, seed: int) -> Tensor:
+        """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""
+        return tie_order(row_hash(self.corpus.ids, seed), self.device)
+
+    def _should_stop(self) -> bool:
+        try:
+            self._poll()
+        except Stopped:
+            return True
+        return False
+
+
+def tensor(array: np.ndarray) -> Tensor:
+    """A tensor on the array's own memory. The corpus is read-only, and so must be whoever uses this."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(np.ascontiguousarray(array))

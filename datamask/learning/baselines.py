@@ -1,0 +1,65 @@
+"""Baselines: selections that learn nothing, with the learner's face so that they run, store and compare alike."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from datamask.config import SelectionConfig
+from datamask.learning.learner import Problem, State, StepRecord
+from datamask.objectives.contract import Poll, no_poll
+
+
+class Baseline:
+    """Ends before its first step; the result is a cut of fixed scores over the eligible rows."""
+
+    ending = "nothing to learn"
+
+    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
+        self.problem = problem
+        self.config = config
+        self.device = problem.joint.device
+
+    def scores(self) -> Tensor:
+        """The fixed scores, ``(m,)`` over the eligible rows; higher is in."""
+        raise NotImplementedError
+
+    def init(self) -> State:
+        """A state without anything learned."""
+        return State(torch.zeros(0, device=self.device), 0, torch.zeros(0, dtype=torch.uint8))
+
+    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+        """There is none to take: `finished` answers before it."""
+        return state, StepRecord(0)
+
+    def finished(self, state: State) -> str | None:
+        """Always finished."""
+        return self.ending
+
+    def result(self, state: State) -> Tensor:
+        """The subset, bool ``(n,)``."""
+        return self.problem.subset(self.scores())
+
+    def logits(self, state: State) -> Tensor | None:
+        """None: there are none."""
+        return None
+
+
+class TopQuality(Baseline):
+    """The best eligible samples by quality alone; equal scores are cut by the seeded hash."""
+
+    ending = "sorted by quality"
+
+    def scores(self) -> Tensor:
+        return self.problem.joint.quality.scores[self.problem.eligible]
+
+
+class RandomSubset(Baseline):
+    """A uniformly random subset of the eligible samples."""
+
+    ending = "drawn at random"
+
+    def scores(self) -> Tensor:
+        generator = torch.Generator().manual_seed(self.config.seed)
+        return torch.rand(len(self.problem.eligible), generator=generator, dtype=torch.float64).to(
+            self.problem.joint.quality.scores)
