@@ -32,7 +32,7 @@ if str(ROOT) not in sys.path:
     # run as a script, the folder on the path is this one and not the project's
     sys.path.insert(0, str(ROOT))
 
-from datamask.corpus.preparation import ID, Progress, Stop, nonzero, prepared_columns  # noqa: E402
+from datamask.corpus.preparation import Progress, Stop, nonzero, prepared_columns  # noqa: E402
 from datamask.corpus.text_features import TextFeatures  # noqa: E402
 from datamask.errors import DatamaskError, InputError, Stopped  # noqa: E402
 from datamask.files import replacing_folder, write_text  # noqa: E402
@@ -88,7 +88,7 @@ def build(output_dir: str | Path, *, progress: Progress | None = None, should_st
     names, sources, bodies = ([row[k] for row in chosen] for k in range(3))
     features = TextFeatures(dim, SEED).fit(bodies, should_stop=should_stop,
                                            progress=lambda share, what: report(0.65 + 0.2 * share, what))
-    columns = {ID: pa.array(names)}
+    columns = {"chunk_id": pa.array(names)}
     made = prepared_columns(bodies, features, should_stop=should_stop,
                             progress=lambda share, what: report(0.85 + 0.12 * share, what))
     columns |= {name: made[name] for name in ("quality_score", "feature_arr")}

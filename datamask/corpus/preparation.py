@@ -16,28 +16,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from os.path import commonpath
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from datamask.corpus.quality_rules import quality_score
-from datamask.corpus.text_features import FIT_LIMIT, TextFeatures
-from datamask.corpus.text_shards import batches, file_schema, require_column, strings, text_files
-from datamask.errors import InputError, Stopped, StoreError
+from datamask.corpus.text_features import TextFeatures
+from datamask.corpus.text_shards import batches, strings, text_files
+from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Plan, id_strings, plan_files, survey
+from datamask.errors import InputError, Stopped
 from datamask.files import replacing, replacing_folder
 
 Progress = Callable[[float, str], None]
 Stop = Callable[[], bool]
 
-ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_tokens"
+ROW_GROUP = 16_384
+"""Rows, or `_ROW_GROUP_BYTES`, whichever is reached first, gathered before they are written as one row group."""
 
+_ROW_GROUP_BYTES = 128 << 20
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEP = 256
 """Texts scored between two looks at the stop callable, some 50 ms."""
+
+_NO_TEXT, _NO_WORD = "no text", "no word in common with the other texts"
 
 
 def count_tokens(text: str) -> int:
@@ -53,7 +56,8 @@ def feature_array(features: np.ndarray) -> pa.FixedSizeListArray:
 
 def nonzero(features: pa.FixedSizeListArray) -> np.ndarray:
     """Which rows of a feature column hold anything but zeros, bool ``(n,)``."""
-    return features.flatten().to_numpy(zero_copy_only=False).reshape(len(features), -1).any(axis=1)
+    flat = features.flatten().to_numpy(zero_copy_only=False)
+    return flat.reshape(len(features), features.type.list_size).any(axis=1)
 
 
 def prepared_columns(texts: Sequence[str], features: TextFeatures | None, *, scores: bool = True,
@@ -105,12 +109,13 @@ def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_col
         id_column: becomes `chunk_id`; None: `chunk_id` itself if there is one, else ``file:row`` (rows counted from 0).
         dim: feature dimensions; fewer, with a note, where the texts are too few to fill them.
         seed: of the sample and of the SVD.
-        progress: called with a share 0..1 and a sentence.
-        should_stop: polled every few dozen milliseconds.
+        progress: called with a share 0..1 and a sentence, once per batch.
+        should_stop: polled once per batch or block.
 
     Returns:
-        ``files`` (written), ``rows_read``, ``rows`` (written), ``dropped`` (reason -> count), ``dim``, ``fitted_on``,
-        ``id_column`` and ``notes``, sentences for a person.
+        ``files`` (written), ``rows_read``, ``rows`` (written), ``dropped`` (reason -> count), ``dim`` and
+        ``fitted_on`` (texts), None and 0 where the features were there already, ``id_column`` (None: ids were made) and
+        ``notes``, sentences for a person.
 
     Raises:
         InputError: a file or column that cannot be used, or nothing left to write.
@@ -120,185 +125,122 @@ def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_col
     report = progress or (lambda share, what: None)
     if dim < 2:
         raise InputError(f"--dim must be at least 2, got {dim}")
-    files, target = text_files(inputs), Path(output)
+    target, files = Path(output).expanduser(), text_files(inputs)
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if target.resolve() in {file.resolve() for file in files}:
         raise InputError(f"--output {target} is one of the inputs; name another file")
-    plan = _Plan(files, text_column, id_column)
-    sample, notes, rows_read = _survey(plan, seed, report, should_stop), list(plan.notes), plan.rows
+    plan = plan_files(files, text_column, id_column)
+    seen = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
     features = None
-    if not plan.has(FEATURES):
-        features = TextFeatures(dim, seed).fit(sample, should_stop=should_stop,
-                                               progress=lambda share, what: report(0.1 + 0.4 * share, what))
-        if features.dim < dim:
-            notes.append(f"{len(sample):,} texts fill {features.dim} feature dimensions, not {dim}.")
-        if plan.texts > len(sample):
-            notes.append(f"Features were learned on {len(sample):,} of {plan.texts:,} texts, sampled uniformly.")
-    dropped = {"no text": rows_read - plan.texts, "no word in common with the other texts": 0}
-    written, rows = _write(plan, target, features, dropped, report, should_stop)
-    for reason, count in dropped.items():
-        if count:
-            notes.append(f"{count:,} of {rows_read:,} rows were dropped: {reason}.")
+    if FEATURES not in plan.present:
+        features = TextFeatures(dim, seed).fit(seen.sample, should_stop=should_stop,
+                                               progress=lambda share, what: report(0.1 + 0.3 * share, what))
+    written, rows = _write(plan, seen.rows, target, features, report, should_stop)
+    dropped = {_NO_TEXT: seen.rows - seen.texts, _NO_WORD: seen.texts - rows}
+    dropped = {reason: count for reason, count in dropped.items() if count}
     report(1.0, f"Wrote {rows:,} rows")
-    return {"files": [str(path) for path in written], "rows_read": rows_read, "rows": rows,
-            "dropped": {reason: count for reason, count in dropped.items() if count},
-            "dim": features.dim if features else None, "fitted_on": len(sample) if features else 0,
-            "id_column": plan.id_column, "notes": notes}
+    return {"files": [str(path) for path in written], "rows_read": seen.rows, "rows": rows, "dropped": dropped,
+            "dim": features.dim if features else None, "fitted_on": len(seen.sample) if features else 0,
+            "id_column": plan.id_column, "notes": _notes(plan, seen.rows, seen.texts, dropped, features, dim,
+                                                         len(seen.sample))}
 
 
-class _Plan:
-    """What each file offers: its columns checked, its id source decided, a name for its rows."""
-
-    def __init__(self, files: list[Path], text_column: str, id_column: str | None) -> None:
-        self.files, self.text_column, self.notes, self.rows, self.texts = files, text_column, [], 0, 0
-        self.schemas = [file_schema(file) for file in files]
-        for file, schema in zip(files, self.schemas):
-            require_column(schema, text_column, "text-column", file)
-            if id_column is not None:
-                require_column(schema, id_column, "id-column", file)
-        if id_column not in (None, ID) and self.has(ID):
-            raise InputError(f"--id-column {id_column!r} would become {ID}, which {files[0]} already has; leave the "
-                             f"option out to keep {ID}, or rename that column")
-        self.id_column = id_column or (ID if self.has(ID) else None)
-        if self.has(QUALITY) and self.has(FEATURES):
-            raise InputError(f"{files[0]} has {QUALITY} and {FEATURES} already: open it as it is")
-        for name in (QUALITY, FEATURES, TOKENS):
-            if self.has(name):
-                self.notes.append(f"{name} was there already and is kept as it is.")
-        if self.id_column is None:
-            self.notes.append(f"{ID} is made of file and row, as in '{self.stems()[0]}:0'; --id-column names a column "
-                              "instead.")
-
-    def has(self, name: str) -> bool:
-        """Whether the files have a column `name`; all must agree.
-
-        Raises:
-            InputError: some have it and some have not.
-        """
-        have = [name in schema.names for schema in self.schemas]
-        if any(have) and not all(have):
-            raise InputError(f"{self.files[have.index(False)]} has no column {name!r}, which "
-                             f"{self.files[have.index(True)]} has; prepare them apart")
-        return any(have)
-
-    def stems(self) -> list[str]:
-        """A name per file, unique: its own without ending, or its path below the common folder where names repeat."""
-        names = [file.stem for file in self.files]
-        if len(set(names)) < len(names):
-            resolved = [file.resolve() for file in self.files]
-            base = commonpath([path.parent for path in resolved])
-            names = ["-".join(path.relative_to(base).parts) for path in resolved]
-        return names
+def _notes(plan: Plan, rows: int, texts: int, dropped: dict[str, int], features: TextFeatures | None, dim: int,
+           fitted_on: int) -> list[str]:
+    notes = [f"{name} was there already and is kept as it is." for name in sorted(plan.present)]
+    if plan.id_column is None:
+        notes.append(f"{ID} is made of file and row, as in '{plan.stems[0]}:0'; --id-column names a column instead.")
+    if features is not None and features.dim < dim:
+        notes.append(f"{fitted_on:,} texts fill {features.dim} feature dimensions, not {dim}.")
+    if features is not None and fitted_on < texts:
+        notes.append(f"Features were learned on {fitted_on:,} of {texts:,} texts, sampled uniformly.")
+    return notes + [f"{count:,} of {rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]
 
 
-def _survey(plan: _Plan, seed: int, report: Progress, should_stop: Stop | None) -> list[str]:
-    """Read text and id of every row once: count, check the ids, and return a uniform sample of the texts, in row order.
-
-    Each row draws 64 random bits from its position; the `FIT_LIMIT` smallest are the sample, whatever the batches.
-    """
-    random = np.random.default_rng(seed)
-    keys, texts, ids = np.zeros(0, np.uint64), np.zeros(0, object), []
-    for f, file in enumerate(plan.files):
-        report(0.1 * f / len(plan.files), f"Reading {file.name}")
-        for batch in batches(file, [plan.text_column, *({plan.id_column} - {None, plan.text_column})]):
-            if should_stop is not None and should_stop():
-                raise Stopped("stopped while reading texts")
-            column = strings(batch.column(plan.text_column), plan.text_column, file)
-            if plan.id_column is not None:
-                ids.append(_id_strings(batch.column(plan.id_column), plan.id_column, file))
-            draws = random.integers(0, 2**64, batch.num_rows, dtype=np.uint64)
-            valid = column.is_valid().to_numpy(zero_copy_only=False)
-            plan.rows += batch.num_rows
-            plan.texts += int(valid.sum())
-            keys = np.concatenate([keys, draws[valid]])
-            texts = np.concatenate([texts, column.drop_null().to_numpy(zero_copy_only=False)])
-            if len(keys) > 2 * FIT_LIMIT:
-                keys, texts = _smallest(keys, texts)
-    if plan.rows == 0:
-        raise InputError(f"{plan.files[0]} has no rows" if len(plan.files) == 1 else "the input files have no rows")
-    if plan.texts == 0:
-        raise InputError(f"column {plan.text_column!r} holds no text in any of {plan.rows:,} rows")
-    if ids:
-        counts = pc.value_counts(pa.chunked_array(ids))
-        double = counts.filter(pc.greater(counts.field("counts"), 1))
-        if len(double):
-            raise InputError(f"--id-column {plan.id_column!r} must be unique; {len(double):,} ids occur more than "
-                             f"once, such as {double[0]['values'].as_py()!r}; leave the option out to have ids made")
-    return list(_smallest(keys, texts)[1])
-
-
-def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    kept = np.sort(np.argpartition(keys, FIT_LIMIT)[:FIT_LIMIT]) if len(keys) > FIT_LIMIT else np.arange(len(keys))
-    return keys[kept], texts[kept]
-
-
-def _id_strings(column: pa.Array, name: str, file: Path) -> pa.Array:
-    if column.null_count:
-        raise InputError(f"--id-column {name!r} must have no nulls, {file} has some; leave the option out to have ids "
-                         "made")
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowException as error:
-        raise InputError(f"--id-column {name!r} of {file} must hold text or whole numbers, got {column.type}"
-                         ) from error
-
-
-def _write(plan: _Plan, target: Path, features: TextFeatures | None, dropped: dict[str, int], report: Progress,
+def _write(plan: Plan, total: int, target: Path, features: TextFeatures | None, report: Progress,
            should_stop: Stop | None) -> tuple[list[Path], int]:
     """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows."""
-    rows = seen = 0
+    rows = done = 0
     single = target.suffix == ".parquet"
-    names = [f"{stem}.parquet" for stem in plan.stems()]
     with ExitStack() as stack:
         place = stack.enter_context(replacing(target) if single else replacing_folder(target))
-        writer = None
-        for f, file in enumerate(plan.files):
+        shard = stack.enter_context(_Shard(place)) if single else None
+        for file, stem in zip(plan.files, plan.stems):
+            if not single:
+                shard = stack.enter_context(_Shard(place / f"{stem}.parquet"))
             position = 0
             for batch in batches(file):
-                report(0.5 + 0.5 * seen / plan.rows, f"Scoring {file.name} ({seen:,} of {plan.rows:,} rows)")
-                table = _with_columns(batch, position, plan, f, features, dropped, should_stop)
-                position, seen, rows = position + batch.num_rows, seen + batch.num_rows, rows + table.num_rows
-                if writer is None:
-                    writer = stack.enter_context(_writer(place if single else place / names[f], table.schema))
-                elif table.schema != writer.schema:
-                    raise InputError(f"{file} has other columns than {plan.files[0]}; name a folder as --output to get "
-                                     "one shard per file")
-                writer.write_table(table)
-            if writer is not None and not single:
-                writer.close()
-                writer = None
+                report(0.4 + 0.6 * min(1.0, done / total), f"Scoring {file.name} ({done:,} of {total:,} rows)")
+                table = _with_columns(batch, plan, file, f"{stem}:", position, features, should_stop)
+                shard.add(table, file)
+                position, done, rows = position + batch.num_rows, done + batch.num_rows, rows + table.num_rows
+            if not single:
+                shard.close()
         if rows == 0:
-            raise InputError("no row is left: no text shares a word with another")
-        if writer is not None:
-            writer.close()
-        written = [target] if single else [target / p.name for p in sorted(place.iterdir())]
+            raise InputError("no row is left to write: no text has a word in common with another")
+        if single:
+            shard.close()
+        written = [target] if single else [target / path.name for path in sorted(place.iterdir())]
     return written, rows
 
 
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    try:
-        return pq.ParquetWriter(path, schema, compression="zstd")
-    except pa.ArrowException as error:
-        raise StoreError(f"{path} cannot be written: {error}") from error
+class _Shard:
+    """One parquet file, written in row groups; none at all if nothing is added."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._schema, self._writer, self._waiting, self._rows, self._bytes = path, None, None, [], 0, 0
+
+    def __enter__(self) -> _Shard:
+        return self
+
+    def __exit__(self, kind: type | None, *_) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def add(self, table: pa.Table, file: Path) -> None:
+        """Append rows that came from `file`.
+
+        Raises:
+            InputError: they have other columns than the rows before them.
+        """
+        self._schema = self._schema or table.schema
+        if table.schema != self._schema:
+            raise InputError(f"{file} has other columns than the files before it; name a folder as --output to get one "
+                             "shard per file")
+        if table.num_rows:
+            self._waiting.append(table)
+            self._rows, self._bytes = self._rows + table.num_rows, self._bytes + table.nbytes
+        if self._rows >= ROW_GROUP or self._bytes >= _ROW_GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what waits and finish the file."""
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            table = pa.concat_tables(self._waiting)
+            self._writer = self._writer or pq.ParquetWriter(self._path, self._schema, compression="zstd")
+            self._writer.write_table(table, row_group_size=self._rows)
+            self._waiting, self._rows, self._bytes = [], 0, 0
 
 
-def _with_columns(batch: pa.RecordBatch, position: int, plan: _Plan, f: int, features: TextFeatures | None,
-                  dropped: dict[str, int], should_stop: Stop | None) -> pa.Table:
+def _with_columns(batch: pa.RecordBatch, plan: Plan, file: Path, prefix: str, position: int,
+                  features: TextFeatures | None, should_stop: Stop | None) -> pa.Table:
+    """The rows of `batch` that have text and features, with the columns that were missing."""
     table = pa.Table.from_batches([batch])
-    text = strings(batch.column(plan.text_column), plan.text_column, plan.files[f])
+    text = strings(batch.column(plan.text_column), plan.text_column, file)
     if plan.id_column is None:
-        stem = plan.stems()[f]
-        table = table.add_column(0, ID, pa.array([f"{stem}:{position + i}" for i in range(batch.num_rows)]))
+        made_ids = [f"{prefix}{row}" for row in range(position, position + batch.num_rows)]
+        table = table.add_column(0, ID, pa.array(made_ids, pa.string()))
     elif plan.id_column != ID:
-        table = table.add_column(0, ID, _id_strings(batch.column(plan.id_column), plan.id_column, plan.files[f]))
+        table = table.add_column(0, ID, id_strings(batch.column(plan.id_column), plan.id_column, file))
     table, text = table.filter(text.is_valid()), text.drop_null()
-    made = prepared_columns(text.to_pylist(), features, scores=not plan.has(QUALITY), should_stop=should_stop)
+    made = prepared_columns(text.to_pylist(), features, scores=QUALITY not in plan.present, should_stop=should_stop)
     for name, column in made.items():
-        if name not in table.column_names:
+        if name not in plan.present:
             table = table.append_column(name, column)
-    if features is None:
-        return table
-    known = nonzero(table[FEATURES].combine_chunks())
-    dropped["no word in common with the other texts"] += int((~known).sum())
-    return table.filter(pa.array(known))
+    return table.filter(pa.array(nonzero(made[FEATURES]))) if features is not None else table

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from datamask.errors import InputError
 
-BATCH_ROWS = 4_096
+BATCH_ROWS = 1_024
+"""Small, since a row may be a book."""
 
 _JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 _JSON_BLOCK = 16 << 20

@@ -1,0 +1,157 @@
+"""The first reading of text files: are the columns there, are the ids unique, how many texts; a uniform sample of them.
+
+Whatever is wrong with the input is found here, before minutes of scoring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from os.path import commonpath
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.corpus.text_features import FIT_LIMIT, LONGEST
+from datamask.corpus.text_shards import batches, file_schema, require_column, strings
+from datamask.errors import InputError, Stopped
+
+ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_tokens"
+"""The columns that preparing makes, by the paper's names where it has one."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be read and made.
+
+    Attributes:
+        files: in reading order; stems: a name per file, unique, for made ids and for shards.
+        text_column: the column of the texts. id_column: the column that becomes `ID`; None: ids are made.
+        present: which of `QUALITY`, `FEATURES` and `TOKENS` the files have already.
+    """
+
+    files: tuple[Path, ...]
+    stems: tuple[str, ...]
+    text_column: str
+    id_column: str | None
+    present: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Counts of a first reading.
+
+    Attributes:
+        rows: in all files. texts: rows that hold text.
+        sample: at most `FIT_LIMIT` of those texts, uniform, in row order, each cut to `LONGEST` characters.
+    """
+
+    rows: int
+    texts: int
+    sample: list[str]
+
+
+def plan_files(files: list[Path], text_column: str, id_column: str | None) -> Plan:
+    """Check the columns of all files by their schemas alone.
+
+    Raises:
+        InputError: a file cannot be read, lacks a column, or has columns the others lack.
+    """
+    schemas = [file_schema(file) for file in files]
+    for file, schema in zip(files, schemas):
+        require_column(schema, text_column, "text-column", file)
+        if id_column is not None:
+            require_column(schema, id_column, "id-column", file)
+
+    def has(name: str) -> bool:
+        have = [name in schema.names for schema in schemas]
+        if any(have) and not all(have):
+            raise InputError(f"{files[have.index(False)]} has no column {name!r}, which {files[have.index(True)]} has; "
+                             "prepare them apart")
+        return any(have)
+
+    if id_column not in (None, ID) and has(ID):
+        raise InputError(f"--id-column {id_column!r} would become {ID}, which {files[0]} already has; leave the option "
+                         f"out to keep {ID}, or rename that column")
+    present = frozenset(name for name in (QUALITY, FEATURES, TOKENS) if has(name))
+    if present >= {QUALITY, FEATURES}:
+        raise InputError(f"{files[0]} has {QUALITY} and {FEATURES} already: open it as it is")
+    return Plan(tuple(files), _stems(files), text_column, id_column or (ID if has(ID) else None), present)
+
+
+def survey(plan: Plan, seed: int, progress: Callable[[float, str], None],
+           should_stop: Callable[[], bool] | None) -> Survey:
+    """Read text and id of every row once.
+
+    Each row draws 64 random bits by its position, and the `FIT_LIMIT` smallest are the sample, whatever the batches.
+
+    Raises:
+        InputError: no rows, no text, null or repeated ids, or a file that is cut short.
+        Stopped: `should_stop` answered true.
+    """
+    random = np.random.default_rng(seed)
+    keys, sample, ids, rows, texts = np.zeros(0, np.uint64), np.zeros(0, object), [], 0, 0
+    for f, file in enumerate(plan.files):
+        for batch in batches(file, list(dict.fromkeys([plan.text_column, plan.id_column or plan.text_column]))):
+            if should_stop is not None and should_stop():
+                raise Stopped("stopped while reading texts")
+            progress(f / len(plan.files), f"Reading {file.name} ({rows:,} rows so far)")
+            column = strings(batch.column(plan.text_column), plan.text_column, file)
+            if plan.id_column is not None:
+                ids.append(id_strings(batch.column(plan.id_column), plan.id_column, file).cast(pa.large_string()))
+            draws = random.integers(0, 2**64, batch.num_rows, dtype=np.uint64)
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            rows, texts = rows + batch.num_rows, texts + int(valid.sum())
+            keys = np.concatenate([keys, draws[valid]])
+            cut = pc.utf8_slice_codeunits(column.drop_null(), 0, LONGEST)
+            sample = np.concatenate([sample, cut.to_numpy(zero_copy_only=False)])
+            if len(keys) > 1.2 * FIT_LIMIT:
+                keys, sample = _smallest(keys, sample)
+    if rows == 0:
+        raise InputError(f"{plan.files[0]} has no rows" if len(plan.files) == 1 else "the input files have no rows")
+    if texts == 0:
+        raise InputError(f"column {plan.text_column!r} holds no text in any of {rows:,} rows")
+    if ids:
+        _refuse_repeated(pa.chunked_array(ids), plan.id_column)
+    return Survey(rows, texts, list(_smallest(keys, sample)[1]))
+
+
+def id_strings(column: pa.Array, name: str, file: Path) -> pa.Array:
+    """An id column as strings.
+
+    Raises:
+        InputError: it holds nulls, or values that are no ids.
+    """
+    if column.null_count:
+        raise InputError(f"--id-column {name!r} must have no nulls, {file} has some; leave the option out to have ids "
+                         "made")
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+            or pa.types.is_string_view(kind)):
+        raise InputError(f"--id-column {name!r} of {file} must hold text or whole numbers, got {column.type}")
+    return column.cast(pa.string())
+
+
+def _refuse_repeated(ids: pa.ChunkedArray, name: str) -> None:
+    counts = pc.value_counts(ids)
+    repeated = counts.filter(pc.greater(counts.field("counts"), 1))
+    if len(repeated):
+        raise InputError(f"--id-column {name!r} must be unique; {len(repeated):,} ids occur more than once, such as "
+                         f"{repeated[0]['values'].as_py()!r}; name another column or have ids made")
+
+
+def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    kept = np.sort(np.argpartition(keys, FIT_LIMIT)[:FIT_LIMIT]) if len(keys) > FIT_LIMIT else np.arange(len(keys))
+    return keys[kept], texts[kept]
+
+
+def _stems(files: list[Path]) -> tuple[str, ...]:
+    """Each file's name without ending; where names repeat, its path below the common folder."""
+    names = [file.stem for file in files]
+    if len(set(names)) < len(names):
+        resolved = [file.resolve() for file in files]
+        base = commonpath([path.parent for path in resolved])
+        names = ["-".join(path.relative_to(base).parts) for path in resolved]
+    return tuple(names)
