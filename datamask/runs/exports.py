@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import replacing
 from datamask.runs.store import Run
 from datamask.runs.writer import write_table
@@ -36,6 +36,26 @@ Progress = Callable[[float, str], None]
 def write_selection(run: Run, path: str | Path) -> None:
     """Write OUT.parquet: one row per selected sample, strongest first, the config in its metadata."""
     write_table(Path(path), run.selection())
+
+
+def write_ids(run: Run, path: str | Path) -> str:
+    """Write the selected ids with their numbers to `path`: CSV if it ends in ``.csv``, parquet if in ``.parquet``.
+
+    Returns:
+        The path, as text.
+
+    Raises:
+        OptionError: it ends in neither.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
+        write_selection(run, path)
+    elif suffix == ".csv":
+        with replacing(path) as part:
+            part.write_bytes(selected_csv(run))
+    else:
+        raise OptionError(f"--ids must end in .csv or .parquet, got {str(path)!r}")
+    return str(path)
 
 
 def selected_csv(run: Run) -> bytes:

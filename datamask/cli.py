@@ -1,0 +1,281 @@
+"""The command line: the same calls the pages make. `datamask.cli_parser` has the options, `cli_output` the looks.
+
+Exit codes: 0 done; 2 bad input, option or disk, with one sentence on stderr; 130 stopped, resumable; 1 a fault of the
+program, with its traceback. Importing this loads no torch; commands that compute import what they need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from datamask.cli_output import Progress, check_output, percent, print_json, say, summary_text, table_text
+from datamask.cli_parser import corpus_config, inputs, parse, run_config
+from datamask.config import CorpusConfig
+from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
+from datamask.runs import exports
+from datamask.runs.attempt import attempt, fault_sentence, one_sentence
+from datamask.runs.store import Run, RunStore
+
+DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; `argv` are the words after ``python -m datamask``. Returns the exit code."""
+    try:
+        options = parse(sys.argv[1:] if argv is None else argv)
+        return HANDLERS[options.command](options)
+    except SystemExit as leaving:  # argparse, after printing help or version
+        return int(leaving.code or 0)
+    except Stopped as stopped:
+        say(one_sentence(stopped))
+        return STOPPED
+    except DatamaskError as error:
+        say(one_sentence(error))
+        return BAD
+    except KeyboardInterrupt:
+        say("interrupted")
+        return STOPPED
+    except BrokenPipeError:
+        # whoever read our stdout has gone (`| head`); point it elsewhere so that closing it does not complain again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+# -- runs that compute -------------------------------------------------------------------------------------------------
+
+
+def select(options: argparse.Namespace) -> int:
+    """`select`: a new run, from shards to OUT.parquet."""
+    config = run_config(options)
+    output = check_output(options.output, config.corpus.inputs)
+    _check_device(config.selection.device)
+    # absolute, so that the run can be resumed from any folder
+    run = RunStore(options.runs_dir).create(replace(config, corpus=_absolute(config.corpus)), output)
+    return _work(run, output, options, fresh=True)
+
+
+def resume(options: argparse.Namespace) -> int:
+    """`resume`: go on with a run that did not finish; for a finished one, write its selection again."""
+    run = RunStore(options.runs_dir).get(options.run)
+    config = run.config
+    output = options.output or run.facts().get("output")
+    if output is not None:
+        output = check_output(output, config.corpus.inputs)
+    status = run.status()
+    if status.state == "done":
+        say(f"run {run.id} is done already")
+        return _deliver(run, output, status.summary or {}, options)
+    if not status.resumable:
+        raise RunStateError(f"run {run.id} is {status.state}; only a stopped, failed or interrupted run resumes")
+    _check_device(config.selection.device)
+    return _work(run, output, options)
+
+
+def _work(run: Run, output: str | None, options: argparse.Namespace, *, fresh: bool = False) -> int:
+    say(f"run {run.id} in {run.path}")
+    # loading torch on a cold machine takes longer than a queued run without an owner is believed
+    with run.queued(), _stop_on_signals() as stop, Progress() as progress:
+        if not fresh:
+            with run.writer() as writer:
+                writer.set_status("queued")
+        outcome = attempt(run, should_stop=stop.is_set, progress=progress)
+    if outcome.faulty:
+        traceback.print_exception(outcome.error)
+        say(fault_sentence(outcome.error))
+        return FAULT
+    if outcome.error is not None:
+        if fresh and isinstance(outcome.error, InputError) and not (run.path / "checkpoint.npz").exists():
+            # nothing was learned and nothing can be resumed: a mistyped column leaves no run behind
+            RunStore(options.runs_dir).remove(run.id)
+        raise outcome.error
+    if outcome.status.state != "done":
+        words = ["resume", run.id, *([] if options.runs_dir == "runs" else ["--runs_dir", options.runs_dir])]
+        say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {_shell(words)}")
+        if options.json:
+            print_json({"run_id": run.id, **(outcome.summary or {}), "status": outcome.status.state})
+        return STOPPED
+    return _deliver(run, output, outcome.summary or outcome.status.summary or {}, options)
+
+
+def _deliver(run: Run, output: str | None, summary: dict, options: argparse.Namespace) -> int:
+    if output is not None:
+        exports.write_selection(run, output)
+    if options.json:
+        print_json({"run_id": run.id, **summary, "status": "done", "output": output})
+    else:
+        print(summary_text(run, summary, output))
+    return DONE
+
+
+@contextlib.contextmanager
+def _stop_on_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or a polite kill sets; a second Ctrl-C leaves at once.
+
+    Outside the main thread Python delivers no signals, and there the event is only ever set by others.
+    """
+    stop = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        print("\ndatamask: stopping and saving a checkpoint; once more to leave at once", file=sys.stderr, flush=True)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _check_device(device: str) -> None:
+    from datamask.learning.device import resolve
+
+    resolve(device)
+
+
+def _absolute(config: CorpusConfig) -> CorpusConfig:
+    def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(path if "://" in path else str(Path(path).expanduser().absolute()) for path in paths)
+
+    return replace(config, inputs=absolute(config.inputs), features=absolute(config.features),
+                   scores=absolute(config.scores))
+
+
+def prepare(options: argparse.Namespace) -> int:
+    """`prepare`: shards with texts in, shards with quality and features out."""
+    from datamask.corpus.preparation import prepare_shards
+
+    with _stop_on_signals() as stop, Progress() as progress:
+        found = prepare_shards(list(inputs(options)), options.output, text_column=options.text_column,
+                               id_column=options.id_column, dim=options.dim, seed=options.seed, progress=progress,
+                               should_stop=stop.is_set)
+    if options.json:
+        print_json(found)
+    else:
+        print("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in found.items()))
+    return DONE
+
+
+def score(options: argparse.Namespace) -> int:
+    """`score`: values of all objectives for id lists, and their overlaps beside what chance would give."""
+    from datamask.corpus import open_corpus
+    from datamask.evaluation import score_selection
+    from datamask.evaluation.id_lists import overlaps, read_rows
+
+    _check_device(options.device)
+    store = RunStore(options.runs_dir)
+    with _stop_on_signals() as stop, Progress() as progress:
+        corpus = open_corpus(_absolute(corpus_config(options)), progress=progress, should_stop=stop.is_set)
+        lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
+        scores = [{"selection": path, **score_selection(corpus, found.rows, store.cache_dir, device=options.device,
+                                                        progress=progress), "unknown_ids": found.unknown}
+                  for path, found in lists.items()]
+    result: dict[str, Any] = {"n": len(corpus), "selections": scores,
+                              "overlaps": overlaps({path: found.rows for path, found in lists.items()}, len(corpus))}
+    if options.json:
+        print_json(result)
+        return DONE
+    for entry in scores:
+        values = {"quality": entry["quality"], **entry["objectives"]}
+        print(f"{entry['selection']}: {entry['selected']:,} of {len(corpus):,} samples")
+        print("\n".join(f"  {name:<12}{value:>14.6g}" for name, value in values.items()))
+    for pair in result["overlaps"]:
+        print(f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
+              f"{pair['chance']:.3f}")
+    return DONE
+
+
+# -- runs to look at ---------------------------------------------------------------------------------------------------
+
+
+def runs_list(options: argparse.Namespace) -> int:
+    """`runs list`: newest first."""
+    rows = [_listed(run) for run in RunStore(options.runs_dir).list()]
+    if options.json:
+        print_json({"runs": rows})
+    elif rows:
+        shown = [{**row, "quality": percent(row["quality"]), "diversity": percent(row["diversity"])} for row in rows]
+        print(table_text(shown))
+    else:
+        say(f"there are no runs in {options.runs_dir} yet; `datamask select` makes one")
+    return DONE
+
+
+def _listed(run: Run) -> dict[str, Any]:
+    status = run.status()
+    row = {"run": run.id, "state": status.state, "objective": "?", "lambda": "?", "ratio": "?", "quality": None,
+           "diversity": None, "name": ""}
+    with contextlib.suppress(DatamaskError):  # a damaged run is listed by what is left of it
+        config = run.config
+        row |= {"objective": config.selection.objective, "lambda": config.selection.lamb,
+                "ratio": config.selection.select_ratio, "name": config.name}
+    calibrated = (status.summary or {}).get("calibrated") or {}
+    return row | {term: calibrated.get(term) for term in ("quality", "diversity")}
+
+
+def runs_show(options: argparse.Namespace) -> int:
+    """`runs show`: everything small that is known about one run."""
+    run = RunStore(options.runs_dir).get(options.run)
+    status, config = run.status(), run.config
+    if options.json:
+        print_json({"run_id": run.id, "path": str(run.path), "status": status.to_dict(), "config": config.to_dict(),
+                    "facts": run.facts()})
+        return DONE
+    print(f"{config.name or run.id}: {status.state}" + (f", {status.message}" if status.message else ""))
+    if config.notes:
+        print(config.notes)
+    if status.error:
+        print(f"error: {status.error}")
+    print(_shell(config.arguments(run.facts().get("output") or "OUT.parquet")) + "\n")
+    if status.summary:
+        print(summary_text(run, status.summary, None))
+    else:
+        print(f"step {status.step:,} of {status.total_steps:,}\nRun folder: {run.path}")
+    return DONE
+
+
+def _shell(words: Sequence[str]) -> str:
+    return shlex.join(["python", "-m", "datamask", *words])
+
+
+def runs_export(options: argparse.Namespace) -> int:
+    """`runs export`: ids, rows or masks of a finished run."""
+    run = RunStore(options.runs_dir).get(options.run)
+    if not (options.ids or options.rows or options.mask):
+        raise OptionError("runs export needs at least one of --ids OUT.csv, --rows OUT.parquet or --mask FOLDER")
+    written: dict[str, Any] = {}
+    with _stop_on_signals() as stop, Progress() as progress:
+        if options.ids:
+            written["ids"] = exports.write_ids(run, options.ids)
+        if options.rows:
+            exports.filtered_rows(run, options.rows, progress=progress, should_stop=stop.is_set)
+            written["rows"] = options.rows
+        if options.mask:
+            written["mask"] = [str(path) for path in exports.mask_per_shard(run, options.mask, progress=progress)]
+    if options.json:
+        print_json({"run_id": run.id, **written})
+    else:
+        for paths in written.values():
+            print("\n".join(paths) if isinstance(paths, list) else paths)
+    return DONE
+
+
+HANDLERS = {"select": select, "resume": resume, "prepare": prepare, "score": score, "runs list": runs_list,
+            "runs show": runs_show, "runs export": runs_export}

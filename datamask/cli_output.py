@@ -1,0 +1,147 @@
+"""What the command line shows: progress on stderr, summaries and tables on stdout, and where results may go."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from datamask.errors import OptionError, StoreError
+from datamask.runs.progress import Eta, duration
+from datamask.runs.status import to_plain
+from datamask.runs.store import Run
+
+LINE_SECONDS = 5.0
+"""Without a terminal: a line so often, and one whenever the work turns to something else."""
+
+BAR_SECONDS = 0.1
+
+
+class Progress:
+    """A callable ``(share, what)`` that draws a bar on a terminal and prints a line now and then elsewhere.
+
+    A context manager: leaving it clears the bar, so that what is printed next starts on a clean line.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty()
+        self._eta = Eta()
+        self._shown = -LINE_SECONDS
+        self._topic = ""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._terminal:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def __call__(self, share: float, what: str) -> None:
+        left = self._eta.update(share)
+        now = time.monotonic()
+        # "step 12 of 100" and "step 13 of 100" are one topic
+        topic = "".join(letter for letter in what if not letter.isdigit())
+        patience = BAR_SECONDS if self._terminal else LINE_SECONDS
+        if now - self._shown < patience and (self._terminal or topic == self._topic):
+            return
+        self._shown, self._topic = now, topic
+        share = min(max(share, 0.0), 1.0)
+        eta = "" if left is None else f", {duration(left)} left"
+        if self._terminal:
+            width = shutil.get_terminal_size().columns
+            bar = "#" * round(24 * share)
+            self._stream.write(f"\r\x1b[K{f'[{bar:<24}] {share:4.0%}  {what}{eta}'[: width - 1]}")
+        else:
+            self._stream.write(f"{share:4.0%}  {what}{eta}\n")
+        self._stream.flush()
+
+
+def say(sentence: str) -> None:
+    """One sentence on stderr."""
+    print(f"datamask: {sentence}", file=sys.stderr, flush=True)
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """One JSON object on one line of stdout; what is not finite becomes null."""
+    print(json.dumps(to_plain(data), ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> str:
+    """A finished run for people: values as share of the attainable gain, raw beside them, and where the files are."""
+    seconds = summary.get("seconds_total", summary.get("seconds"))
+    took = f" in {duration(seconds)}" if isinstance(seconds, (int, float)) else ""
+    selection = run.config.selection
+    lines = [f"Run {run.id} is {run.status().state}{took}.",
+             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples by "
+             f"{selection.estimator} ({selection.objective}, lambda {selection.lamb:g}).", ""]
+    calibrated = summary.get("calibrated") or {}
+    lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
+    for term in ("quality", "diversity", "joint"):
+        lines.append(f"  {term:<10}{percent(calibrated.get(term)):>30}{_raw(summary.get(term)):>14}")
+    lines.append("  0 % is a random subset of this size, 100 % the best this term reaches alone.")
+    if summary.get("upper_bound") is not None:
+        lines.append(f"  No selection of this size has a joint value above {_raw(summary['upper_bound'])}.")
+    lines.append("")
+    if output is not None:
+        lines.append(f"Selection: {output}")
+    lines.append(f"Run folder: {run.path}")
+    return "\n".join(lines)
+
+
+def percent(value: Any) -> str:
+    """A share as people read it; a hyphen where there is none."""
+    return f"{100 * value:.1f} %" if isinstance(value, (int, float)) else "-"
+
+
+def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows of equal keys as aligned columns under their names."""
+    names = list(rows[0])
+    cells = [[name.upper() for name in names], *([str(row[name]) for name in names] for row in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells)
+
+
+def check_output(output: str, inputs: Sequence[str] = ()) -> str:
+    """The absolute path of `--output`, after making sure, before hours of work, that it can be written.
+
+    Raises:
+        OptionError: it is a folder or a device, or it is, or would become, one of the inputs.
+        StoreError: its folder cannot be written.
+    """
+    path = Path(output).absolute()
+    if path.is_dir():
+        raise OptionError(f"--output must be a file, got the folder {output}")
+    if path.exists() and not path.is_file():
+        raise OptionError(f"--output must be an ordinary file, got {output}")
+    for given in inputs:
+        source = Path(given).absolute()
+        if path == source or fnmatch.fnmatch(str(path), str(source)):
+            raise OptionError(f"--output {output} is one of the inputs ({given}); choose another place")
+        if source.is_dir() and source in path.parents:
+            raise OptionError(f"--output {output} lies in the input folder {given}, all of whose files are read as "
+                              "shards; choose another place")
+    ancestor = next(parent for parent in path.parents if parent.exists())
+    if not ancestor.is_dir():
+        raise StoreError(f"--output {output} cannot be written: {ancestor} is a file, not a folder")
+    try:
+        with tempfile.TemporaryFile(dir=ancestor):
+            pass
+    except OSError as error:
+        raise StoreError(f"--output {output} cannot be written: {error.strerror}") from error
+    return str(path)
+
+
+def _count(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else "?"
+
+
+def _raw(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float)) else "-"

@@ -1,0 +1,298 @@
+"""The command line's words: every option of every command, and how they become a `RunConfig`.
+
+Options are spelled with underscores here, as the paper does; `parse` accepts hyphens as well. Values are checked by
+`datamask.config`, whose sentences name the option; what argparse itself refuses is turned into one sentence too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from datamask import __version__, catalogue
+from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, RunConfig, SelectionConfig
+from datamask.errors import OptionError
+
+SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", *LEARNER_OPTIONS, "prune", "collapse",
+                     "seed", "device", "preset")
+OBJECTIVE_HELP = ", ".join(entry.name for entry in catalogue.OBJECTIVES)
+ESTIMATOR_HELP = ", ".join(entry.name for entry in catalogue.ESTIMATORS)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose complaints are one-sentence `OptionError`s."""
+
+    def error(self, message: str) -> NoReturn:
+        message = re.sub(r"^argument (\S+?)(?:/\S+)*: ", r"\1 ", message)
+        message = re.sub(r"^the following arguments are required: (.*)", r"\1 is required", message)
+        message = re.sub(r" expected one argument$", " needs a value", message)
+        message = re.sub(r"^unrecognized arguments: (.*)", r"too many words: \1", message)
+        raise OptionError(message)
+
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Before anything else is checked, so that a misspelled option is not reported as another one missing.
+
+        Raises:
+            OptionError: a word looks like an option and is none.
+        """
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            name = word.split("=")[0]
+            if name.startswith("--") and name not in self._option_string_actions:
+                near = difflib.get_close_matches(name, self._option_string_actions, 1)
+                hint = f"; did you mean {near[0]}?" if near else f"; `{self.prog} --help` lists what there is"
+                raise OptionError(f"{name} is not an option of `{self.prog}`{hint}")
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Read the words after ``python -m datamask``; the result's `command` names what to do.
+
+    Raises:
+        OptionError: a word that no option knows, a missing one, or a value of the wrong kind.
+        SystemExit: after printing help or version.
+    """
+    words = list(words)
+    name = next((n for n in sorted(COMMANDS, key=len, reverse=True) if words[: len(n.split())] == n.split()), None)
+    if name is None:
+        _without_command(words)
+    build, about = COMMANDS[name]
+    parser = Parser(prog=f"datamask {name}", description=about, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter,
+                    epilog="Every option may be written with hyphens or underscores.")
+    build(parser)
+    places = " ".join(f"{action.metavar}{'...' if action.nargs else ''}" for action in parser._get_positional_actions())
+    parser.usage = f"datamask {name} {places} [options]".replace("  ", " ")
+    words = _underscored(words[len(name.split()):])
+    parser.refuse_unknown(words)
+    # intermixed, so that `select A.parquet --output O.parquet B.parquet` reads both files
+    options = parser.parse_intermixed_args(words)
+    options.command = name
+    return options
+
+
+def run_config(options: argparse.Namespace) -> RunConfig:
+    """What `select` was asked for, defaults filled in.
+
+    Raises:
+        OptionError: an option out of range, or not one of the chosen estimator.
+    """
+    selection = SelectionConfig.from_options(**{name: getattr(options, name) for name in SELECTION_OPTIONS})
+    return RunConfig(corpus_config(options, selection.seed), selection, options.name or "", options.notes or "")
+
+
+def corpus_config(options: argparse.Namespace, seed: int = 0) -> CorpusConfig:
+    """Which rows were asked for; `seed` is used where `--row_seed` was not given."""
+    if options.row_seed is not None:
+        seed = options.row_seed
+    return CorpusConfig(
+        inputs=inputs(options), id_column=options.id_column, quality_columns=tuple(options.quality_column),
+        feature_column=options.feature_column, length_column=options.length_column, features=tuple(options.features),
+        scores=tuple(options.scores), rows=options.rows, drop_invalid=options.drop_invalid, seed=seed)
+
+
+def inputs(options: argparse.Namespace) -> tuple[str, ...]:
+    """Positional inputs, then those of `--input`.
+
+    Raises:
+        OptionError: there are none.
+    """
+    found = (*options.inputs, *options.input)
+    if not found:
+        raise OptionError(f"INPUT is required: `datamask {options.command}` needs at least one parquet file, folder or "
+                          "glob")
+    return found
+
+
+# -- the commands ------------------------------------------------------------------------------------------------------
+
+
+def _select(parser: Parser) -> None:
+    add = parser.add_argument
+    _add_corpus(parser)
+    add("--output", required=True, metavar="OUT.parquet", help="where the selection goes")
+    group = parser.add_argument_group("what to select")
+    add = group.add_argument
+    add("--objective", "--algorithm", metavar="NAME",
+        help=f"diversity objective: {OBJECTIVE_HELP}, the paper's names, or a sum such as pairwise:0.7,facility:0.3 "
+             "(facility)")
+    add("--lamb", type=_decimal, metavar="SHARE", help="lambda: 1 is quality alone, 0 diversity alone (0.5)")
+    add("--select_ratio", type=_decimal, metavar="SHARE", help="share of the rows to select (0.3)")
+    add("--scale", metavar="SCALE", help="calibrated or raw: in which units lambda balances (calibrated)")
+    add("--prune", type=_decimal, metavar="SHARE", help="drop the worst by quality first (0)")
+    add("--collapse", metavar="HOW", help="keep the best of near-copies: none, exact or a cosine such as 0.95 (none)")
+    group = parser.add_argument_group("how to find it")
+    add = group.add_argument
+    add("--estimator", metavar="NAME", help=f"auto, {ESTIMATOR_HELP} (auto: reinforce if --partial, --max_lr or "
+                                            "--min_lr is given, else counterfactual)")
+    add("--preset", metavar="paper", help="paper: the setting of arXiv 2512.24265, which never changes")
+    add("--n_rollout", type=_whole, metavar="G", help=f"masks sampled per step ({_defaults('n_rollout')})")
+    add("--n_epochs", type=_whole, metavar="STEPS", help=f"a ceiling on update steps ({_defaults('n_epochs')})")
+    add("--partial", type=_decimal, metavar="SHARE", help=f"share of the rows in a step ({_defaults('partial')})")
+    add("--max_lr", type=_decimal, metavar="LR", help=f"learning rate of the first step ({_defaults('max_lr')})")
+    add("--min_lr", type=_decimal, metavar="LR", help=f"learning rate of the last step ({_defaults('min_lr')})")
+    add("--init", metavar="HOW", help=f"first logits: same or quality ({_defaults('init')})")
+    add("--readout", metavar="HOW", help=f"last logits to subset: top or sample ({_defaults('readout')})")
+    add("--seed", type=_whole, metavar="N", help="of masks, batches and ties (0)")
+    add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    group = parser.add_argument_group("the run")
+    _add_runs_dir(group)
+    group.add_argument("--name", metavar="TEXT", help="a name for people")
+    group.add_argument("--notes", metavar="TEXT", help="notes for people")
+    _add_json(group)
+
+
+def _resume(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
+    parser.add_argument("--output", metavar="OUT.parquet", help="where the selection goes (as the run was given)")
+    _add_runs_dir(parser)
+    _add_json(parser)
+
+
+def _prepare(parser: Parser) -> None:
+    _add_inputs(parser)
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="where the prepared shards go")
+    parser.add_argument("--text_column", required=True, metavar="NAME", help="the column with the texts")
+    parser.add_argument("--id_column", metavar="NAME", help="the column with the ids (made up where there is none)")
+    parser.add_argument("--dim", type=_whole, default=256, metavar="D", help="feature dimensions (256)")
+    parser.add_argument("--seed", type=_whole, default=0, metavar="N", help="of the truncated SVD (0)")
+    _add_json(parser)
+
+
+def _score(parser: Parser) -> None:
+    _add_corpus(parser)
+    parser.add_argument("--selection", action="append", required=True, metavar="OUT.parquet",
+                        help="ids to score: the output of select, or any parquet or CSV file with the id column; give "
+                             "several to see their overlap")
+    parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    _add_runs_dir(parser)
+    _add_json(parser)
+
+
+def _runs_list(parser: Parser) -> None:
+    _add_runs_dir(parser)
+    _add_json(parser)
+
+
+def _runs_show(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
+    _add_runs_dir(parser)
+    _add_json(parser)
+
+
+def _runs_export(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
+    parser.add_argument("--ids", metavar="OUT.csv|OUT.parquet", help="the selected ids with rank, logit and marginals")
+    parser.add_argument("--rows", metavar="OUT.parquet", help="the corpus's own rows, only the selected ones")
+    parser.add_argument("--mask", metavar="FOLDER", help="per shard, a parquet with 0 or 1 for each of its rows")
+    _add_runs_dir(parser)
+    _add_json(parser)
+
+
+COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
+    "select": (_select, "Learn which rows of a corpus to keep, and write them with ranks and marginals."),
+    "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),
+    "prepare": (_prepare, "Make a corpus from texts: quality by rules, features by TF-IDF and truncated SVD."),
+    "score": (_score, "Values of all objectives for any list of ids, and how far several lists overlap."),
+    "runs list": (_runs_list, "All runs, newest first."),
+    "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
+    "runs export": (_runs_export, "Files to take home from a finished run."),
+}
+"""Command -> its options and what it is for."""
+
+
+# -- groups of options -------------------------------------------------------------------------------------------------
+
+
+def _add_inputs(parser: Parser) -> None:
+    parser.add_argument("inputs", nargs="*", default=[], metavar="INPUT", help="parquet files, folders or globs")
+    parser.add_argument("--input", action="append", default=[], metavar="INPUT", help="the same, as an option")
+
+
+def _add_corpus(parser: Parser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("which rows and columns")
+    add = group.add_argument
+    add("--id_column", metavar="NAME", help="(found by name, then by type)")
+    add("--quality_column", action="append", default=[], type=_quality, metavar="NAME[:WEIGHT[:raw|z|rank]]",
+        help="may be given several times; they add up (found by name, then by type)")
+    add("--feature_column", metavar="NAME", help="(found by name, then by type)")
+    add("--length_column", metavar="NAME", help="tokens per row, counted wherever rows are (found by name)")
+    add("--features", action="append", default=[], metavar="INPUT", help="shards that hold the features, by id or row")
+    add("--scores", action="append", default=[], metavar="INPUT", help="shards that hold the quality, by id or row")
+    add("--rows", type=_whole, metavar="N", help="a uniform sample of so many rows (all that fit)")
+    add("--row_seed", type=_whole, metavar="N", help="of that sample (as --seed)")
+    add("--drop_invalid", action="store_true", help="drop rows with NaN, infinite, null or zero features")
+
+
+def _add_runs_dir(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--runs_dir", default="runs", metavar="FOLDER", help="where runs are kept (runs)")
+
+
+def _add_json(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object as the last line of stdout")
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+
+
+def _decimal(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+
+
+def _quality(text: str) -> QualityColumn:
+    # argparse lets only its own exception through with its text
+    try:
+        return QualityColumn.parse(text)
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--quality_column ")) from None
+
+
+def _defaults(option: str) -> str:
+    return ", ".join(f"{entry.name} {entry.defaults[option]}" for entry in catalogue.ESTIMATORS
+                     if option in entry.defaults)
+
+
+def _underscored(words: Sequence[str]) -> list[str]:
+    """Option names with underscores; values, and everything after a bare ``--``, as they came."""
+    out = []
+    for place, word in enumerate(words):
+        if word == "--":
+            return [*out, *words[place:]]
+        name, equals, value = word.partition("=")
+        out.append(f"--{name[2:].replace('-', '_')}{equals}{value}" if word.startswith("--") else word)
+    return out
+
+
+def _without_command(words: list[str]) -> NoReturn:
+    """No command was given: print help or version, or say which commands there are.
+
+    Raises:
+        OptionError: a word that is no command, or none at all.
+        SystemExit: after printing help or version.
+    """
+    width = max(map(len, COMMANDS))
+    table = "\n".join(f"  {name:<{width}}  {about}" for name, (_, about) in COMMANDS.items())
+    parser = Parser(prog="datamask", usage="datamask COMMAND [options]", allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter,
+                    description=f"Choose a high-quality, diverse subset of a corpus by mask learning.\n\n{table}",
+                    epilog="`datamask COMMAND --help` lists a command's options.")
+    parser.add_argument("--version", action="version", version=f"datamask {__version__}")
+    if words and words[0].startswith("-"):
+        parser.parse_args(words)
+    given = " ".join(words[: 2 if words[:1] == ["runs"] else 1])
+    near = difflib.get_close_matches(given, COMMANDS, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise OptionError(f"a command is required, one of {', '.join(COMMANDS)}; got {given!r}{hint}")
