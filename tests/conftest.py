@@ -1,0 +1,23 @@
+"""Fixtures for all tests: few CPU threads, so that parallel pieces do not fight, and every device there is."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+
+def pytest_generate_tests(metafunc):
+    """`device` runs a test on the CPU, and again on a GPU where there is one."""
+    if "device" in metafunc.fixturenames:
+        import torch
+        metafunc.parametrize("device", ["cpu"] + (["cuda"] if torch.cuda.is_available() else []))
+
+
+@pytest.fixture
+def rng():
+    """A seeded numpy generator."""
+    import numpy as np
+    return np.random.default_rng(20251224)

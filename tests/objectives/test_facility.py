@@ -1,0 +1,92 @@
+"""Facility location on lists: short lists, copies, missed rows, approximate lists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from datamask.objectives.facility import Facility, exact_lists, list_length
+from tests.reference import truth
+
+N, S = 120, 9
+
+
+@pytest.fixture
+def case(rng):
+    x = truth.unit_rows(rng, N, 5)
+    x[40:60] = x[20:40]  # copies
+    features = torch.from_numpy(x).float()
+    members = rng.choice(N, size=S, replace=False)
+    mask = torch.zeros(N, dtype=torch.bool)
+    mask[torch.from_numpy(members)] = True
+    return x, features, members, mask
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 30, N])
+def test_reported_value_is_exact_whatever_the_length_of_the_lists(case, k):
+    x, features, members, mask = case
+    function = Facility(features, *exact_lists(features, k))
+    assert function.value(mask) == pytest.approx(truth.facility(x, members), rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+def test_gains_are_exact_whatever_the_length_of_the_lists(case, k):
+    _, features, _, mask = case
+    short = Facility(features, *exact_lists(features, k)).gains(mask)
+    whole = Facility(features, *exact_lists(features, N)).gains(mask)
+    assert torch.allclose(short, whole, atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+def test_listed_value_never_exceeds_the_exact_one(case, k):
+    _, features, _, mask = case
+    function = Facility(features, *exact_lists(features, k))
+    assert float(function.values(mask[None])[0]) <= function.value(mask) + 1e-6
+    assert (function.missed(mask) > 0) == bool((function.coverage(mask).found == 0).any())
+
+
+def test_approximate_lists_are_measured_against_all_members(case):
+    x, features, members, mask = case
+    indices, similarities = exact_lists(features, 10)
+    wrong = indices.roll(1, dims=1)
+    wrong[:, 0] = indices[:, 0]
+    near = (features[:, None] * features[wrong]).sum(2)
+    order = near.argsort(dim=1, descending=True)
+    function = Facility(features, wrong.gather(1, order), near.gather(1, order), exact_lists=False)
+    assert function.value(mask) == pytest.approx(truth.facility(x, members), rel=1e-6)
+
+
+def test_lists_hold_the_sample_itself_first_even_among_copies(case):
+    _, features, _, _ = case
+    indices, similarities = exact_lists(features, 4)
+    assert indices[:, 0].tolist() == list(range(N))
+    assert bool((similarities.diff(dim=1) <= 1e-6).all())
+
+
+def test_opposite_directions_cover_nothing():
+    features = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    function = Facility(features, *exact_lists(features, 3))
+    assert function.value(torch.tensor([True, False, False])) == pytest.approx(1 / 3)
+
+
+def test_list_length_bounds():
+    assert list_length(0.3, 10_000) == 64
+    assert list_length(0.05, 10_000) == 160
+    assert list_length(0.0001, 10_000) == 512
+    assert list_length(0.5, 20) == 20
+
+
+def test_lists_are_required():
+    with pytest.raises(ValueError, match="neighbour lists"):
+        Facility.bind(torch.eye(3))
+
+
+def test_coverage_finds_owner_and_second(case):
+    x, features, members, mask = case
+    function = Facility(features, *exact_lists(features, N))
+    coverage = function.coverage(mask)
+    near = np.sort(np.maximum(0, x @ x[members].T), axis=1)[:, ::-1]
+    assert coverage.best.numpy() == pytest.approx(near[:, 0], abs=1e-6)
+    assert coverage.second.numpy() == pytest.approx(near[:, 1], abs=1e-6)
+    assert bool(mask[coverage.owner].all())
