@@ -1,5 +1,22 @@
-"""Home: which corpus? Start it with `streamlit run app.py`."""
+"""Home: which corpus? Choose one on the left, see it on the right. Start it with `streamlit run app.py`."""
 
+import streamlit as st
+
+from datamask.dashboard.ui import corpus_form, corpus_panel, session
 from datamask.dashboard.ui.frame import frame
 
 frame("Home", "Which corpus?")
+
+opening = session.current_opening()
+form, picture = st.columns([1, 2.6], gap="large")
+
+with form:
+    corpus_form.corpus_form()
+
+with picture:
+    if opening is None:
+        corpus_panel.nothing_open()
+    elif opening.state == "ready":
+        corpus_panel.show(opening)
+    else:
+        session.draw_opening(opening)

@@ -23,11 +23,16 @@ from pathlib import Path
 
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
+from datamask.dashboard import sample
+from datamask.dashboard.copies import Copies, count
 from datamask.errors import DatamaskError, Stopped
 from datamask.files import write_text
 
 KEPT = 2
 """Corpora held open at a time; the shelf behind them keeps as many."""
+
+COUNTED_AT_ONCE = 30_000
+"""Up to this many rows near-copies are counted unasked, in seconds; above, on request: it takes the rows squared."""
 
 Progress = Callable[[float, str], None]
 _ANCHOR = "_datamask_openings"
@@ -38,21 +43,20 @@ class Opening:
     """One corpus being opened, or open.
 
     Attributes:
-        key: short name of configuration and row budget, safe in a URL.
+        key: short name of the configuration, safe in a URL.
         title: what people call it: "Sample corpus", a folder's name.
-        config, row_limit: what is opened; row_limit None: every row.
+        config: what is opened.
         sample: whether it is the built-in sample, whose shards are built first where they are missing.
         state: ``opening``, ``ready``, ``failed`` or ``stopped``.
         share, message: progress of the opening, 0..1, and what it is doing.
         error: the sentence to show when it failed; details: the traceback where the fault is the program's own.
-        corpus: the corpus once ready.
+        corpus: the corpus once ready. copies: how many rows repeat others, counted after that.
         used: when a page last asked for it (seconds since 1970); the longest unused is let go first.
     """
 
     key: str
     title: str
     config: CorpusConfig
-    row_limit: int | None = None
     sample: bool = False
     state: str = "opening"
     share: float = 0.0
@@ -60,6 +64,7 @@ class Opening:
     error: str = ""
     details: str = ""
     corpus: Corpus | None = None
+    copies: Copies = field(default_factory=Copies)
     started: float = field(default_factory=time.time)
     used: float = field(default_factory=time.time)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -82,7 +87,6 @@ class Recent:
     key: str
     title: str
     config: CorpusConfig
-    row_limit: int | None
     sample: bool
     rows: int
     dim: int
@@ -90,9 +94,9 @@ class Recent:
     opened: float
 
 
-def opening_key(config: CorpusConfig, row_limit: int | None) -> str:
-    """Twelve hex digits that name what is opened: the configuration and the row budget."""
-    text = json.dumps([config.to_dict(), row_limit], sort_keys=True)
+def opening_key(config: CorpusConfig) -> str:
+    """Twelve hex digits that name what is opened."""
+    text = json.dumps(config.to_dict(), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -112,18 +116,18 @@ class Openings:
             found.used = time.time()
         return found
 
-    def start(self, config: CorpusConfig, title: str, *, row_limit: int | None = None, sample: bool = False) -> Opening:
+    def start(self, config: CorpusConfig, title: str, *, sample: bool = False) -> Opening:
         """Open a corpus in the background, or join the opening already under way.
 
         A corpus that is ready is opened again all the same, so that changed files are noticed; the shelf makes that
         quick when nothing changed.
         """
-        key = opening_key(config, row_limit)
+        key = opening_key(config)
         with self._lock:
             running = self._by_key.get(key)
             if running is not None and running.state == "opening":
                 return running
-            opening = Opening(key, title, config, row_limit, sample)
+            opening = Opening(key, title, config, sample)
             opening._thread = threading.Thread(target=self._open, args=(opening,), name=f"open-{key}", daemon=True)
             self._by_key[key] = opening
         opening._thread.start()
@@ -135,7 +139,7 @@ class Openings:
         if found is None and re.fullmatch(r"[0-9a-f]{12}", key or ""):
             recent = self._read(self.folder / f"{key}.json")
             if recent is not None:
-                found = self.start(recent.config, recent.title, row_limit=recent.row_limit, sample=recent.sample)
+                found = self.start(recent.config, recent.title, sample=recent.sample)
         return found
 
     def recent(self, limit: int = 5) -> list[Recent]:
@@ -152,19 +156,26 @@ class Openings:
         """Openings under way."""
         return [opening for opening in self.all() if opening.state == "opening"]
 
-    def _open(self, opening: Opening) -> None:
-        built = 0.5 if opening.sample else 0.0
+    def count_copies(self, opening: Opening) -> None:
+        """Count near-copies in the background, where that is not done or under way. Finds the neighbour graph too."""
+        with self._lock:
+            if opening.copies.state in ("counting", "ready"):
+                return
+            opening.copies.state, opening.copies.message = "counting", "looking for copies"
+            thread = threading.Thread(target=self._count, args=(opening, True), daemon=True, name="count-copies")
+        thread.start()
 
-        def report(share: float, what: str, lo: float = built, hi: float = 1.0) -> None:
-            opening.share, opening.message = lo + (hi - lo) * min(max(share, 0.0), 1.0), what
+    def _open(self, opening: Opening) -> None:
+        built = 0.8 if opening.sample and not sample.is_built() else 0.0
+
+        def report(share: float, what: str, low: float = built, high: float = 1.0) -> None:
+            opening.share, opening.message = low + (high - low) * min(max(share, 0.0), 1.0), what
 
         try:
-            if opening.sample:
-                from datamask.dashboard import sample
+            if built:
                 sample.build_in_child(lambda share, what: report(share, what, 0.0, built), opening._stop.is_set)
             from datamask.corpus.shelf import shelf
-            corpus = shelf().get(opening.config, progress=report, should_stop=opening._stop.is_set,
-                                 row_limit=opening.row_limit)
+            corpus = shelf().get(opening.config, progress=report, should_stop=opening._stop.is_set)
         except Stopped:
             opening.state = "stopped"
         except DatamaskError as error:
@@ -175,9 +186,15 @@ class Openings:
             opening.details, opening.state = traceback.format_exc(), "failed"
         else:
             opening.corpus = corpus
+            unasked = len(corpus) <= COUNTED_AT_ONCE
+            opening.copies.state = "counting" if unasked else "waiting"
             opening.share, opening.message, opening.state = 1.0, "ready", "ready"
             self._trim()
             self._note(opening)
+            self._count(opening, near=unasked)
+
+    def _count(self, opening: Opening, near: bool) -> None:
+        count(opening.copies, opening.corpus, self.folder.parent, near=near, should_stop=opening._stop.is_set)
 
     def _trim(self) -> None:
         with self._lock:
@@ -188,8 +205,8 @@ class Openings:
     def _note(self, opening: Opening) -> None:
         corpus = opening.corpus
         note = {"key": opening.key, "title": opening.title, "config": opening.config.to_dict(),
-                "row_limit": opening.row_limit, "sample": opening.sample, "rows": len(corpus), "dim": corpus.dim,
-                "fingerprint": corpus.fingerprint, "opened": time.time()}
+                "sample": opening.sample, "rows": len(corpus), "dim": corpus.dim, "fingerprint": corpus.fingerprint,
+                "opened": time.time()}
         try:
             write_text(self.folder / f"{opening.key}.json", json.dumps(note, indent=1))
         except DatamaskError as error:
@@ -200,7 +217,7 @@ class Openings:
     def _read(path: Path) -> Recent | None:
         try:
             note = json.loads(path.read_text(encoding="utf-8"))
-            return Recent(note["key"], str(note["title"]), CorpusConfig.from_dict(note["config"]), note["row_limit"],
+            return Recent(note["key"], str(note["title"]), CorpusConfig.from_dict(note["config"]),
                           bool(note["sample"]), int(note["rows"]), int(note["dim"]), str(note["fingerprint"]),
                           float(note["opened"]))
         except (OSError, ValueError, KeyError, TypeError):

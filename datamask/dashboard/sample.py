@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ def config() -> CorpusConfig:
 
 def is_built() -> bool:
     """Whether the shards are there; they appear all at once or not at all."""
-    return any(BUILT.glob("*.parquet"))
+    return (BUILT / "manifest.json").is_file()
 
 
 def build_in_child(progress: Callable[[float, str], None], should_stop: Callable[[], bool]) -> None:
@@ -85,6 +86,9 @@ def main(output: str) -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     last = 0.0
+    stopping = threading.Event()
+    # a plain kill would leave half-written files behind; the builder cleans up when asked
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
 
     def tell(share: float, what: str) -> None:
         nonlocal last
@@ -92,7 +96,10 @@ def main(output: str) -> None:
             last = time.monotonic()
             print(json.dumps({"share": share, "what": what}), flush=True)
 
-    module.build(Path(output), progress=tell)
+    try:
+        module.build(Path(output), progress=tell, should_stop=stopping.is_set)
+    except Stopped:
+        sys.exit("stopped")
 
 
 if __name__ == "__main__":

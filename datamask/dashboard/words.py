@@ -22,6 +22,14 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
+def short(number: float) -> str:
+    """A large count in few digits: ``1.2 M``."""
+    for unit, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(number) >= factor:
+            return f"{number / factor:.3g} {unit}" if number < 999.5 * factor else f"{number / factor:,.0f} {unit}"
+    return count(number)
+
+
 def percent(share: float | None, digits: int = 0) -> str:
     """A share as ``94 %``; ``–`` where there is none."""
     if share is None or not math.isfinite(share):

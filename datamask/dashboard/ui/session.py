@@ -166,7 +166,7 @@ def draw_opening(opening: Opening) -> None:
 
 
 def _reopen(opening: Opening) -> None:
-    again = all_openings().start(opening.config, opening.title, row_limit=opening.row_limit, sample=opening.sample)
+    again = all_openings().start(opening.config, opening.title, sample=opening.sample)
     choose_opening(again)
 
 

@@ -10,10 +10,10 @@ from datamask.dashboard import words
 from datamask.errors import DatamaskError
 
 if TYPE_CHECKING:
+    from datamask.config import CorpusConfig
+    from datamask.dashboard.openings import Opening
     from datamask.runs.jobs import Office
     from datamask.runs.store import Run, RunStore
-
-ENDED = ("done", "stopped", "failed", "interrupted")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,27 @@ def name_of(run: Run) -> str:
     return run.config.name or run.id
 
 
+def runs_on(store: RunStore, opening: Opening | None) -> list[Run]:
+    """The runs learned on the open corpus, newest first; all of them where none is open.
+
+    By fingerprint where the run got far enough to know it, else by the same files and columns.
+    """
+    runs = store.list()
+    if opening is None or opening.corpus is None:
+        return runs
+    fingerprint = opening.corpus.fingerprint
+    return [run for run in runs if _is_on(run, fingerprint, opening.config)]
+
+
+def _is_on(run: Run, fingerprint: str, config: CorpusConfig) -> bool:
+    try:
+        known = run.facts().get("fingerprint")
+        return known == fingerprint if known else run.config.corpus == config
+    except DatamaskError:
+        # a damaged record belongs to no corpus; `runs list` shows it
+        return False
+
+
 def running(store: RunStore, office: Office, only: Iterable[str] | None = None) -> list[Busy]:
     """Runs queued or running, in this process or another one on this machine.
 
@@ -53,8 +74,7 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
     for run in runs:
         job = jobs.get(run.id)
         status = run.status()
-        if status.state not in ("queued", "running") or (job is None and status.state == "queued"):
-            # queued without a job: its process is gone; the Run page offers to start it again
+        if not status.active:
             continue
         if job is not None:
             share, message, eta = job.share, job.message, job.eta_seconds

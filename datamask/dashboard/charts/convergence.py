@@ -1,0 +1,67 @@
+"""The convergence chart as a Vega-Lite specification; its data come beside it, so live updates keep the chart."""
+
+from __future__ import annotations
+
+import math
+
+from datamask.dashboard import palette
+from datamask.dashboard.views.convergence import BATCH, SUBSET, Curve
+
+AXES = {"step": "update steps", "seconds": "seconds of learning"}
+
+
+def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: int = 340) -> dict:
+    """The specification for ``st.vega_lite_chart(curve.table, spec)``.
+
+    Args:
+        curve: what to draw; its table is passed beside the specification.
+        x: ``step`` or ``seconds``.
+        dark: whether the page's ground is dark.
+        height: of the plotting area, in pixels.
+    """
+    tone = palette.shades(dark)
+    across = {"field": x, "type": "quantitative", "title": AXES[x],
+              "axis": {"grid": False, "tickCount": 6, "format": ",~r" if x == "step" else ",~g"}}
+    up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": {"zero": False, "nice": True},
+          "axis": {"tickCount": 6}}
+    colour = {"field": "series", "type": "nominal", "title": None,
+              "scale": {"domain": [SUBSET, BATCH], "range": [tone.accent, tone.batch]},
+              "legend": {"orient": "top", "direction": "horizontal", "symbolType": "stroke", "symbolStrokeWidth": 3,
+                         "labelLimit": 320, "offset": 4, "padding": 0}}
+    tooltip = [{"field": "series", "title": " "}, {"field": "step", "title": "step", "format": ","},
+               {"field": "seconds", "title": "seconds", "format": ".1f"},
+               {"field": "value", "title": curve.measure, "format": ".4f"},
+               {"field": "high", "title": "mean + spread", "format": ".4f"}]
+    batch = {"filter": {"field": "series", "equal": BATCH}}
+    subset = {"filter": {"field": "series", "equal": SUBSET}}
+    layers = [
+        {"transform": [batch], "mark": {"type": "area", "opacity": 0.22, "color": tone.batch},
+         "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}}},
+        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.5},
+         "encoding": {"x": across, "y": up, "color": colour}},
+        {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8},
+         "encoding": {"x": across, "y": up, "color": colour}},
+        {"mark": {"type": "point", "opacity": 0, "size": 90, "filled": True},
+         "encoding": {"x": across, "y": up, "tooltip": tooltip}},
+    ]
+    layers += _references(curve, tone)
+    return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
+            "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4}}
+
+
+def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
+    """A dashed line and its words for each reference, on data of their own: the curve's table stays the curve."""
+    colours = {"random": tone.random, "best": tone.best, "bound": tone.text}
+    dashes = {"random": [2, 3], "best": [7, 4], "bound": [1, 0]}
+    layers = []
+    for reference in curve.references:
+        if not math.isfinite(reference.value):
+            continue
+        at = {"values": [{"value": reference.value, "label": f"{reference.label}  {reference.value:.3g}"}]}
+        y = {"field": "value", "type": "quantitative"}
+        layers.append({"data": at, "mark": {"type": "rule", "strokeDash": dashes[reference.role], "strokeWidth": 1.4,
+                                            "color": colours[reference.role]}, "encoding": {"y": y}})
+        layers.append({"data": at, "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "dx": -2,
+                                            "fontSize": 12, "color": colours[reference.role]},
+                       "encoding": {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}})
+    return layers

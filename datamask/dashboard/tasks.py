@@ -1,0 +1,89 @@
+"""One-off work behind a page, such as writing a large export: a thread with progress and a stop, one per key.
+
+A page starts a task under a key of its own, draws what `find` gives back, and may be left and come back to.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from datamask.errors import DatamaskError, Stopped
+
+Progress = Callable[[float, str], None]
+_ANCHOR = "_datamask_tasks"
+KEPT = 32
+"""Ended tasks remembered; the oldest is forgotten first."""
+
+
+@dataclass
+class Task:
+    """Work under way or ended.
+
+    Attributes:
+        key: what it is known by.
+        state: ``working``, ``done``, ``failed`` or ``stopped``.
+        share, message: progress, 0..1. result: what the work returned. error: the sentence when it failed.
+    """
+
+    key: str
+    state: str = "working"
+    share: float = 0.0
+    message: str = "starting"
+    result: object = None
+    error: str = ""
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def stop(self) -> None:
+        """Ask the work to stop."""
+        self._stop.set()
+
+
+def start(key: str, work: Callable[[Progress, Callable[[], bool]], object]) -> Task:
+    """Do ``work(progress, should_stop)`` in a thread, or join the task of that key already under way."""
+    holder = _holder()
+    with holder.lock:
+        running = holder.tasks.get(key)
+        if running is not None and running.state == "working":
+            return running
+        task = Task(key)
+        holder.tasks.pop(key, None)
+        holder.tasks[key] = task
+        for old in [k for k, t in holder.tasks.items() if t.state != "working"][:-KEPT]:
+            del holder.tasks[old]
+    threading.Thread(target=_work, args=(task, work), daemon=True, name=f"task-{key}").start()
+    return task
+
+
+def find(key: str) -> Task | None:
+    """The task of that key, under way or ended."""
+    return _holder().tasks.get(key)
+
+
+def _work(task: Task, work: Callable[[Progress, Callable[[], bool]], object]) -> None:
+    def report(share: float, what: str) -> None:
+        task.share, task.message = share, what
+
+    try:
+        task.result = work(report, task._stop.is_set)
+    except Stopped:
+        task.state = "stopped"
+    except DatamaskError as error:
+        task.error, task.state = str(error), "failed"
+    # the thread's last door: what went wrong must reach the page, not vanish with the thread
+    except Exception as error:
+        task.error, task.state = f"This stopped on an unexpected error: {type(error).__name__}: {error}", "failed"
+    else:
+        task.share, task.state = 1.0, "done"
+
+
+def _holder() -> types.ModuleType:
+    found = sys.modules.get(_ANCHOR)
+    if found is None:
+        fresh = types.ModuleType(_ANCHOR)
+        fresh.tasks, fresh.lock = {}, threading.Lock()
+        found = sys.modules.setdefault(_ANCHOR, fresh)
+    return found

@@ -1,0 +1,190 @@
+"""The left side of Home: where the corpus comes from, which column plays which part, how many rows."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
+from datamask.corpus import Inspection, inspect_inputs
+from datamask.dashboard import sample, words
+from datamask.dashboard.doors import confined_config, keep_upload
+from datamask.dashboard.ui import session
+from datamask.errors import DatamaskError
+
+PLACES = {"sample": "Sample", "path": "Path", "upload": "Upload"}
+NONE = "(none)"
+TRANSFORM_WORDS = {"raw": "as it is", "z": "z-score", "rank": "rank"}
+
+HELP = {
+    "place": "The sample needs nothing. A path is a parquet file, folder or glob on the machine this server runs on. "
+             "Upload is for small sets: files travel through the browser.",
+    "path": "One or more parquet files, folders or globs such as data/shard-*.parquet, one per line.",
+    "features": "Parquet files that hold the feature column, if the shards do not. Joined by id, or by position where "
+                "they have no id.",
+    "scores": "Parquet files that hold the quality columns, if the shards do not. Joined in the same way.",
+    "id": "Names each sample; unique, integers or strings. These ids are what you take home.",
+    "feature": "The embedding: one list of numbers per sample, all of one length.",
+    "quality": "One or more score columns; higher is better. Several are added up.",
+    "length": "Tokens or characters per sample, if known; then every count also says how many tokens.",
+    "rows": "How many rows to open at once. From a larger corpus a uniform sample is drawn, the same on every machine, "
+            "and every number then says n of N. The proposal fits in a quarter of this machine's memory.",
+    "drop": "Leave out rows with missing, infinite or all-zero values, and count them. Otherwise one such row refuses "
+            "the whole corpus, so that nothing goes missing unnoticed.",
+}
+
+
+def corpus_form() -> None:
+    """Draw the form; pressing Open starts an opening and makes it the session's corpus."""
+    place = st.segmented_control("Where from", list(PLACES), default="sample", key="corpus_place", required=True,
+                                 format_func=PLACES.get, help=HELP["place"], width="stretch")
+    if place == "sample":
+        _sample()
+    else:
+        config = _from_paths() if place == "path" else _from_uploads()
+        if config is not None:
+            _mapping(config)
+    _recent()
+
+
+def _sample() -> None:
+    st.markdown("Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
+                "scored by a few plain rules, embedded in 256 dimensions.")
+    st.caption("Opens in a few seconds." if sample.is_built() else
+               "Built on first opening, in about half a minute. Nothing is downloaded.")
+    if st.button("Open the sample", type="primary", icon=":material/folder_open:", width="stretch", key="open_sample",
+                 help="Every page works on the sample, so you can try everything before bringing your own shards."):
+        _open(sample.config(), sample.TITLE, is_sample=True)
+
+
+def _from_paths() -> CorpusConfig | None:
+    lines = st.text_area("Files, folders or globs", key="corpus_paths", help=HELP["path"], height=90,
+                         placeholder="/data/shards/*.parquet")
+    with st.expander("Features or scores in other shards"):
+        features = st.text_input("Feature shards", key="corpus_features", help=HELP["features"])
+        scores = st.text_input("Score shards", key="corpus_scores", help=HELP["scores"])
+    roots = session.roots()
+    if roots:
+        st.caption("Readable from here: " + ", ".join(words.plain(root) for root in roots))
+    inputs = tuple(line.strip() for line in lines.splitlines() if line.strip())
+    if not inputs:
+        return None
+    try:
+        return confined_config(CorpusConfig(inputs, features=tuple(features.split()), scores=tuple(scores.split())),
+                               roots)
+    except DatamaskError as error:
+        _say(error)
+        return None
+
+
+def _from_uploads() -> CorpusConfig | None:
+    files = st.file_uploader("Parquet shards", type="parquet", accept_multiple_files=True, key="corpus_uploads",
+                             help="Kept under the runs folder, once per content, so that runs can find them again.")
+    if not files:
+        return None
+    try:
+        return CorpusConfig(tuple(str(keep_upload(file.name, file, session.runs_dir())) for file in files))
+    except DatamaskError as error:
+        _say(error)
+        return None
+
+
+@st.cache_data(max_entries=16, ttl=30, show_spinner="Looking at the files")
+def _inspect(config: str) -> Inspection:
+    return inspect_inputs(CorpusConfig.from_dict(json.loads(config)))
+
+
+def _mapping(config: CorpusConfig) -> None:
+    """Columns, row budget and the Open button, for files that were found."""
+    try:
+        seen = _inspect(json.dumps(config.to_dict()))
+    except DatamaskError as error:
+        _say(error)
+        return
+    found = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
+    more = "" if seen.complete else " in the first 1,000 files; there are more"
+    st.markdown(f"**{found}**{more}, {words.size(seen.bytes)} on disk"
+                + (f", {seen.dim:,} dimensions" if seen.dim else ""))
+    left, right = st.columns(2)
+    with left:
+        id_column = _choice("Id", "id", seen)
+        feature_column = _choice("Features", "feature", seen)
+    with right:
+        length_column = _choice("Length", "length", seen, optional=True)
+        quality = _quality(seen)
+    budget = st.number_input("Row budget", 2, max(2, seen.rows), min(max(2, seen.rows), seen.row_limit or seen.rows),
+                             step=1000, key=f"corpus_rows_{seen.rows}_{seen.dim}", help=HELP["rows"])
+    drop = st.checkbox("Drop invalid rows", key="corpus_drop", help=HELP["drop"])
+    try:
+        chosen = CorpusConfig(config.inputs, id_column, quality, feature_column, length_column, config.features,
+                              config.scores, None if budget >= seen.rows and seen.complete else int(budget), drop)
+        problems = _inspect(json.dumps(chosen.to_dict())).problems
+    except DatamaskError as error:
+        problems = (str(error),)
+    for problem in problems:
+        _say(problem)
+    if st.button("Open", type="primary", icon=":material/folder_open:", width="stretch", key="open_corpus",
+                 disabled=bool(problems), help="Reads and checks the rows in the background."):
+        _open(chosen, session.title_of(chosen))
+
+
+def _choice(label: str, role: str, seen: Inspection, optional: bool = False) -> str | None:
+    """A column for a role; None where the guess was left as it was, so that the configuration stays short."""
+    options = list(seen.candidates.get(role, ()))
+    guess = seen.columns.get(role)
+    if optional:
+        options = [NONE, *options]
+    index = options.index(guess) if guess in options else (0 if optional else None)
+    chosen = st.selectbox(label, options, index=index, key=f"corpus_{role}_{hash(tuple(options))}", help=HELP[role],
+                          placeholder="choose" if options else "no such column")
+    return None if chosen in (guess, NONE) else chosen
+
+
+def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
+    options = list(seen.candidates.get("quality", ()))
+    guess = seen.columns.get("quality")
+    names = st.multiselect("Quality", options, [guess] if guess in options else [], help=HELP["quality"],
+                           key=f"corpus_quality_{hash(tuple(options))}", placeholder="choose")
+    if not names or names == [guess]:
+        return ()
+    if len(names) == 1:
+        return (QualityColumn(names[0]),)
+    with st.popover("Weights", icon=":material/balance:", width="stretch"):
+        columns = []
+        for name in names:
+            weight = st.number_input(f"Weight of {words.plain(name, 40)}", value=1.0, step=0.1, key=f"weight_{name}",
+                                     help="The score is multiplied by this before it is added.")
+            transform = st.segmented_control(f"Scale of {words.plain(name, 40)}", TRANSFORMS, default="z",
+                                             key=f"transform_{name}", format_func=TRANSFORM_WORDS.get, required=True,
+                                             help="Scores of different scales add up only as z-scores or ranks.")
+            columns.append(QualityColumn(name, float(weight), transform))
+    return tuple(columns)
+
+
+def _recent() -> None:
+    recent = [note for note in session.all_openings().recent() if not note.sample]
+    if recent:
+        st.caption("Opened before")
+    for note in recent:
+        if st.button(f"{words.plain(note.title, 40)} · {note.rows:,} rows", key=f"recent_{note.key}", type="tertiary",
+                     icon=":material/history:", help=words.plain(", ".join(note.config.inputs), 300)):
+            _open(note.config, note.title)
+
+
+def _open(config: CorpusConfig, title: str, is_sample: bool = False) -> None:
+    """Start an opening, its paths checked once more: a note on disk may be older than the roots."""
+    if not is_sample:
+        try:
+            config = confined_config(config, (*session.roots(), session.runs_dir() / ".uploads"))
+        except DatamaskError as error:
+            _say(error)
+            return
+    session.choose_opening(session.all_openings().start(config, title, sample=is_sample))
+    session.choose_run(None)
+    st.rerun()
+
+
+def _say(problem: object) -> None:
+    """A problem in words for the form: its options are controls here."""
+    st.error(words.plain(problem, 600).replace("\\-\\-", ""), icon=":material/error:")

@@ -1,0 +1,105 @@
+"""The right side of Home: the open corpus at a glance, or what a corpus is."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from datamask.dashboard import words
+from datamask.dashboard.charts.overview import quality_histogram
+from datamask.dashboard.openings import Opening
+from datamask.dashboard.ui import session
+from datamask.dashboard.views import overview
+
+NEAR_HELP = ("Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
+             "similarity and DiSF do not, so collapse them first.")
+
+
+def nothing_open() -> None:
+    """What a corpus is, in the form of its table."""
+    with st.container(border=True):
+        st.subheader("No corpus is open", anchor=False)
+        st.markdown("A corpus is a set of parquet shards with one row per sample. Three columns are needed, and found "
+                    "by name or by type; all others come along, for colours, hover texts and the export.")
+        st.dataframe(pd.DataFrame({
+            "column": ["id", "quality", "features", "length", "text"],
+            "what it holds": ["names the sample, unique", "how good it is, from any scorer", "its embedding, d numbers",
+                              "its tokens or characters", "the sample itself"],
+            "for example": ["doc-000017", "3.42", "[0.013, −0.207, …]", "412", "Return the sorted …"],
+            "needed": ["yes", "yes", "yes", "no", "no"],
+        }), hide_index=True, alt="The columns of a corpus")
+        st.markdown("Text alone is enough to start: `python -m datamask prepare --text-column text IN --output OUT` "
+                    "makes scores and features.")
+
+
+def show(opening: Opening) -> None:
+    """The open corpus: size, quality, problems, first rows."""
+    corpus = opening.corpus
+    provenance = corpus.provenance
+    counting = opening.copies.state == "counting"
+    rows, dims, memory, copies = st.columns(4)
+    with rows, st.container(gap=None):
+        st.metric("Rows", words.count(len(corpus)), help="Valid rows: what N means on every page.")
+        total = overview.token_total(corpus)
+        notes = [f"of {provenance.total_rows:,}"] if len(corpus) < provenance.total_rows else []
+        notes += [f"{words.short(total)} tokens"] if total else []
+        st.caption(", ".join(notes) or f"in {len(provenance.files):,} file{'s' if len(provenance.files) > 1 else ''}")
+    with dims, st.container(gap=None):
+        st.metric("Dimensions", words.count(corpus.dim), help="Numbers per embedding, d. Each is scaled to length 1.")
+        st.caption(words.plain(provenance.columns.get("feature", "")))
+    with memory, st.container(gap=None):
+        st.metric("Memory", words.size(overview.memory_bytes(corpus)), help="What this corpus takes while it is open.")
+        st.caption("while open")
+    with copies:
+        st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)
+    picture, said = st.columns([1.7, 1], gap="large")
+    with picture:
+        names = provenance.columns.get("quality") or ["quality"]
+        label = " + ".join([names] if isinstance(names, str) else names)
+        st.markdown("**How is quality spread?**")
+        st.vega_lite_chart(overview.quality_histogram(corpus),
+                           quality_histogram(label=label, dark=session.dark()), width="stretch",
+                           alt=f"Histogram of {label} over {len(corpus):,} rows")
+    with said:
+        st.markdown("**Was anything left out?**")
+        _problems(opening)
+    st.markdown("**What is in it?**")
+    st.dataframe(overview.first_rows(corpus), hide_index=True, height=245, lazy=False,
+                 alt="The first rows of the corpus")
+    st.caption(f"The first {min(overview.FIRST_ROWS, len(corpus))} rows, long texts cut. "
+               f"Fingerprint {corpus.fingerprint[:12]}.")
+
+
+def _copies(key: str, counting: bool) -> None:
+    opening = session.all_openings().get(key)
+    if opening is None or counting != (opening.copies.state == "counting"):
+        # counting began or ended: drawing the whole page again starts or ends this fragment's timer
+        st.rerun()
+    copies = opening.copies
+    with st.container(gap=None):
+        near = words.percent(copies.near, 1) if copies.near is not None else "…" if copies.state == "counting" else "–"
+        st.metric("Near-copies", near, help=NEAR_HELP)
+        if copies.state == "counting":
+            st.progress(min(copies.share, 1.0), text="looking for neighbours")
+        elif copies.state == "failed":
+            st.caption(words.plain(copies.error, 200))
+        elif copies.exact is not None:
+            st.caption(f"{copies.exact:,} exact copies")
+        if copies.state in ("waiting", "stopped", "failed"):
+            st.button("Count them", key="count_copies", type="tertiary", icon=":material/search:",
+                      on_click=session.all_openings().count_copies, args=(opening,),
+                      help="Compares every row with every other, in the background; the result is kept.")
+
+
+def _problems(opening: Opening) -> None:
+    provenance = opening.corpus.provenance
+    table = overview.problems(opening.corpus)
+    if len(table):
+        st.dataframe(table, hide_index=True, lazy=False, alt="Rows left out, by reason",
+                     column_config={"rows": st.column_config.NumberColumn(format="localized")})
+    else:
+        st.caption("Every row that was read is valid.")
+    if len(opening.corpus) < provenance.total_rows and provenance.rows_read < provenance.total_rows:
+        st.caption(f"A uniform sample of {provenance.rows_read:,} of {provenance.total_rows:,} rows.")
+    for note in provenance.notes:
+        st.caption(words.plain(note, 400))

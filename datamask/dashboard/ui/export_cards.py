@@ -1,0 +1,130 @@
+"""The three cards of the Export page, each a file to take home."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+
+from datamask.dashboard import tasks, words
+from datamask.dashboard.ui import session
+from datamask.dashboard.views import outcome, provenance
+from datamask.runs import exports
+from datamask.runs.store import Run
+
+PARQUET = "application/vnd.apache.parquet"
+HEIGHT = 268
+
+
+def nothing_yet() -> None:
+    """No run to export."""
+    with st.container(border=True):
+        st.subheader("Nothing to take home yet", anchor=False)
+        st.write("A selection is exported once its run has finished. Start one, and come back here.")
+        st.page_link("pages/run.py", label="Start a run", icon=":material/arrow_forward:",
+                     query_params=session.link_parameters())
+
+
+def not_finished(run: Run) -> None:
+    """The chosen run has no selection."""
+    story = outcome.story(run)
+    with st.container(border=True):
+        st.subheader("This run has no selection yet", anchor=False)
+        st.write(f"{story.heading}. {words.plain(story.text, 400)}" if story else "Its selection is gone.")
+        st.page_link("pages/run.py", label="Go to the run", icon=":material/arrow_forward:",
+                     query_params={**session.link_parameters(), "run": run.id})
+
+
+def ids(run: Run) -> None:
+    """The selected ids, as parquet and CSV."""
+    selection = run.path / "selection.parquet"
+    with st.container(border=True, height=HEIGHT):
+        st.markdown("**The selected ids**")
+        st.caption("One row per selected sample: id, rank, logit, score, quality, both marginals, source file and row. "
+                   "Rank 1 is the strongest; a shorter list is not the smaller selection.")
+        st.space("stretch")
+        st.download_button(f"Parquet, {words.size(selection.stat().st_size)}", selection.read_bytes, on_click="ignore",
+                           file_name=f"{run.id}.parquet", mime=PARQUET, icon=":material/download:", width="stretch",
+                           key="ids_parquet", help="The command line's OUT.parquet, configuration in its metadata.")
+        st.download_button("CSV", lambda: exports.selected_csv(run), on_click="ignore", file_name=f"{run.id}.csv",
+                           mime="text/csv", icon=":material/download:", width="stretch", key="ids_csv",
+                           help="For spreadsheets. Text that a spreadsheet would run as a formula is defused.")
+
+
+def rows(run: Run) -> None:
+    """The corpus's own rows, filtered."""
+    about = provenance.rows_bytes(run)
+    with st.container(border=True, height=HEIGHT):
+        st.markdown("**The rows themselves**")
+        st.caption("The corpus's own rows, all columns as they are in the shards, only the selected ones, in input "
+                   "order. Ready to train on.")
+        st.space("stretch")
+        if about is None:
+            st.warning("The corpus's shards are no longer where they were; put them back to export their rows.")
+        elif about <= provenance.SMALL:
+            st.download_button(f"Parquet, about {words.size(about)}", _bytes_of(lambda path: exports.filtered_rows(
+                run, path)), on_click="ignore", file_name=f"{run.id}-rows.parquet", mime=PARQUET, width="stretch",
+                icon=":material/download:", key="rows_parquet", help="Reads the shards again when you press it.")
+        else:
+            target = run.path / "exports" / "rows.parquet"
+            _to_folder(f"rows-{run.id}", f"Write about {words.size(about)} to disk", target,
+                       lambda progress, stop: exports.filtered_rows(run, target, progress=progress, should_stop=stop))
+
+
+def masks(run: Run) -> None:
+    """A 0/1 mask per shard."""
+    with st.container(border=True, height=HEIGHT):
+        st.markdown("**A mask per shard**")
+        st.caption("One small parquet per shard with a 0 or 1 for each of its rows, in the shard's order, to filter "
+                   "them where they lie. Rows that were never in the corpus are marked as not considered.")
+        st.space("stretch")
+        st.download_button("Zip of masks", lambda: _zip(run), on_click="ignore", file_name=f"{run.id}-masks.zip",
+                           mime="application/zip", icon=":material/download:", width="stretch", key="masks_zip",
+                           help="Each file keeps its shard's name, with .mask.parquet.")
+
+
+def _bytes_of(write: Callable[[Path], object]) -> Callable[[], bytes]:
+    """A file's bytes, written when they are asked for."""
+    def make() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "export"
+            write(path)
+            return path.read_bytes()
+    return make
+
+
+def _zip(run: Run) -> bytes:
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in exports.mask_per_shard(run, folder):
+            archive.write(path, path.relative_to(folder))
+    return buffer.getvalue()
+
+
+def _to_folder(key: str, label: str, target: Path, work: Callable) -> None:
+    """A button that writes a large file into the run's folder in the background, its progress, and its path."""
+    task = tasks.find(key)
+    if task is not None and task.state == "working":
+        st.fragment(_working, run_every=0.5)(key)
+        return
+    if target.is_file():
+        st.caption("Written on this server:")
+        st.code(str(target.resolve()), language=None, wrap_lines=True)
+    elif task is not None and task.state == "failed":
+        st.error(words.plain(task.error, 400), icon=":material/error:")
+    st.button(label if not target.is_file() else "Write it again", key=key, icon=":material/save:", width="stretch",
+              on_click=tasks.start, args=(key, work),
+              help="Too large for the browser: written to the run's folder, in the background.")
+
+
+def _working(key: str) -> None:
+    task = tasks.find(key)
+    if task is None or task.state != "working":
+        st.rerun()
+    st.progress(min(task.share, 1.0), text=words.plain(task.message))
+    st.button("Stop", key=f"stop_{key}", icon=":material/stop:", on_click=task.stop,
+              help="Nothing half written is left behind.")

@@ -1,0 +1,197 @@
+"""The Run form: every choice of a `SelectionConfig` as a control with label, help text and the catalogue's default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from datamask import catalogue
+from datamask.config import LEARNER_OPTIONS, PAPER_PRESET, SelectionConfig
+from datamask.dashboard import words
+from datamask.dashboard.views import outcome
+from datamask.errors import OptionError
+
+PAPER = "paper preset"
+ESTIMATORS = ("counterfactual", "reinforce", PAPER, "top-quality", "random")
+DEVICES = ("auto", "cpu", "cuda", "mps")
+COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
+            "near": "Keep the best of near-copies"}
+
+DEFAULTS: dict[str, Any] = {
+    "lamb": 0.5, "select_ratio": 0.3, "objective": "facility", "estimator": "counterfactual", "scale": "calibrated",
+    "prune": 0.0, "collapse": "none", "cosine": 0.95, "seed": 0, "device": "auto", "name": "",
+    **catalogue.estimator("counterfactual").defaults,
+}
+
+HELP = {
+    "lamb": "An exchange rate: 1 looks at quality alone, 0 at diversity alone. At 0.5 one point of quality, on a scale "
+            "from a random subset (0) to the best one (100), weighs as much as one point of diversity.",
+    "select_ratio": "Share of the corpus to keep, strictly between 0 and 1. Exactly this many rows are selected.",
+    "objective": "What diversity means in this run. Each of them sees something else; try more than one.",
+    "n_rollout": "G, the group size: how many candidate subsets (masks) are sampled and scored in each step. More of "
+                 "them give steadier steps and take longer.",
+    "estimator": "How the learner turns scored masks into a step. The baselines learn nothing and are there to be "
+                 "compared with. The paper preset is the published quick-test setting; it cannot be changed.",
+    "n_epochs": "A ceiling on update steps; the learner may stop earlier, once its selection no longer changes.",
+    "partial": "Share of the rows that one step looks at. Small batches are quick, but each step then knows less.",
+    "max_lr": "Step size at the beginning; it falls in a straight line to the last step size. Too large, and the "
+              "selection freezes before it has learned anything.",
+    "min_lr": "Step size at the end.",
+    "init": "Where the logits start: all the same, or in proportion to quality.",
+    "readout": "How the final subset is read off the logits: the strongest rows, or one last random draw.",
+    "scale": "Calibrated: λ weighs shares of the attainable gain, so that it means the same on every corpus. Raw: λ "
+             "weighs the bare values, as in the paper; one of them then usually drowns the other.",
+    "prune": "Drop this share of the rows, the worst by quality, before learning. Learning gets quicker.",
+    "collapse": "What to do with copies before selecting. Pair-wise similarity and DiSF cannot see copies themselves.",
+    "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
+    "seed": "Every random choice follows from it: the same seed on the same corpus gives the same selection.",
+    "device": "Where to compute. Auto takes a GPU where there is one. cuda:1 names the second GPU.",
+    "name": "What to call this run in lists and pictures. You can change it later.",
+}
+
+
+def _key(name: str) -> str:
+    return f"form_{name}"
+
+
+def _prepare(defaults: dict[str, Any]) -> None:
+    """Give every control its remembered value: Streamlit forgets a control's state when another page is shown."""
+    remembered = st.session_state.setdefault("form_values", {})
+    for name, value in {**DEFAULTS, **defaults}.items():
+        st.session_state.setdefault(_key(name), remembered.get(name, value))
+
+
+def _remember() -> None:
+    values = st.session_state["form_values"]
+    for name in DEFAULTS:
+        if _key(name) in st.session_state:
+            values[name] = st.session_state[_key(name)]
+
+
+def _estimator_changed() -> None:
+    """Another estimator brings its own defaults: a step size of one is nonsense for another."""
+    chosen = st.session_state[_key("estimator")]
+    values = PAPER_PRESET if chosen == PAPER else catalogue.estimator(chosen).defaults
+    for name in LEARNER_OPTIONS:
+        if name in values:
+            st.session_state[_key(name)] = values[name]
+    st.session_state[_key("scale")] = "raw" if chosen == PAPER else "calibrated"
+
+
+def use_settings(config: SelectionConfig) -> None:
+    """Fill the form with a run's settings. For a button's `on_click`."""
+    values = {k: v for k, v in config.to_dict().items() if k in DEFAULTS and v is not None}
+    if config.preset == "paper":
+        values["estimator"] = PAPER
+    if config.collapse not in ("none", "exact"):
+        values |= {"collapse": "near", "cosine": float(config.collapse)}
+    for name, value in values.items():
+        st.session_state[_key(name)] = value
+        st.session_state.setdefault("form_values", {})[name] = value
+
+
+def _objectives() -> list[str]:
+    """The catalogue's objectives, and a weighted sum where a run with one was loaded into the form."""
+    names = [entry.name for entry in catalogue.OBJECTIVES]
+    current = st.session_state.get(_key("objective"))
+    return names if current in names or current is None else [*names, current]
+
+
+def run_form(rows: int, defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | None, str]:
+    """Draw the controls in the present column.
+
+    Args:
+        rows: N of the open corpus, for the size of the selection.
+        defaults: defaults that differ from the catalogue's on this corpus.
+
+    Returns:
+        The settings, or None where they contradict each other (the sentence is drawn), and the run's name.
+    """
+    _prepare(defaults or {})
+    state = st.session_state
+    learns = state[_key("estimator")] not in ("top-quality", "random")
+    st.slider("Balance λ", 0.0, 1.0, step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not learns)
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
+        st.caption("diversity alone", width="content")
+        st.caption("quality alone", width="content")
+    st.number_input("Select ratio", 0.0001, 0.9999, step=0.05, format="%.4g", key=_key("select_ratio"),
+                    help=HELP["select_ratio"])
+    st.selectbox("Diversity objective", _objectives(), key=_key("objective"), help=HELP["objective"],
+                 format_func=outcome.objective_label, disabled=not learns)
+    if learns:
+        st.caption(_sees(state[_key("objective")]))
+    fixed = state[_key("estimator")] == PAPER
+    st.number_input("Masks per step (G)", 1, 4096, step=4, key=_key("n_rollout"), help=HELP["n_rollout"],
+                    disabled=fixed or not learns)
+    with st.expander("More settings"):
+        _advanced(learns, fixed)
+    name = state[_key("name")].strip()
+    _remember()
+    try:
+        return _selection(), name
+    except OptionError as error:
+        st.error(words.plain(error, 400).replace("\\-\\-", ""), icon=":material/error:")
+        return None, name
+
+
+def _advanced(learns: bool, fixed: bool) -> None:
+    st.selectbox("Estimator", ESTIMATORS, key=_key("estimator"), help=HELP["estimator"], format_func=_estimator_label,
+                 on_change=_estimator_changed)
+    st.caption(_estimator_about(st.session_state[_key("estimator")]))
+    if learns:
+        off = fixed
+        left, right = st.columns(2)
+        left.number_input("Steps, at most", 1, 1_000_000, step=50, key=_key("n_epochs"), help=HELP["n_epochs"],
+                          disabled=off)
+        right.number_input("Batch share", 0.001, 1.0, step=0.1, format="%.3g", key=_key("partial"),
+                           help=HELP["partial"], disabled=off)
+        left.number_input("First step size", 0.0001, 1000.0, step=0.5, format="%.4g", key=_key("max_lr"),
+                          help=HELP["max_lr"], disabled=off)
+        right.number_input("Last step size", 0.0, 1000.0, step=0.05, format="%.4g", key=_key("min_lr"),
+                           help=HELP["min_lr"], disabled=off)
+        left.selectbox("Logits start", ("same", "quality"), key=_key("init"), help=HELP["init"], disabled=off,
+                       format_func={"same": "all the same", "quality": "by quality"}.get)
+        right.selectbox("Final subset", ("top", "sample"), key=_key("readout"), help=HELP["readout"], disabled=off,
+                        format_func={"top": "strongest rows", "sample": "one last draw"}.get)
+        st.selectbox("Scale of λ", ("calibrated", "raw"), key=_key("scale"), help=HELP["scale"], disabled=off,
+                     format_func={"calibrated": "Calibrated: shares of the attainable gain",
+                                  "raw": "Raw values, as in the paper"}.get)
+    st.number_input("Prune by quality first", 0.0, 0.99, step=0.1, format="%.3g", key=_key("prune"), help=HELP["prune"])
+    st.selectbox("Copies", tuple(COLLAPSE), key=_key("collapse"), help=HELP["collapse"], format_func=COLLAPSE.get)
+    if st.session_state[_key("collapse")] == "near":
+        st.number_input("Cosine of a near-copy", 0.5, 1.0, step=0.01, format="%.3g", key=_key("cosine"),
+                        help=HELP["cosine"])
+    left, right = st.columns(2)
+    left.number_input("Seed", 0, 2**53, step=1, key=_key("seed"), help=HELP["seed"])
+    right.selectbox("Device", DEVICES, key=_key("device"), help=HELP["device"], accept_new_options=True)
+    st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
+
+
+def _selection() -> SelectionConfig:
+    state = st.session_state
+    estimator = state[_key("estimator")]
+    collapse = state[_key("collapse")]
+    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "prune", "seed", "device")}
+    options["collapse"] = f"{state[_key('cosine')]:g}" if collapse == "near" else collapse
+    if estimator == PAPER:
+        return SelectionConfig.from_options(preset="paper", **options)
+    options |= {"estimator": estimator, "scale": state[_key("scale")]}
+    options |= {name: state[_key(name)] for name in catalogue.estimator(estimator).defaults}
+    return SelectionConfig.from_options(**options)
+
+
+def _sees(objective: str) -> str:
+    names = [part.partition(":")[0] for part in objective.split(",")]
+    return " ".join(catalogue.objective(name).sees for name in names)
+
+
+def _estimator_label(name: str) -> str:
+    return "Paper preset (REINFORCE, fixed)" if name == PAPER else catalogue.estimator(name).label
+
+
+def _estimator_about(name: str) -> str:
+    if name == PAPER:
+        return ("The published quick-test setting: REINFORCE, 128 masks, 5,000 steps, each on a tenth of the corpus, "
+                "raw scale. Slow.")
+    return catalogue.estimator(name).about

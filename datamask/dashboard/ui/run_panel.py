@@ -1,0 +1,189 @@
+"""The right side of the Run page: one run, live while it works, with its story where it did not finish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from datamask.dashboard import words
+from datamask.dashboard.charts.convergence import convergence
+from datamask.dashboard.ui import forms, session
+from datamask.dashboard.views import convergence as curves
+from datamask.dashboard.views import listing, outcome, provenance
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+LISTED = 200
+"""Runs offered in the list; a browser's menu of more than that is of no use."""
+
+CURVE_HEIGHT = 320
+
+
+def choose(runs: Sequence[Run], run: Run | None) -> None:
+    """The list of runs, newest first, and the present one's name and notes."""
+    shown = {r.id: r for r in runs[:LISTED]}
+    if run is not None:
+        shown.setdefault(run.id, run)
+    if not shown:
+        return
+    st.session_state["run_choice"] = run.id if run is not None else None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox("Run", list(shown), key="run_choice", format_func=lambda run_id: _line(shown[run_id]),
+                     on_change=_chosen, label_visibility="collapsed", placeholder="Choose a run",
+                     help="All runs on this corpus, newest first, those made on the command line included.")
+        if run is not None:
+            with st.popover("Name and notes", icon=":material/edit:"):
+                _label(run)
+
+
+def _line(run: Run) -> str:
+    status = run.status()
+    return f"{listing.name_of(run)}  ·  {status.state}, {words.ago(status.created)}"
+
+
+def _chosen() -> None:
+    session.choose_run(st.session_state["run_choice"])
+
+
+def _label(run: Run) -> None:
+    name = st.text_input("Name", run.config.name, key=f"name_{run.id}", max_chars=80,
+                         help="What this run is called in lists and pictures.")
+    notes = st.text_area("Notes", run.config.notes, key=f"notes_{run.id}", max_chars=2000,
+                         help="Anything worth remembering. Kept in the run's folder.")
+    if st.button("Save", key=f"save_{run.id}", type="primary"):
+        try:
+            run.rename(name.strip(), notes.strip())
+        except DatamaskError as error:
+            st.error(words.plain(error, 400))
+        else:
+            st.rerun()
+
+
+def nothing_yet() -> None:
+    """What stands here before the first run."""
+    with st.container(border=True, height=CURVE_HEIGHT + 80, vertical_alignment="center",
+                      horizontal_alignment="center"):
+        st.subheader("No run on this corpus yet", text_alignment="center", anchor=False)
+        st.markdown("Press **Start** on the left. The settings there give a good first selection.  \n"
+                    "In each step the learner samples G candidate subsets, scores them by quality and diversity,  \n"
+                    "and shifts one number per sample. You will watch the score rise here.", text_alignment="center")
+
+
+def show(run: Run) -> None:
+    """Everything about one run; redrawn every second while it is under way."""
+    status = run.status()
+    if run.config.notes:
+        st.caption(words.plain(run.config.notes, 400))
+    if status.active:
+        st.fragment(_live, run_every=1.0)(run.id, status.state)
+    else:
+        _ended(run)
+        _curve(run)
+    _settings(run)
+
+
+def _live(run_id: str, state: str) -> None:
+    run = session.store().get(run_id)
+    status = run.status()
+    if status.state != state:
+        st.rerun()
+    job = next(iter(listing.running(session.store(), session.office(), only=(run_id,))), None)
+    story = outcome.story(run)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.markdown(f"**{story.heading}**", width="content")
+            st.button("Stop", key="stop_run", icon=":material/stop:", on_click=_act, args=("stop", run_id),
+                      help="Stops within a second. What was learned so far is kept and can be resumed.")
+        if state == "queued":
+            st.caption(words.plain(story.text, 400))
+        else:
+            share = job.share if job else 0.0
+            st.progress(min(max(share, 0.0), 1.0), text=words.plain(job.sentence if job else story.text, 300))
+    _curve(run)
+
+
+def _ended(run: Run) -> None:
+    story = outcome.story(run)
+    if story is None:
+        _numbers(run)
+        return
+    draw = {"info": st.info, "warning": st.warning, "error": st.error}[story.kind]
+    draw(f"**{story.heading}.** {words.plain(story.text, 1200)}")
+    with st.container(horizontal=True):
+        if "resume" in story.actions:
+            st.button("Resume" if story.kind != "error" else "Try again", type="primary", icon=":material/play_arrow:",
+                      key="resume_run", on_click=_act, args=("resume", run.id),
+                      help="Goes on from the last checkpoint; without one, from the beginning.")
+        st.button("Remove this run", icon=":material/delete:", key="remove_run", on_click=_act,
+                  args=("remove", run.id), help="Deletes the run's folder. Nothing else refers to it.")
+    traceback = run.status().traceback
+    if traceback:
+        with st.expander("Details for a bug report"):
+            st.code(traceback, language=None)
+
+
+def _numbers(run: Run) -> None:
+    for place, number in zip(st.columns(3), outcome.numbers(run)):
+        with place, st.container(gap=None):
+            st.metric(number.label, number.value, help=number.help)
+            st.caption(number.caption)
+
+
+def _curve(run: Run) -> None:
+    metrics = run.metrics()
+    if not len(metrics.get("step", ())):
+        status = run.status()
+        if status.state == "done":
+            st.caption("A baseline takes no steps, so there is no curve. Compare it with a learned run on the Compare "
+                       "page.")
+        elif status.state == "running":
+            with st.container(border=True, height=CURVE_HEIGHT, vertical_alignment="center",
+                              horizontal_alignment="center"):
+                st.caption("The curve starts with the first step. Before it come the neighbour graph and the "
+                           "references, once per corpus.", text_alignment="center")
+        return
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        measure = st.segmented_control("Value", curves.MEASURES, default="joint", key="curve_measure", required=True,
+                                       format_func=str.capitalize, label_visibility="collapsed",
+                                       help="Joint is what the learner maximises: λ times quality plus 1 − λ times "
+                                            "diversity.")
+        across = st.segmented_control("Along", ("step", "seconds"), default="step", key="curve_x", required=True,
+                                      format_func={"step": "Steps", "seconds": "Seconds"}.get,
+                                      label_visibility="collapsed")
+    curve = curves.curve(run, measure)
+    st.vega_lite_chart(curve.table, convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT),
+                       key="curve", width="stretch",
+                       alt=f"{measure} of sampled masks and of the selected subset over {across}")
+    spread = "The band is the spread over the G masks of a step, not an error. "
+    st.caption(spread + "Only the bold line is measured on the whole corpus; only it compares with the dashed "
+               "references.")
+    gauges = curves.gauges(metrics)
+    if gauges:
+        with st.container(horizontal=True, gap="large"):
+            for gauge in gauges:
+                st.markdown(f":gray[{gauge.label}] **{gauge.value}**", help=gauge.help, width="content")
+
+
+def _settings(run: Run) -> None:
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.caption(words.plain(outcome.headline(run), 300), width="content")
+        st.button("Use these settings", key="use_settings", icon=":material/content_copy:", type="tertiary",
+                  on_click=forms.use_settings, args=(run.config.selection,),
+                  help="Fills the form on the left with this run's settings.")
+    with st.expander("The same run as a command line"):
+        st.code(provenance.command(run), language="bash", wrap_lines=True)
+
+
+def _act(action: str, run_id: str) -> None:
+    """Stop, resume or remove a run; what cannot be done is said on the next page."""
+    try:
+        if action == "stop":
+            session.office().stop(run_id)
+        elif action == "resume":
+            session.office().resume(run_id)
+        else:
+            session.store().remove(run_id)
+            session.choose_run(None)
+    except DatamaskError as error:
+        st.session_state["run_trouble"] = str(error)

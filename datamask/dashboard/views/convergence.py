@@ -1,0 +1,143 @@
+"""The learning curve: what sampled masks score in their batch, what the subset scores on the whole corpus, and beside
+it the references that say whether either number is any good.
+
+The two curves are never one. Masks are scored on the rows of their batch; only the subset, scored on all rows, may be
+compared with a random subset, with top-quality or with a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from datamask.dashboard import words
+from datamask.runs.store import Run
+
+MEASURES = ("joint", "quality", "diversity")
+BATCH = "sampled masks, in their batch"
+SUBSET = "selected subset, whole corpus"
+MAX_POINTS = 400
+"""Points per curve sent to the browser; more than a curve has pixels helps nobody."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A horizontal line: ``value`` in the run's scale, ``label`` written beside it, ``role`` random, best or bound."""
+
+    label: str
+    value: float
+    role: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What the convergence chart draws.
+
+    Attributes:
+        table: columns ``step, seconds, series, value, low, high``; low and high are the batch mean minus and plus one
+            standard deviation over the G masks (NaN for the subset).
+        references: horizontal lines, highest first.
+        measure: joint, quality or diversity; unit: the axis's words.
+    """
+
+    table: pd.DataFrame
+    references: tuple[Reference, ...]
+    measure: str
+    unit: str
+
+
+def curve(run: Run, measure: str = "joint") -> Curve:
+    """The learning curve of one measure, in the scale the run was learned in."""
+    metrics = run.metrics()
+    table = curve_table(metrics, measure)
+    config = run.config.selection
+    unit = {"joint": "joint value", "quality": "quality", "diversity": "diversity"}[measure]
+    unit += ", raw scale" if config.scale == "raw" else ": 0 random, 1 best alone"
+    return Curve(table, references(run, measure), measure, unit)
+
+
+def curve_table(metrics: dict[str, np.ndarray], measure: str) -> pd.DataFrame:
+    """Metrics columns to a tidy table; at most `MAX_POINTS` evenly chosen records per curve, the last always kept."""
+    steps = metrics.get("step")
+    if steps is None or not len(steps):
+        return pd.DataFrame({"step": [], "seconds": [], "series": [], "value": [], "low": [], "high": []})
+    blank = np.full(len(steps), np.nan)
+    seconds = metrics.get("seconds", blank)
+    mean = metrics.get(f"batch_{measure}_mean", blank)
+    spread = np.nan_to_num(metrics.get(f"batch_{measure}_std", blank))
+    parts = []
+    for series, value, low, high in ((BATCH, mean, mean - spread, mean + spread),
+                                     (SUBSET, metrics.get(measure, blank), blank, blank)):
+        there = _thinned(np.flatnonzero(np.isfinite(value)))
+        parts.append(pd.DataFrame({"step": steps[there], "seconds": seconds[there], "series": series,
+                                   "value": value[there], "low": low[there], "high": high[there]}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def references(run: Run, measure: str) -> tuple[Reference, ...]:
+    """Random, top-quality and, where there is one, the proved bound, in the run's scale."""
+    facts, summary = run.facts(), run.status().summary or {}
+    points = summary.get("references") or facts.get("references") or {}
+    config = run.config.selection
+    raw = config.scale == "raw"
+    found = []
+    for key, label, role in (("random", "random subset", "random"), ("top_quality", "top quality", "best")):
+        point = points.get(key) or {}
+        value = _raw_value(point, measure, config.lamb) if raw else point.get(measure)
+        if value is None and key == "random" and not raw:
+            # calibration puts a random subset at 0 by definition, before anything else is known
+            value = 0.0
+        if value is not None:
+            found.append(Reference(label, float(value), role))
+    bound = summary.get("upper_bound")
+    if bound is not None and measure == "joint":
+        found.append(Reference("proved: no selection is above", float(bound), "bound"))
+    return tuple(sorted(found, key=lambda reference: -reference.value))
+
+
+def _raw_value(point: dict, measure: str, lamb: float) -> float | None:
+    quality, diversity = point.get("raw_quality"), point.get("raw_diversity")
+    if measure == "quality":
+        return quality
+    if measure == "diversity":
+        return diversity
+    return None if quality is None or diversity is None else lamb * quality + (1 - lamb) * diversity
+
+
+def _thinned(indices: np.ndarray) -> np.ndarray:
+    if len(indices) <= MAX_POINTS:
+        return indices
+    return indices[np.unique(np.linspace(0, len(indices) - 1, MAX_POINTS).round().astype(int))]
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A small number beside the curve, with what it means and what to do about it."""
+
+    label: str
+    value: str
+    help: str
+
+
+def gauges(metrics: dict[str, np.ndarray]) -> tuple[Gauge, ...]:
+    """The latest of the learner's own vital signs; those it does not have are left out."""
+    said = (
+        ("changed", "Changed", words.percent, "Share of the selection replaced since it was last looked at. Falling "
+         "towards 0: the learner has made up its mind."),
+        ("decided", "Decided", words.percent, "Share of rows that sampling now takes, or leaves, at least 95 times in "
+         "100. Near 100 % early on means the steps are too large."),
+        ("snr", "Signal to noise", lambda number: f"{number:.2g}", "Step direction against its scatter over the masks. "
+         "Below about 1 the steps are mostly chance: more masks (G) or more steps help."),
+        ("missed", "Uncovered", words.percent, "Share of rows none of whose listed neighbours is selected. Steps count "
+         "them as not covered; the values shown here are exact and do not."),
+        ("lr", "Step size", lambda number: f"{number:.3g}", "The learning rate of the latest step."),
+    )
+    found = []
+    for name, label, write, meaning in said:
+        values = metrics.get(name)
+        finite = values[np.isfinite(values)] if values is not None else ()
+        if len(finite):
+            found.append(Gauge(label, write(float(finite[-1])), meaning))
+    return tuple(found)

@@ -1,0 +1,108 @@
+"""What a run will cost, before it starts: rows, tokens, memory, and about how long it takes.
+
+Time comes from runs already made: on this corpus, with this objective and estimator, else on other corpora, scaled by
+the work of a step. Without any, there is no number: a guess about an unknown machine would be worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from datamask import catalogue
+from datamask.config import SelectionConfig
+from datamask.dashboard import words
+from datamask.runs.store import Run
+
+LOOKED_AT = 40
+"""Newest runs looked at for a measurement; older ones may come from other hardware anyway."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate.
+
+    Attributes:
+        selected: S. tokens: expected tokens of a selection of average length, None without lengths.
+        seconds: about how long, None where nothing was measured yet. basis: where the number comes from.
+        memory: bytes the features, their neighbour lists and a step's masks take together.
+    """
+
+    selected: int
+    tokens: float | None
+    seconds: float | None
+    basis: str
+    memory: int
+
+
+def work(config: SelectionConfig, n: int, dim: int) -> float:
+    """The work of all steps in arbitrary units: masks times rows of a batch times dimensions, over all steps."""
+    entry = catalogue.estimator(config.estimator)
+    if "n_epochs" not in entry.defaults:
+        return 0.0
+    return float(config.n_epochs) * config.n_rollout * config.partial * n * (1 - config.prune) * dim
+
+
+def estimate(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Iterable[Run],
+             tokens: float | None = None) -> Cost:
+    """What a run with these settings will cost on a corpus of n rows and dim dimensions.
+
+    Args:
+        config: the settings.
+        n, dim, fingerprint: of the corpus. tokens: its sum of lengths, if it has lengths.
+        runs: stored runs, newest first.
+
+    Raises:
+        OptionError: the ratio selects none or all of the rows.
+    """
+    selected = config.size(n)
+    needs_graph = any(catalogue.objective(name).needs_neighbors for name, _ in config.terms)
+    masks = (config.n_rollout or 1) * n * (config.partial or 1.0)
+    memory = n * dim * 4 + (n * 64 * 8 if needs_graph else 0) + int(masks * 5)
+    seconds, basis = _time(config, n, dim, fingerprint, runs)
+    return Cost(selected, None if tokens is None else tokens * selected / n, seconds, basis, int(memory))
+
+
+def sentence(cost: Cost, n: int) -> str:
+    """The cost in a line or two of Markdown."""
+    rows = f"Selects **{cost.selected:,}** of {n:,} rows"
+    if cost.tokens:
+        rows += f", about {words.short(cost.tokens)} tokens"
+    if cost.seconds is None:
+        return f"{rows}. The first run of its kind here: it will tell how long such runs take."
+    return f"{rows}, in about **{words.duration(_rounded(cost.seconds))}**."
+
+
+def details(cost: Cost) -> str:
+    """Where the estimate comes from, for a help text."""
+    return (f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbour lists and masks. "
+            "Tokens: if the selection's rows are of average length.")
+
+
+def _rounded(seconds: float) -> float:
+    """Two digits are all an estimate deserves."""
+    return float(f"{seconds:.2g}")
+
+
+def _time(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Iterable[Run]) -> tuple[float | None, str]:
+    best: tuple[int, float] | None = None
+    for number, run in enumerate(runs):
+        if number >= LOOKED_AT:
+            break
+        then, summary, facts = run.config.selection, run.status().summary, run.facts()
+        if not summary or then.estimator != config.estimator or then.objective != config.objective:
+            continue
+        rows, columns, learning = summary.get("n"), facts.get("dim"), summary.get("seconds")
+        if not rows or not columns or learning is None:
+            continue
+        same = facts.get("fingerprint") == fingerprint
+        done = work(then, rows, columns) * (summary.get("steps") or 0) / max(then.n_epochs or 1, 1)
+        scale = work(config, n, dim) / done if done > 0 else n / rows
+        around = max(0.0, (summary.get("seconds_total") or learning) - learning) * (1 if same else n / rows)
+        if best is None or same:
+            best = (int(same), learning * scale + around)
+        if same:
+            break
+    if best is None:
+        return None, "no run like this one has been made here yet"
+    return best[1], "measured on an earlier run of this corpus" if best[0] else "scaled from a run on another corpus"

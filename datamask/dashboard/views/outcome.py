@@ -1,0 +1,130 @@
+"""What a run says: few numbers as share of the attainable gain, the raw ones behind them, and the story of a run that
+is not finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datamask import catalogue
+from datamask.dashboard import words
+from datamask.runs.store import Run
+
+
+@dataclass(frozen=True)
+class Number:
+    """A large number: ``label``, ``value`` as text, ``caption`` below it, ``help`` with the raw values."""
+
+    label: str
+    value: str
+    caption: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """How a run that is not finished stands: a heading, what happened, and the ways out.
+
+    Attributes:
+        heading, text: for the person who started it.
+        kind: ``info``, ``warning`` or ``error``.
+        actions: of ``stop``, ``resume``, ``again``, in the order of preference.
+    """
+
+    heading: str
+    text: str
+    kind: str
+    actions: tuple[str, ...]
+
+
+def objective_label(objective: str) -> str:
+    """The objective's name for people; a weighted sum as ``Facility location 30 % + Pair-wise similarity 70 %``."""
+    from datamask.config import SelectionConfig
+    terms = SelectionConfig.from_options(objective=objective).terms
+    if len(terms) == 1:
+        return catalogue.objective(terms[0][0]).label
+    return " + ".join(f"{catalogue.objective(name).label} {words.percent(weight)}" for name, weight in terms)
+
+
+def numbers(run: Run) -> tuple[Number, ...]:
+    """Quality, diversity and size of a finished run; empty before."""
+    summary = run.status().summary
+    if not summary:
+        return ()
+    calibrated, anchors = summary.get("calibrated") or {}, summary.get("anchors") or {}
+    config = run.config.selection
+    quality = _number("Quality", calibrated.get("quality"), summary.get("quality"), anchors.get("quality"),
+                      "the best quality", "mean quality")
+    name = objective_label(config.objective)
+    single = (anchors.get("diversity") or {}).get(config.objective)
+    diversity = _number("Diversity", calibrated.get("diversity"), summary.get("diversity"), single,
+                        "the best diversity", name)
+    selected, n = int(summary.get("selected") or 0), int(summary.get("n") or 0)
+    tokens = summary.get("tokens")
+    took = words.duration(summary.get("seconds_total") or summary.get("seconds"))
+    size = Number("Selected", words.count(selected),
+                  f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else ""),
+                  f"{summary.get('steps') or 0:,} steps in {words.duration(summary.get('seconds'))}; with neighbour "
+                  f"graph, references and polish {took}.")
+    return quality, diversity, size
+
+
+def _number(label: str, share: float | None, raw: float | None, anchor: dict | None, best: str, what: str) -> Number:
+    if share is None:
+        return Number(label, words.value(raw), f"raw {what}", f"{label} has no calibrated value here: the term is "
+                      "constant on this corpus, so no subset is better than another.")
+    meaning = f"Raw value ({what}): {words.value(raw, 5)}."
+    if anchor:
+        kind = anchor.get("best_kind")
+        meaning += (f" A random subset has {words.value(anchor.get('random'), 5)}; the best this term reaches alone is "
+                    f"{words.value(anchor.get('best'), 5)}" + (f" ({kind})" if kind else "") + ".")
+    caption = f"of the way from random to {best}" if share >= 0 else "below a random subset"
+    return Number(label, words.percent(share), caption, meaning)
+
+
+def story(run: Run) -> Story | None:
+    """The state of a run that is not done, in words; None for one that is."""
+    status = run.status()
+    at = f"at step {status.step:,} of {status.total_steps:,}" if status.total_steps else "before its first step"
+    if status.state == "queued":
+        return Story("Waiting for its turn", "Another run is using this device. This one starts by itself as soon as "
+                     "that one ends.", "info", ("stop",))
+    if status.state == "running":
+        return Story("Learning", status.message or "starting", "info", ("stop",))
+    if status.state == "stopped":
+        return Story("Stopped", f"This run was stopped {at}. What it has learned is kept: resumed, it ends in "
+                     "the same selection as if it had never stopped.", "warning", ("resume",))
+    if status.state == "interrupted":
+        return Story("Interrupted", f"The program that ran this ended without a word {at}: a restarted server, a full "
+                     "memory, a switched-off machine. Its last checkpoint is kept; resuming continues from there.",
+                     "warning", ("resume",))
+    if status.state == "failed":
+        return Story("Failed", status.error or "The run ended on an error it did not explain.", "error",
+                     ("resume", "again"))
+    return None
+
+
+def headline(run: Run) -> str:
+    """The settings in one line: objective, lambda, ratio, estimator."""
+    config = run.config.selection
+    entry = catalogue.estimator(config.estimator)
+    how = "paper preset" if config.preset == "paper" else entry.label
+    balance = f"λ {config.lamb:g}"
+    if entry.name in ("random", "top-quality"):
+        return f"{entry.label} · {words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
+    return (f"{objective_label(config.objective)} · {balance} · "
+            f"{words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows · G {config.n_rollout} · "
+            f"{how}")
+
+
+def _digits(ratio: float) -> int:
+    return 0 if round(100 * ratio) >= 1 and abs(100 * ratio - round(100 * ratio)) < 1e-9 else 2
+
+
+def proposed_name(objective: str, lamb: float, ratio: float, estimator: str) -> str:
+    """A name for a run that was given none: what sets it apart, short enough for a menu."""
+    share = words.percent(ratio, _digits(ratio))
+    if estimator in ("random", "top-quality"):
+        return f"{estimator}, {share}"
+    label = objective if ":" not in objective else objective.replace(",", "+")
+    paper = ", reinforce" if estimator == "reinforce" else ""
+    return f"{label}, λ {lamb:g}, {share}{paper}"

@@ -1,0 +1,67 @@
+"""A corpus at a glance: how large, how its quality is spread, its first rows, and every problem found in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from datamask.corpus import Corpus
+
+BINS = 48
+FIRST_ROWS = 100
+TEXT_LIMIT = 240
+
+
+def memory_bytes(corpus: Corpus) -> int:
+    """What the corpus holds in memory: features, quality, lengths, ids and metadata."""
+    arrays = corpus.features.nbytes + corpus.quality.nbytes + corpus.source_file.nbytes + corpus.source_row.nbytes
+    lengths = 0 if corpus.lengths is None else corpus.lengths.nbytes
+    return arrays + lengths + corpus.ids.nbytes + corpus.metadata.nbytes
+
+
+def quality_histogram(corpus: Corpus) -> pd.DataFrame:
+    """Columns ``low, high, rows``: how many rows have their quality in each of up to `BINS` equal bins."""
+    values = corpus.quality
+    distinct = np.unique(values[: 100_000])
+    bins = int(min(BINS, max(1, len(distinct))))
+    rows, edges = np.histogram(values, bins=bins)
+    return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "rows": rows})
+
+
+def first_rows(corpus: Corpus, count: int = FIRST_ROWS) -> pd.DataFrame:
+    """The first rows as text: id, quality, length, then the metadata, each cell cut at `TEXT_LIMIT` characters."""
+    count = min(count, len(corpus))
+    roles = corpus.provenance.columns
+    table = {str(roles.get("id") or "id"): [str(v) for v in corpus.ids.slice(0, count).to_pylist()],
+             "quality": corpus.quality[:count]}
+    if corpus.lengths is not None:
+        table[str(roles.get("length") or "length")] = corpus.lengths[:count]
+    text = roles.get("text")
+    names = [n for n in corpus.metadata.column_names if n not in table]
+    for name in sorted(names, key=lambda n: n != text):
+        column = corpus.metadata.column(name).slice(0, count)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            table[name] = column.to_pandas()
+        else:
+            table[name] = [_cut(value) for value in column.to_pylist()]
+    return pd.DataFrame(table)
+
+
+def problems(corpus: Corpus) -> pd.DataFrame:
+    """Columns ``problem, rows``: every reason why rows were left out, the most frequent first."""
+    dropped = sorted(corpus.provenance.dropped.items(), key=lambda item: -item[1])
+    return pd.DataFrame({"problem": [reason for reason, _ in dropped], "rows": [count for _, count in dropped]},
+                        ).astype({"rows": "int64"})
+
+
+def token_total(corpus: Corpus) -> float | None:
+    """The sum of the length column, where there is one."""
+    return None if corpus.lengths is None else float(np.nansum(corpus.lengths))
+
+
+def _cut(value: object) -> str:
+    if value is None:
+        return ""
+    text = " ".join(str(value).split())
+    return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"

@@ -1,0 +1,40 @@
+"""Export: what do you take home? Ids, the corpus's own rows, or a mask per shard, with where they came from."""
+
+import streamlit as st
+
+from datamask.dashboard.ui import export_cards, run_panel, session
+from datamask.dashboard.ui.frame import frame
+from datamask.dashboard.views import listing, provenance
+
+frame("Export", "What do you take home?")
+
+opening = session.current_opening()
+run = session.current_run()
+if opening is None and run is None:
+    session.open_corpus_or_stop()
+finished = [r for r in listing.runs_on(session.store(), opening) if r.has_selection]
+if run is None and finished:
+    run = finished[0]
+
+if run is None:
+    export_cards.nothing_yet()
+    st.stop()
+
+run_panel.choose(finished, run)
+if not run.has_selection:
+    export_cards.not_finished(run)
+    st.stop()
+
+ids, rows, masks = st.columns(3)
+with ids:
+    export_cards.ids(run)
+with rows:
+    export_cards.rows(run)
+with masks:
+    export_cards.masks(run)
+
+st.markdown("**Where does it come from?**")
+st.dataframe(provenance.table(run), hide_index=True, lazy=False, alt="Provenance of the selection",
+             column_config={"what": st.column_config.TextColumn(width="small")})
+st.code(provenance.command(run), language="bash", wrap_lines=True)
+st.caption("The same lines travel inside selection.parquet, in its metadata under the key datamask.")
