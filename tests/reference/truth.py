@@ -25,7 +25,7 @@ def facility(x: np.ndarray, members) -> float:
 
 
 def disf(x: np.ndarray, members) -> float:
-    """Minus the mean squared correlation over ordered pairs of dimensions; dead and flat ones correlate with nothing."""
+    """Minus the mean squared correlation over ordered pairs of dimensions; dead and flat ones count as 0."""
     d = x.shape[1]
     sd = x.std(axis=0)
     alive = sd > 1e-4 * np.median(sd)

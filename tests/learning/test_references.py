@@ -1,0 +1,107 @@
+"""The direct solvers against brute force: bounds never below the best, greedy and swaps where they should end."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from datamask.learning.masks import top
+from datamask.learning.medoids import greedy, reverse_lists, swaps
+from datamask.learning.relaxation import relax_pairwise
+from datamask.objectives.facility import Facility, exact_lists
+from datamask.objectives.pairwise import Pairwise
+from tests.reference import truth
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_relaxation_bound_is_never_below_the_best_subset(seed):
+    rng = np.random.default_rng(seed)
+    n, size = int(rng.integers(5, 11)), int(rng.integers(2, 5))
+    x, q, lamb = truth.unit_rows(rng, n, 3), rng.normal(size=n), rng.uniform()
+    relaxed = relax_pairwise(torch.from_numpy(x).float(), size, torch.from_numpy(lamb * q / size), 1 - lamb,
+                             ties=torch.arange(n), iterations=int(rng.integers(1, 40)))
+    best = max(lamb * q[list(m)].mean() + (1 - lamb) * truth.pairwise(x, m)
+               for m in itertools.combinations(range(n), size))
+    assert relaxed.upper_bound >= best - 1e-6 * (1 + abs(best))
+
+
+def test_relaxation_closes_on_larger_pools(rng):
+    n, size = 3000, 900
+    features = torch.from_numpy(truth.unit_rows(rng, n, 16)).float()
+    relaxed = relax_pairwise(features, size, torch.zeros(n), ties=torch.arange(n), iterations=200, tolerance=1e-7)
+    function = Pairwise(features)
+    value = function.value(top(relaxed.gradient, size, torch.arange(n)))
+    random = function.random_value(size, torch.Generator())
+    assert 0 <= relaxed.upper_bound - value < 1e-3 * (value - random)
+
+
+def solved(features, bonus, size, passes=True):
+    indices, similarities = (part.numpy() for part in exact_lists(features, len(features)))
+    indices = indices.astype(np.int32)
+    reverse = reverse_lists(indices, similarities)
+    picks = greedy(*reverse, bonus, size, np.arange(len(features)))
+    member = np.zeros(len(features), dtype=bool)
+    member[picks] = True
+    position = quiet = 0
+    while passes and quiet < len(features):
+        position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, np.arange(len(features)),
+                                   position, quiet, 7)
+    return picks, np.flatnonzero(member)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lazy_greedy_picks_what_plain_greedy_picks(seed):
+    rng = np.random.default_rng(seed)
+    x = truth.unit_rows(rng, 40, 4)
+    bonus = rng.uniform(size=40) * (seed % 2)
+    picks, _ = solved(torch.from_numpy(x).float(), bonus, 8, passes=False)
+    for done in range(8):
+        taken = picks[:done].tolist()
+        values = [40 * truth.facility(x, [*taken, i]) + bonus[[*taken, i]].sum() if i not in taken else -np.inf
+                  for i in range(40)]
+        # float32 similarities: among candidates within rounding of the best, either is the greedy pick
+        assert values[picks[done]] == pytest.approx(max(values), abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_after_the_swaps_no_single_swap_helps(seed):
+    rng = np.random.default_rng(seed)
+    x = truth.unit_rows(rng, 30, 3)
+    bonus = rng.uniform(size=30) * (seed % 2)
+    picks, members = solved(torch.from_numpy(x).float(), bonus, 6)
+
+    def f(m):
+        return 30 * truth.facility(x, m) + bonus[list(m)].sum()
+    here = f(members)
+    assert len(members) == 6 and here >= f(picks) - 1e-6
+    for j in members:
+        for i in set(range(30)) - set(members):
+            assert f([*(k for k in members if k != j), i]) <= here + 1e-5
+
+
+def test_barred_candidates_never_enter(rng):
+    features = torch.from_numpy(truth.unit_rows(rng, 50, 4)).float()
+    bonus = np.zeros(50)
+    bonus[::2] = -np.inf
+    _, members = solved(features, bonus, 10)
+    assert (members % 2 == 1).all()
+
+
+def test_swaps_improve_a_random_start(rng):
+    features = torch.from_numpy(truth.unit_rows(rng, 200, 6)).float()
+    indices, similarities = (part.numpy() for part in exact_lists(features, 30))
+    indices = indices.astype(np.int32)
+    reverse = reverse_lists(indices, similarities)
+    member = np.zeros(200, dtype=bool)
+    member[rng.choice(200, size=20, replace=False)] = True
+    function = Facility(features, *exact_lists(features, 30))
+    before = function.value(torch.from_numpy(member.copy()))
+    position = quiet = 0
+    while quiet < 200:
+        position, quiet, _ = swaps(indices, similarities, *reverse, np.zeros(200), member,
+                                   rng.permutation(200), position, quiet, 50)
+    assert member.sum() == 20
+    assert function.value(torch.from_numpy(member)) > before + 0.005
