@@ -48,7 +48,7 @@ def test_listed_value_never_exceeds_the_exact_one(case, k):
 
 def test_approximate_lists_are_measured_against_all_members(case):
     x, features, members, mask = case
-    indices, similarities = exact_lists(features, 10)
+    indices, _ = exact_lists(features, 10)
     wrong = indices.roll(1, dims=1)
     wrong[:, 0] = indices[:, 0]
     near = (features[:, None] * features[wrong]).sum(2)
