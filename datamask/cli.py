@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from datamask.cli_output import Progress, check_output, percent, print_json, say, summary_text, table_text
+from datamask.cli_output import Progress, check_output, percent, print_json, say, score_text, summary_text, table_text
 from datamask.cli_parser import corpus_config, inputs, parse, run_config
 from datamask.config import CorpusConfig
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
@@ -184,8 +184,13 @@ def score(options: argparse.Namespace) -> int:
     with _stop_on_signals() as stop, Progress() as progress:
         corpus = open_corpus(_absolute(corpus_config(options)), progress=progress, should_stop=stop.is_set)
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
-        scores = [{"selection": path, **score_selection(corpus, found.rows, store.cache_dir, device=options.device,
-                                                        progress=progress), "unknown_ids": found.unknown}
+
+        def poll() -> None:
+            if stop.is_set():
+                raise Stopped("scoring was stopped; nothing was written")
+
+        scores = [{"selection": path, "unknown_ids": found.unknown,
+                   **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll)}
                   for path, found in lists.items()]
     result: dict[str, Any] = {"n": len(corpus), "selections": scores,
                               "overlaps": overlaps({path: found.rows for path, found in lists.items()}, len(corpus))}
@@ -193,9 +198,7 @@ def score(options: argparse.Namespace) -> int:
         print_json(result)
         return DONE
     for entry in scores:
-        values = {"quality": entry["quality"], **entry["objectives"]}
-        print(f"{entry['selection']}: {entry['selected']:,} of {len(corpus):,} samples")
-        print("\n".join(f"  {name:<12}{value:>14.6g}" for name, value in values.items()))
+        print(score_text(entry))
     for pair in result["overlaps"]:
         print(f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
               f"{pair['chance']:.3f}")

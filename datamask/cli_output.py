@@ -96,6 +96,16 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     return "\n".join(lines)
 
 
+def score_text(entry: Mapping[str, Any]) -> str:
+    """One selection on every measure, for people."""
+    unknown = f" ({entry['unknown_ids']:,} more ids are not in the corpus)" if entry["unknown_ids"] else ""
+    lines = [f"{entry['selection']}: {entry['selected']:,} of {entry['n']:,} samples{unknown}",
+             f"  {'':<12}{'share of the attainable gain':>30}{'raw':>14}"]
+    for name, value in {"quality": entry["quality"], **entry["objectives"]}.items():
+        lines.append(f"  {name:<12}{percent(entry['calibrated'].get(name)):>30}{_raw(value):>14}")
+    return "\n".join(lines)
+
+
 def percent(value: Any) -> str:
     """A share as people read it; a hyphen where there is none."""
     return f"{100 * value:.1f} %" if isinstance(value, (int, float)) else "-"

@@ -34,7 +34,8 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
     """Read ids from a parquet or CSV file that has a column of the corpus's id column's name, or only one column.
 
     Raises:
-        InputError: the file cannot be read, has no such column, holds null or repeated ids, or none of the corpus.
+        InputError: the file cannot be read, has no such column, holds null or repeated ids, or none or all of the
+            corpus's.
     """
     ids = _read_ids(Path(path), corpus.provenance.columns.get("id", "id"))
     try:
@@ -49,6 +50,8 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
     if not len(rows):
         raise InputError(f"{path}: none of its {len(ids):,} ids is in the corpus of {len(corpus):,} rows; is it a "
                          "selection of other shards?")
+    if len(rows) == len(corpus):
+        raise InputError(f"{path}: holds all {len(corpus):,} rows of the corpus, which is no selection")
     return IdList(np.sort(rows).astype(np.int64), len(ids) - len(rows))
 
 

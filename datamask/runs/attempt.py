@@ -49,7 +49,7 @@ def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[fl
             ) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
-    A run whose lock somebody else holds is left alone: the other worker's status is not ours to write.
+    A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
     try:
         # here, not above: whoever only looks at runs must not load torch
@@ -59,8 +59,6 @@ def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[fl
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")
         return Outcome(run.status())
-    except RunStateError as error:
-        return Outcome(run.status(), error=error)
     except DatamaskError as error:
         _record(run, "failed", error=one_sentence(error))
         return Outcome(run.status(), error=error)
@@ -101,9 +99,13 @@ def fault_sentence(error: BaseException) -> str:
 
 
 def _record(run: Run, state: str, **fields: str) -> None:
+    if run.status().state == "done":
+        return
     try:
         with run.writer() as writer:
             writer.finish(state, **fields)
+    except RunStateError as held:
+        log.info("%s; its status is left as it is", held)
     except DatamaskError:
         # no room even for the status: it stays "running" with a free lock, which readers see as interrupted
         log.exception("the ending of run %s (%s: %s) could not be written", run.id, state, fields)
