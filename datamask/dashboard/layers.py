@@ -1,0 +1,196 @@
+"""What a panel of the map shows: one value per sample, ready to be coloured. Pure numpy and pyarrow.
+
+Four kinds: `Number` (cividis, clipped), `Category` (the seven most frequent and "other"), `Selection` (in or out) and
+`Change` (kept, gained, lost between two runs). Each knows its title and the sentence that has to stand under it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+CLIP = (2.0, 98.0)
+"""Percentiles at which the colours of a `Number` end, so that one outlier does not bleach everything else."""
+
+TOP = 7
+"""Categories with a colour of their own; more cannot be told apart."""
+
+FEW = 12
+"""A whole-number column with at most this many distinct values is a category (a year, a label), not a scale."""
+
+NEITHER, KEPT, LOST, GAINED = range(4)
+"""Codes of `Change`: in no run, in both, only in the first, only in the second."""
+
+CHANGE_NAMES = ("in neither", "kept", "lost", "gained")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A scale.
+
+    Attributes:
+        title: what the values are.
+        values: float32 ``(N,)``; NaN where a row has none.
+        low, high: ends of the colour scale; low < high.
+        clipped: whether values lie beyond the ends.
+    """
+
+    title: str
+    values: np.ndarray
+    low: float
+    high: float
+    clipped: bool
+
+    @classmethod
+    def of(cls, title: str, values: np.ndarray) -> Number:
+        """Clip at 2-98 %; a (nearly) constant column gets a scale around its one value.
+
+        Raises:
+            ValueError: no value is finite.
+        """
+        values = np.asarray(values, np.float32)
+        finite = values[np.isfinite(values)]
+        if not len(finite):
+            raise ValueError(f"{title!r} must hold at least one finite value to be drawn, got {len(values):,} without")
+        low, high = map(float, np.percentile(finite, CLIP))
+        least, most = float(finite.min()), float(finite.max())
+        if not low < high:
+            low, high = (least, most) if least < most else (least - 0.5, most + 0.5)
+        return cls(title, values, low, high, least < low or most > high)
+
+    @property
+    def note(self) -> str:
+        """The sentence under the panel, or an empty string."""
+        return "colours end at the 2nd and 98th percentile" if self.clipped else ""
+
+
+@dataclass(frozen=True)
+class Category:
+    """Classes by name.
+
+    Attributes:
+        title: what the classes are.
+        codes: uint8 ``(N,)``, indices into `names`.
+        names: at most eight, by falling count; "other" and "(none)" last.
+        counts: rows of each name.
+        note: how many classes stand behind "other", or an empty string.
+    """
+
+    title: str
+    codes: np.ndarray
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    note: str = ""
+
+    @classmethod
+    def of(cls, title: str, column: pa.Array | pa.ChunkedArray) -> Category:
+        """The seven most frequent values of any column, the rest as "other", nulls as "(none)" with them."""
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if not pa.types.is_dictionary(array.type):
+            array = pc.dictionary_encode(array)
+        indices = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        names = [str(value) for value in array.dictionary.to_pylist()]
+        counts = np.bincount(indices[indices >= 0], minlength=len(names))
+        # by count, then by name: the same corpus always gets the same colours
+        ranked = [i for i in sorted(range(len(names)), key=lambda i: (-counts[i], names[i])) if counts[i]]
+        missing = int((indices < 0).sum())
+        room = TOP + 1 if len(ranked) <= TOP + 1 and not missing else TOP
+        shown, rest = ranked[:room], ranked[room:]
+        codes = np.full(len(names) + 1, len(shown), np.uint8)
+        codes[shown] = np.arange(len(shown), dtype=np.uint8)
+        labels, sizes = [names[i] for i in shown], [int(counts[i]) for i in shown]
+        if rest or missing:
+            labels.append("other" if rest else "(none)")
+            sizes.append(int(counts[rest].sum()) + missing)
+        note = f"“other” holds {len(rest):,} more values" if rest else ""
+        if missing and rest:
+            note += f" and {missing:,} rows without one"
+        return cls(title, codes[indices], tuple(labels), tuple(sizes), note)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which samples a run selected.
+
+    Attributes:
+        title: the run's name.
+        selected: bool ``(N,)``.
+    """
+
+    title: str
+    selected: np.ndarray
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Share of all rows that are selected."""
+        return float(self.selected.mean())
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs between two runs.
+
+    Attributes:
+        title: such as ``"B against A"``.
+        codes: uint8 ``(N,)`` of `NEITHER`, `KEPT`, `LOST`, `GAINED`.
+    """
+
+    title: str
+    codes: np.ndarray
+    note: str = ""
+
+    @classmethod
+    def between(cls, title: str, first: np.ndarray, second: np.ndarray) -> Change:
+        """From two bool ``(N,)`` masks; lost is only in the first, gained only in the second."""
+        first, second = np.asarray(first, bool), np.asarray(second, bool)
+        codes = np.where(first, np.where(second, KEPT, LOST), np.where(second, GAINED, NEITHER))
+        return cls(title, codes.astype(np.uint8))
+
+
+Layer = Number | Category | Selection | Change
+
+
+def colourable(table: pa.Table, skip: tuple[str, ...] = ()) -> list[str]:
+    """Names of the columns worth colouring by: numbers, booleans, and strings that repeat.
+
+    A string column whose values hardly repeat (an id, a text, an address) would be one grey "other". Judged on the
+    first 20 000 rows, so that opening the page stays quick.
+    """
+    head = table.slice(0, 20_000)
+    names = []
+    for name, column in zip(head.column_names, head.columns):
+        kind = column.type
+        if name in skip or column.null_count == len(column):
+            continue
+        repeats = _is_text(kind) and _distinct(column) <= max(FEW, len(column) // 4)
+        if _is_number(kind) or pa.types.is_boolean(kind) or repeats:
+            names.append(name)
+    return names
+
+
+def layer_of_column(name: str, column: pa.ChunkedArray) -> Layer:
+    """`Number` for numbers, `Category` for the rest and for whole numbers with at most twelve distinct values."""
+    kind = column.type
+    if pa.types.is_integer(kind) and _distinct(column) <= FEW:
+        return Category.of(name, column)
+    if _is_number(kind):
+        return Number.of(name, pc.cast(column, pa.float64(), safe=False).to_numpy())
+    return Category.of(name, column)
+
+
+def _distinct(column: pa.ChunkedArray) -> int:
+    # unique, because count_distinct knows no dictionaries
+    return len(pc.unique(column).drop_null())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)

@@ -1,0 +1,123 @@
+"""Where the samples lie on the map, which of them are drawn, and what a drawn one says about itself. Pure numpy.
+
+Everything here belongs to a corpus and a projection. It is computed once, and every run recolours it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamask.dashboard.hexagons import Hexagons, bin_hexagons
+
+MAX_POINTS = 20_000
+"""Points drawn per panel. Up to this many rows the map draws every sample; above, hexagons are the better picture."""
+
+UNDER_HEXAGONS = 10_000
+"""Samples that can be hovered over on a map of hexagons. Their texts are most of what travels to the browser."""
+
+VIEW = (0.5, 99.5)
+"""Percentiles of the coordinates that the first view shows; the few far outliers are one zoom away."""
+
+CELLS_ACROSS = (84, 72, 60, 48, 36)
+"""Cells across the first view, finest first; taken is the finest whose cells hold enough rows."""
+
+ENOUGH = 12
+"""Rows that a cell should hold where most samples live: below that, its mean or share is mostly noise."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the samples lie.
+
+    Attributes:
+        points: float32 ``(N, 2)``.
+        drawn: int64 ``(M,)``, the rows drawn as points, in random order: whoever is drawn last covers the others, and
+            must not always be the same class.
+        cells: the hexagons of all N rows where these are what is seen; None where the points are.
+        view: x0, x1, y0, y1 of a square around the samples between the `VIEW` percentiles.
+    """
+
+    points: np.ndarray
+    drawn: np.ndarray
+    cells: Hexagons | None
+    view: tuple[float, float, float, float]
+
+    @property
+    def caption(self) -> str:
+        """What is drawn, with its number: ``20,000 of 63,666, sampled``."""
+        n, m = len(self.points), len(self.drawn)
+        drawn = f"all {n:,} samples" if m == n else f"{m:,} of {n:,}, sampled"
+        if self.cells is None:
+            return f"Drawn: {drawn}."
+        return f"Hexagons of all {n:,} samples, larger where there are more; single ones under the pointer: {drawn}."
+
+
+def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Places:
+    """Choose what is drawn of float ``(N, 2)`` finite coordinates, N >= 1.
+
+    Args:
+        hexagons: draw cells rather than points; None: from `MAX_POINTS` rows on.
+        seed: of the sample and the drawing order.
+    """
+    points = np.ascontiguousarray(points, np.float32)
+    if hexagons is None:
+        hexagons = len(points) > MAX_POINTS
+    order = np.random.default_rng(seed).permutation(len(points))
+    view = _square(points)
+    cells = _cells(points, view[1] - view[0]) if hexagons else None
+    return Places(points, order[:UNDER_HEXAGONS if hexagons else MAX_POINTS], cells, view)
+
+
+def _cells(points: np.ndarray, across: float) -> Hexagons:
+    for count in CELLS_ACROSS:
+        cells = bin_hexagons(points, across / count)
+        if np.percentile(cells.counts[cells.cell], 30) >= ENOUGH:
+            break
+    return cells
+
+
+def _square(points: np.ndarray) -> tuple[float, float, float, float]:
+    low, high = np.percentile(points.astype(float), VIEW, axis=0)
+    half = max(float((high - low).max()) / 2 * 1.06, 1e-6)
+    x, y = (low + high) / 2
+    return float(x - half), float(x + half), float(y - half), float(y + half)
+
+
+def hover_texts(ids: Sequence[object], quality: Sequence[float], texts: Sequence[str | None] | None, width: int = 44,
+                limit: int = 88) -> list[str]:
+    """One label per drawn row: id, quality and the beginning of its text, escaped, so that no text can pose as markup.
+
+    Args:
+        ids, quality, texts: of the drawn rows, in drawing order; texts None where the corpus has none.
+        width: characters per line; limit: characters of the text in all.
+    """
+    labels = []
+    for i, name in enumerate(ids):
+        label = f"<b>{cut(name, width)}</b><br>quality {quality[i]:.4g}"
+        if texts is not None and texts[i]:
+            label += "".join(f"<br>{html.escape(line)}" for line in _wrapped(str(texts[i])[: 3 * limit], width, limit))
+        labels.append(label)
+    return labels
+
+
+def _wrapped(text: str, width: int, limit: int) -> list[str]:
+    """Lines of at most `width` characters, broken at spaces where there are any; `textwrap` takes ten times as long."""
+    text = " ".join(text.split())
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    lines = []
+    while len(text) > width:
+        space = text.rfind(" ", width // 2, width + 1)
+        end = space if space > 0 else width
+        lines.append(text[:end])
+        text = text[end:].lstrip()
+    return [*lines, text]
+
+
+def cut(text: object, limit: int) -> str:
+    """Any text on one line, cut at `limit` characters, escaped for a plotly label."""
+    line = " ".join(str(text).split())
+    return html.escape(line if len(line) <= limit else line[: limit - 1] + "…")
