@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from datamask.dashboard import words
@@ -22,13 +23,34 @@ PAGES: tuple[tuple[str, str, str, str], ...] = (
 )
 """Script, label, icon and help of each page, in the order of the menu."""
 
-MARK = """<svg xmlns="http://www.w3.org/2000/svg" width="148" height="28" viewBox="0 0 148 28">
-<g fill="#2B86C5"><circle cx="5" cy="6" r="3.2"/><circle cx="14" cy="14" r="3.2"/><circle cx="23" cy="6" r="3.2"/>
-<circle cx="5" cy="22" r="3.2"/></g><g fill="none" stroke="#8A949E" stroke-width="1.3"><circle cx="14" cy="6" r="2.6"/>
-<circle cx="5" cy="14" r="2.6"/><circle cx="23" cy="14" r="2.6"/><circle cx="14" cy="22" r="2.6"/>
-<circle cx="23" cy="22" r="2.6"/></g><text x="36" y="20.5" font-family="Source Sans, Source Sans Pro, sans-serif"
-font-size="20" font-weight="600" fill="#2B86C5">datamask</text></svg>"""
-"""Nine samples, four of them kept, and the name; its two tones read on light and on dark."""
+KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
+"""Which of nine samples the mark shows as selected: (column, row)."""
+
+SIDEBAR_WIDTH = 248
+
+
+def _mark() -> str:
+    """Nine samples, four of them kept, and the name, as SVG; its two tones read on a light and on a dark ground."""
+    dots = "".join(
+        f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="3.3" fill="#2B86C5"/>' if (x, y) in KEPT else
+        f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="2.7" fill="none" stroke="#8A949E" stroke-width="1.2"/>'
+        for x in range(3) for y in range(3))
+    return ('<svg xmlns="http://www.w3.org/2000/svg" width="148" height="28" viewBox="0 0 148 28">' + dots +
+            '<text x="37" y="20" font-family="system-ui, sans-serif" font-size="19" font-weight="600" '
+            'fill="#2B86C5">datamask</text></svg>')
+
+
+def _favicon() -> np.ndarray:
+    """The mark without its name, uint8 ``(60, 60, 4)``. Drawn here: an icon by name would be fetched from the web."""
+    y, x = np.mgrid[0:60, 0:60]
+    picture = np.zeros((60, 60, 4), np.uint8)
+    for column in range(3):
+        for row in range(3):
+            distance = np.hypot(x - (10 + 20 * column), y - (10 + 20 * row))
+            kept = (column, row) in KEPT
+            picture[(distance < 8.5) if kept else (distance < 7) & (distance > 4.5)] = (
+                (43, 134, 197, 255) if kept else (138, 148, 158, 255))
+    return picture
 
 
 def frame(title: str, question: str) -> None:
@@ -38,19 +60,18 @@ def frame(title: str, question: str) -> None:
         title: the page's name, as in the menu and the browser's tab.
         question: the one question the page answers, drawn on top.
     """
-    st.set_page_config(page_title=f"{title} · datamask", page_icon=":material/grain:", layout="wide",
-                       initial_sidebar_state="expanded")
-    st.logo(MARK, size="large")
+    st.set_page_config(page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide",
+                       initial_sidebar_state=SIDEBAR_WIDTH)
+    st.logo(_mark(), size="large")
     opening = session.current_opening()
     with st.sidebar:
-        with st.container(gap=None):
+        with st.container(gap="xxsmall"):
             for script, label, icon, about in PAGES:
                 if (ROOT / script).exists():
                     st.page_link(script, label=label, icon=icon, help=about, query_params=session.link_parameters(),
                                  width="stretch")
-        st.space("xsmall")
-        _corpus(opening)
-        st.space("xsmall")
+        with st.container(gap="xxsmall"):
+            _corpus(opening)
         _running()
     st.title(question, anchor=False)
 

@@ -136,7 +136,9 @@ def open_corpus_or_stop() -> Corpus:
             st.subheader("No corpus is open")
             st.write("Every picture and every run starts from a corpus: scored and embedded samples in parquet files. "
                      "Open the built-in sample, or your own shards, and come back here.")
-            st.page_link("app.py", label="Choose a corpus", icon=":material/arrow_forward:")
+            if st.button("Choose a corpus", type="primary", icon=":material/arrow_forward:", key="choose_corpus",
+                         help="Goes to the home page."):
+                st.switch_page("app.py")
         st.stop()
     if opening.state != "ready":
         draw_opening(opening)
