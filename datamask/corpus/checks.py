@@ -16,7 +16,7 @@ import pyarrow.types as pt
 from datamask.corpus.columns import Columns
 from datamask.corpus.reading import Rows
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.shards import ShouldStop, in_threads
+from datamask.corpus.threads import ShouldStop, in_threads
 from datamask.errors import InputError
 
 Place = Callable[[int], str]
@@ -40,7 +40,10 @@ def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.nda
     """
     result = np.empty(len(features))
 
-    def measure(block: slice) -> None:
+    blocks = _blocks(len(features))
+
+    def measure(index: int) -> None:
+        block = blocks[index]
         rows = features[block]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
@@ -51,7 +54,7 @@ def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.nda
                 exact[~np.isfinite(exact)] = np.nan
                 result[block.start + odd] = exact
 
-    in_threads([lambda block=block: measure(block) for block in _blocks(len(features))], should_stop=should_stop)
+    in_threads(measure, len(blocks), should_stop=should_stop)
     return result
 
 
@@ -60,7 +63,10 @@ def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop
 
     The values as stored are hashed, not the normalised ones: those may differ in the last bit between machines.
     """
-    def work(block: slice) -> bytes:
+    blocks = _blocks(len(features))
+
+    def work(index: int) -> bytes:
+        block = blocks[index]
         rows = features[block]
         digest = hashlib.blake2b(rows, digest_size=32).digest()
         scale = lengths[block]
@@ -72,7 +78,7 @@ def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop
             rows[tiny] = exact
         return digest
 
-    return in_threads([lambda block=block: work(block) for block in _blocks(len(features))], should_stop=should_stop)
+    return in_threads(work, len(blocks), should_stop=should_stop)
 
 
 def fingerprint(ids: pa.Array, quality: np.ndarray, blocks: list[bytes], dim: int, lengths: np.ndarray | None) -> str:

@@ -98,7 +98,7 @@ NAMES = {"id": ID_NAMES, "quality": QUALITY_NAMES, "feature": FEATURE_NAMES, "le
 
 
 def candidates(schema: pa.Schema, role: str) -> list[str]:
-    """The columns whose type fits `role` (``id``, ``quality``, ``feature``, ``length``, ``text``), known names first."""
+    """The columns whose type fits `role` (a key of `IS_ROLE`), known names first."""
     fitting = [f.name for f in schema if IS_ROLE[role](f.type)]
     known = [name for name in NAMES[role] if name in fitting]
     return known + [name for name in fitting if name not in known]
@@ -214,7 +214,8 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
     else:
         length = guess(main, "length")[0]
     text = guess(main, "text")[0]
-    return Columns(id_name, feature, tuple(quality), length, text if text != id_name else None, feature_from, tuple(origin),
+    text = text if text != id_name else None
+    return Columns(id_name, feature, tuple(quality), length, text, feature_from, tuple(origin),
                    tuple(note for note in notes if note))
 
 

@@ -14,7 +14,8 @@ from datamask.corpus.planning import Plan, column_id_type, plan_rows
 from datamask.corpus.quality import weighted_sum
 from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
 from datamask.corpus.sampling import default_row_limit, memory_bytes
-from datamask.corpus.shards import Progress, ShouldStop, Source, open_source, pieces, read_piece
+from datamask.corpus.shards import Source, open_source, pieces, read_piece
+from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError
 
 

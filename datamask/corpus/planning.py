@@ -14,7 +14,8 @@ from datamask.corpus import decode
 from datamask.corpus.columns import ID_NAMES, Columns, side_id
 from datamask.corpus.reading import id_batch
 from datamask.corpus.sampling import Chosen, row_hash
-from datamask.corpus.shards import Progress, ShouldStop, Source, scan
+from datamask.corpus.shards import Source, scan
+from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus import decode
-from datamask.corpus.shards import Progress, ShouldStop, Source, scan
+from datamask.corpus.shards import Source, scan
+from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError
 
 

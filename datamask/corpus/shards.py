@@ -7,12 +7,10 @@ busy as well as many small ones do; batches are sized by bytes, so that memory d
 from __future__ import annotations
 
 import glob
-import itertools
 import os
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datamask.corpus.threads import Progress, ShouldStop, in_threads
 from datamask.errors import InputError, Stopped
 
 BATCH_BYTES = 4 << 20
@@ -27,9 +26,6 @@ BATCH_BYTES = 4 << 20
 
 READ_BUFFER = 1 << 20
 """Stream column chunks through a buffer; without one, a whole compressed chunk lies in memory per thread."""
-
-Progress = Callable[[float, str], None]
-ShouldStop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -159,56 +155,11 @@ def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None
     """
     listed = list_files(inputs, name)
     paths = listed[:limit]
-    shards = tuple(in_threads([lambda path=path: open_shard(path) for path in paths], should_stop=should_stop))
+    shards = tuple(in_threads(lambda index: open_shard(paths[index]), len(paths), should_stop=should_stop))
     source = Source(name, shards, np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
                     len(paths) == len(listed))
     source.first()
     return source
-
-
-def thread_count(tasks: int) -> int:
-    """As many threads as this process may use cores, at most 16 and at most one per task."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, tasks, 16))
-
-
-def in_threads(tasks: Sequence[Callable], *, should_stop: ShouldStop | None = None,
-               stop: threading.Event | None = None, tick: Callable[[], None] | None = None) -> list:
-    """Run `tasks` in parallel threads and return their results in order.
-
-    `should_stop` and `tick` are called from the calling thread, some ten times a second, so that they may touch a user
-    interface; tasks that take long look at `stop`, which is set when one task fails or the stop callable answers true.
-
-    Raises:
-        Stopped: `should_stop` answered true.
-        Exception: whatever a failing task raised.
-    """
-    stop = stop or threading.Event()
-    results: list = [None] * len(tasks)
-    numbers = itertools.count()
-
-    def worker() -> None:
-        for index in numbers:
-            if index >= len(tasks) or stop.is_set():
-                return
-            results[index] = tasks[index]()
-
-    workers = thread_count(len(tasks))
-    with ThreadPoolExecutor(workers, "datamask-read") as pool:
-        try:
-            pending = [pool.submit(worker) for _ in range(workers)]
-            while pending:
-                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    future.result()
-                if tick is not None:
-                    tick()
-                if should_stop is not None and should_stop():
-                    raise Stopped("opening was stopped")
-        except BaseException:
-            stop.set()
-            raise
-    return results
 
 
 @dataclass(frozen=True)
@@ -290,9 +241,9 @@ def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.
     stop, lock = threading.Event(), threading.Lock()
     done = 0
 
-    def task(piece: Piece) -> None:
+    def task(index: int) -> None:
         nonlocal done
-        for rows, batch in read_piece(source, piece, columns, batch_rows):
+        for rows, batch in read_piece(source, todo[index], columns, batch_rows):
             if stop.is_set():
                 raise Stopped("reading was stopped")
             work(rows, batch)
@@ -303,7 +254,7 @@ def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.
         if progress is not None:
             progress(done / max(total, 1), f"{what} {done:,} of {total:,} rows")
 
-    in_threads([lambda piece=piece: task(piece) for piece in todo], should_stop=should_stop, stop=stop, tick=tick)
+    in_threads(task, len(todo), should_stop=should_stop, stop=stop, tick=tick)
 
 
 def _reason(error: Exception) -> str:

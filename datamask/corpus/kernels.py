@@ -1,0 +1,95 @@
+"""The inner loop of the exact neighbour graph: offer a block of similarities to the lists of its rows and columns.
+
+Compiled by numba, without the interpreter lock and without numba's own threads: two callers inside numba's thread pool
+at once can abort the process (umap issue 665), so the caller splits rows and columns over ordinary threads.
+
+Each list is a binary heap with its worst entry at place 0. Entries compare by similarity, then by index, lower first,
+so that the lists do not depend on the order in which blocks come.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+CHUNK = 32
+"""Similarities tested at once before any is looked at: almost no chunk holds one that beats its threshold."""
+
+
+def _compiled(function):
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:
+        # numba finds no folder it may write its cache to: compile anew in every process
+        return numba.njit(nogil=True)(function)
+
+
+@_compiled
+def _replace_worst(similarities, indices, value, index):
+    """Replace the root of one heap, arrays ``(k,)``, and restore the heap."""
+    k = len(similarities)
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= k:
+            break
+        right = child + 1
+        if right < k and (similarities[right] < similarities[child]
+                          or (similarities[right] == similarities[child] and indices[right] > indices[child])):
+            child = right
+        if similarities[child] > value or (similarities[child] == value and indices[child] < index):
+            break
+        similarities[at] = similarities[child]
+        indices[at] = indices[child]
+        at = child
+    similarities[at] = value
+    indices[at] = index
+
+
+@_compiled
+def offer_rows(block, first_row, first_column, similarities, indices, low, high):
+    """Offer every column of `block` to the lists of its rows `low` to `high`; a row is never offered itself.
+
+    Args:
+        block: float32 ``(B, C)``, similarities of rows ``first_row + i`` with rows ``first_column + j``.
+        similarities, indices: float32 and int32 ``(N, k)`` heaps.
+    """
+    columns = block.shape[1]
+    for i in range(low, high):
+        row = first_row + i
+        worst = similarities[row, 0]
+        for start in range(0, columns, CHUNK):
+            stop = min(start + CHUNK, columns)
+            hits = 0
+            for j in range(start, stop):
+                hits += block[i, j] >= worst
+            if hits:
+                for j in range(start, stop):
+                    value, index = block[i, j], first_column + j
+                    if index != row and (value > worst or (value == worst and index < indices[row, 0])):
+                        _replace_worst(similarities[row], indices[row], value, index)
+                        worst = similarities[row, 0]
+
+
+@_compiled
+def offer_columns(block, first_row, first_column, similarities, indices, low, high):
+    """Offer every row of `block` to the lists of its columns `low` to `high`; arguments as in `offer_rows`."""
+    worst = similarities[first_column + low:first_column + high, 0].copy()
+    for i in range(block.shape[0]):
+        index = first_row + i
+        for start in range(low, high, CHUNK):
+            stop = min(start + CHUNK, high)
+            hits = 0
+            for j in range(start, stop):
+                hits += block[i, j] >= worst[j - low]
+            if hits:
+                for j in range(start, stop):
+                    value, row = block[i, j], first_column + j
+                    if value > worst[j - low] or (value == worst[j - low] and index < indices[row, 0]):
+                        _replace_worst(similarities[row], indices[row], value, index)
+                        worst[j - low] = similarities[row, 0]
+
+
+def empty_heaps(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Lists without entries: similarities float32 ``(n, k)`` of minus infinity, indices int32 ``(n, k)`` of n."""
+    return np.full((n, k), -np.inf, np.float32), np.full((n, k), n, np.int32)

@@ -1,0 +1,66 @@
+"""Run independent tasks in ordinary threads while the calling thread watches: progress, stop, first error."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from datamask.errors import Stopped
+
+Progress = Callable[[float, str], None]
+"""Called with the share done, 0 to 1, and what is being done."""
+
+ShouldStop = Callable[[], bool]
+"""Answers whether to stop."""
+
+Result = TypeVar("Result")
+
+
+def thread_count(tasks: int) -> int:
+    """As many threads as this process may use cores, at most 16 and at most one per task."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, tasks, 16))
+
+
+def in_threads(task: Callable[[int], Result], count: int, *, threads: int | None = None,
+               should_stop: ShouldStop | None = None, stop: threading.Event | None = None,
+               tick: Callable[[], None] | None = None) -> list[Result]:
+    """Call ``task(0)`` to ``task(count - 1)`` in parallel threads, begun in this order; their results in order.
+
+    `should_stop` and `tick` are called from the calling thread, some ten times a second, so that they may touch a user
+    interface. A task that takes longer than some 0.3 s looks at `stop`, which is set when another task fails or
+    `should_stop` answers true; no further task begins then.
+
+    Raises:
+        Stopped: `should_stop` answered true.
+        Exception: whatever a failing task raised.
+    """
+    stop = stop or threading.Event()
+    results: list = [None] * count
+    numbers = itertools.count()
+
+    def worker() -> None:
+        for index in numbers:
+            if index >= count or stop.is_set():
+                return
+            results[index] = task(index)
+
+    workers = thread_count(count) if threads is None else max(1, min(threads, count))
+    with ThreadPoolExecutor(workers, "datamask") as pool:
+        try:
+            pending = {pool.submit(worker) for _ in range(workers)}
+            while pending:
+                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                if tick is not None:
+                    tick()
+                if should_stop is not None and should_stop():
+                    raise Stopped("stopped")
+        finally:
+            stop.set()
+    return results

@@ -1,0 +1,195 @@
+"""The neighbour graph against all pairs in float64, and its cache."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datamask.corpus import neighbors
+from datamask.corpus.neighbors import NeighborGraph, build_neighbors, load_neighbors, neighbors_for
+from datamask.errors import OptionError, Stopped
+
+
+def unit(rows):
+    rows = np.asarray(rows, np.float64)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def brute_force(features, k):
+    """Sorted cosines ``(N, k)`` and indices, in float64, itself first, ties by index."""
+    products = features.astype(np.float64) @ features.astype(np.float64).T
+    order_by = products.copy()
+    np.fill_diagonal(order_by, np.inf)
+    order = np.argsort(-order_by, axis=1, kind="stable")[:, :k]
+    cosines = np.take_along_axis(products, order, 1)
+    cosines[:, 0] = 1.0
+    return cosines, order
+
+
+def check(graph, features, k):
+    cosines, _ = brute_force(features, k)
+    n = len(features)
+    assert graph.indices.shape == (n, k) and graph.indices.dtype == np.int32
+    assert graph.similarities.dtype == np.float32 and graph.exact
+    np.testing.assert_array_equal(graph.indices[:, 0], np.arange(n))
+    np.testing.assert_allclose(graph.similarities, cosines, atol=2e-6)
+    # every listed similarity is the pair's own, no row is listed twice, and lists fall
+    pairs = np.einsum("nd,nkd->nk", features.astype(float), features.astype(float)[graph.indices])
+    np.testing.assert_allclose(graph.similarities, pairs, atol=2e-6)
+    assert all(len(set(row)) == k for row in graph.indices.tolist())
+    assert (np.diff(graph.similarities, axis=1) <= 0).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 90), st.integers(1, 12), st.integers(1, 100), st.integers(0, 10**6), st.sampled_from([1, 2, 5]))
+def test_lists_equal_brute_force_in_any_cut_into_blocks(n, dim, k, seed, threads):
+    features = unit(np.random.default_rng(seed).normal(size=(n, dim)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbors, "FLOPS_PER_BLOCK", 1)  # the smallest blocks: 64 rows, so that there are several
+        graph = build_neighbors(features, k, threads=threads)
+    check(graph, features, min(k, n))
+
+
+def test_exact_ties_are_listed_by_index_and_copies_do_not_push_out_the_row_itself():
+    # one-hot rows: all products are exactly 0 or 1, so that the order of ties is visible
+    which = np.random.default_rng(3).integers(0, 4, 300)
+    features = np.eye(4, dtype=np.float32)[which]
+    graph = build_neighbors(features, 120)
+    cosines, order = brute_force(features, 120)
+    np.testing.assert_array_equal(graph.indices, order)
+    np.testing.assert_array_equal(graph.similarities, cosines.astype(np.float32))
+
+
+def test_torch_path_gives_the_same_similarities(monkeypatch):
+    features = unit(np.random.default_rng(1).normal(size=(500, 16)))
+    monkeypatch.setattr(neighbors, "DEVICE_BLOCK", (128, 200))
+    check(build_neighbors(features, 40, device="cpu:0"), features, 40)
+
+
+def test_a_list_length_below_one_is_refused():
+    with pytest.raises(OptionError, match="at least 1, got 0"):
+        build_neighbors(np.eye(3, dtype=np.float32), 0)
+
+
+def test_read_only_features_are_accepted(make_corpus):
+    features = unit(np.random.default_rng(1).normal(size=(50, 4)))
+    features.flags.writeable = False
+    check(build_neighbors(features, 5), features, 5)
+
+
+def test_stop_is_answered_within_a_chunk():
+    features = unit(np.random.default_rng(0).normal(size=(12_000, 64)))
+    build_neighbors(features[:100], 4)  # compilation is no part of a chunk
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    stopped_at = []
+
+    def should_stop():
+        if stop.is_set():
+            stopped_at.append(time.monotonic())
+        return stop.is_set()
+
+    with pytest.raises(Stopped):
+        build_neighbors(np.tile(features, (4, 1)), 64, should_stop=should_stop)
+    assert time.monotonic() - stopped_at[0] < 1.0
+
+
+def test_progress_rises_to_one():
+    shares = []
+    build_neighbors(unit(np.random.default_rng(0).normal(size=(3000, 8))), 8, progress=lambda s, _: shares.append(s))
+    assert shares == sorted(shares) and shares[-1] == 1.0
+
+
+class Counted:
+    """Counts how often the graph is built."""
+
+    def __init__(self, monkeypatch):
+        self.times = 0
+        real = neighbors.build_neighbors
+
+        def build(*args, **kwargs):
+            self.times += 1
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(neighbors, "build_neighbors", build)
+
+
+def test_the_cache_serves_smaller_k_and_grows_for_larger(tmp_path, make_corpus, monkeypatch):
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
+    counted = Counted(monkeypatch)
+    first = neighbors_for(corpus, 10, tmp_path)
+    smaller = neighbors_for(corpus, 4, tmp_path)
+    assert counted.times == 1
+    np.testing.assert_array_equal(smaller.indices, first.indices[:, :4])
+    assert neighbors_for(corpus, 20, tmp_path).k == 20 and counted.times == 2
+    assert neighbors_for(corpus, 10, tmp_path).k == 10 and counted.times == 2
+    assert neighbors_for(corpus, 500, tmp_path).k == 60, "no more neighbours than rows"
+    other = make_corpus(np.random.default_rng(1).normal(size=(60, 5)), fingerprint="e" * 32)
+    neighbors_for(other, 10, tmp_path)
+    assert counted.times == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a zip", None])
+def test_a_damaged_cache_is_built_anew(tmp_path, make_corpus, monkeypatch, damage):
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
+    good = neighbors_for(corpus, 10, tmp_path)
+    path = tmp_path / corpus.fingerprint / "neighbors.npz"
+    path.write_bytes(path.read_bytes()[:-300] if damage is None else damage)
+    counted = Counted(monkeypatch)
+    again = neighbors_for(corpus, 10, tmp_path)
+    assert counted.times == 1
+    np.testing.assert_array_equal(again.indices, good.indices)
+    assert load_neighbors(path, 60).k == 10
+
+
+@pytest.mark.parametrize("indices", [np.full((60, 3), 60, np.int32), np.zeros((59, 3), np.int32),
+                                     np.zeros((60, 3), np.int64)])
+def test_a_cache_that_does_not_fit_is_not_served(tmp_path, indices):
+    np.savez(tmp_path / "n.npz", indices=indices, similarities=np.zeros(indices.shape, np.float32), exact=True)
+    assert load_neighbors(tmp_path / "n.npz", 60) is None
+
+
+def test_a_pickle_in_the_cache_is_not_executed(tmp_path):
+    np.savez(tmp_path / "n.npz", indices=np.array([{}], object), similarities=np.zeros(1), exact=True)
+    assert load_neighbors(tmp_path / "n.npz", 1) is None
+
+
+def test_without_a_writable_cache_the_graph_is_still_built(tmp_path, make_corpus):
+    (tmp_path / "file").write_text("in the way")
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(20, 5)))
+    assert neighbors_for(corpus, 5, tmp_path / "file").k == 5
+    assert neighbors_for(corpus, 5, None).k == 5
+
+
+def test_of_two_callers_one_builds_and_the_other_waits_or_stops(tmp_path, make_corpus, monkeypatch):
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
+    inside, go = threading.Event(), threading.Event()
+    built = []
+
+    def build(features, k, **_):
+        inside.set()
+        assert go.wait(10)
+        built.append(k)
+        return build_neighbors(features, k)
+
+    monkeypatch.setattr(neighbors, "build_neighbors", build)
+    results = []
+    first = threading.Thread(target=lambda: results.append(neighbors_for(corpus, 6, tmp_path)))
+    first.start()
+    assert inside.wait(10)
+    with pytest.raises(Stopped):
+        neighbors_for(corpus, 6, tmp_path, should_stop=lambda: True)
+    second = threading.Thread(target=lambda: results.append(neighbors_for(corpus, 6, tmp_path)))
+    second.start()
+    go.set()
+    first.join(10), second.join(10)
+    assert built == [6] and len(results) == 2
+    np.testing.assert_array_equal(results[0].indices, results[1].indices)
+
+
+def test_first_cuts_lists():
+    graph = NeighborGraph(np.arange(6, dtype=np.int32).reshape(2, 3), np.ones((2, 3), np.float32), False)
+    assert graph.first(2).k == 2 and graph.first(2).exact is False
