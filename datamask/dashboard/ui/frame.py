@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 
 from datamask.dashboard import words
 from datamask.dashboard.openings import Opening
@@ -40,8 +41,8 @@ def _mark() -> str:
             'fill="#2B86C5">datamask</text></svg>')
 
 
-def _favicon() -> np.ndarray:
-    """The mark without its name, uint8 ``(60, 60, 4)``. Drawn here: an icon by name would be fetched from the web."""
+def _favicon() -> Image.Image:
+    """The mark without its name, 60 by 60. Drawn here, because an icon by name would be fetched from the web."""
     y, x = np.mgrid[0:60, 0:60]
     picture = np.zeros((60, 60, 4), np.uint8)
     for column in range(3):
@@ -50,7 +51,7 @@ def _favicon() -> np.ndarray:
             kept = (column, row) in KEPT
             picture[(distance < 8.5) if kept else (distance < 7) & (distance > 4.5)] = (
                 (43, 134, 197, 255) if kept else (138, 148, 158, 255))
-    return picture
+    return Image.fromarray(picture)
 
 
 def frame(title: str, question: str) -> None:

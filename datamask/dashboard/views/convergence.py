@@ -78,15 +78,11 @@ def curve_table(metrics: dict[str, np.ndarray], measure: str) -> pd.DataFrame:
 
 def references(run: Run, measure: str) -> tuple[Reference, ...]:
     """Random, top-quality and, where there is one, the proved bound, in the run's scale."""
-    facts, summary = run.facts(), run.status().summary or {}
-    points = summary.get("references") or facts.get("references") or {}
-    config = run.config.selection
-    raw = config.scale == "raw"
+    points, summary = run.facts().get("references") or {}, run.status().summary or {}
     found = []
     for key, label, role in (("random", "random subset", "random"), ("top_quality", "top quality", "best")):
-        point = points.get(key) or {}
-        value = _raw_value(point, measure, config.lamb) if raw else point.get(measure)
-        if value is None and key == "random" and not raw:
+        value = (points.get(key) or {}).get(measure)
+        if value is None and key == "random" and run.config.selection.scale == "calibrated":
             # calibration puts a random subset at 0 by definition, before anything else is known
             value = 0.0
         if value is not None:
@@ -95,15 +91,6 @@ def references(run: Run, measure: str) -> tuple[Reference, ...]:
     if bound is not None and measure == "joint":
         found.append(Reference("proved: no selection is above", float(bound), "bound"))
     return tuple(sorted(found, key=lambda reference: -reference.value))
-
-
-def _raw_value(point: dict, measure: str, lamb: float) -> float | None:
-    quality, diversity = point.get("raw_quality"), point.get("raw_diversity")
-    if measure == "quality":
-        return quality
-    if measure == "diversity":
-        return diversity
-    return None if quality is None or diversity is None else lamb * quality + (1 - lamb) * diversity
 
 
 def _thinned(indices: np.ndarray) -> np.ndarray:
