@@ -13,7 +13,7 @@ def unit(rows):
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_corpus():
     """Build a corpus from features; ids count up, quality is as given or random."""
 

@@ -1,0 +1,101 @@
+"""Families of near-copies, and which member of each to keep.
+
+`exact` compares feature bytes. A cosine connects rows that the neighbour graph lists at that similarity or above; a
+family is a connected component, so a chain of copies is one family even where its ends differ more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.neighbors import NeighborGraph
+from datamask.corpus.sampling import row_hash
+from datamask.errors import OptionError
+
+ROUNDING = 1e-6
+"""Copies may miss their cosine by float32 rounding: ``--collapse 1`` still finds them."""
+
+BLOCK = 4096
+
+
+def families(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0) -> np.ndarray:
+    """The rows to keep: of each family of copies the best by quality, ties by `row_hash`.
+
+    Args:
+        corpus: N rows.
+        collapse: ``none``, ``exact`` or a cosine above 0 and at most 1, as text.
+        graph: the neighbour graph; only a cosine needs it.
+        seed: of the tie-breaking hash.
+
+    Returns:
+        Boolean ``(N,)`` mask.
+
+    Raises:
+        OptionError: `collapse` is none of these, or a cosine without a graph.
+    """
+    if collapse == "none":
+        return np.ones(len(corpus), bool)
+    if collapse == "exact":
+        family = exact_families(corpus.features)
+    else:
+        family = near_families(graph, _cosine(collapse, graph))
+    # the best first within each family; lexsort's last key is its first
+    order = np.lexsort((row_hash(corpus.ids, seed), -corpus.quality, family))
+    first = np.r_[True, np.diff(family[order]) != 0]
+    keep = np.zeros(len(corpus), bool)
+    keep[order[first]] = True
+    return keep
+
+
+def _cosine(collapse: str, graph: NeighborGraph | None) -> float:
+    try:
+        cosine = float(collapse)
+    except ValueError:
+        cosine = np.nan
+    if not 0 < cosine <= 1:
+        raise OptionError(f"--collapse must be 'none', 'exact' or a cosine above 0 and at most 1, got {collapse!r}")
+    if graph is None:
+        raise OptionError(f"--collapse {collapse} needs the neighbour graph, and none was given")
+    return cosine
+
+
+def exact_families(features: np.ndarray) -> np.ndarray:
+    """A family number for each row, equal where all d values are equal: int64 ``(N,)``, the family's first row.
+
+    Rows are hashed to 64 bits, and rows with equal hashes are then compared value by value.
+    """
+    n, dim = features.shape
+    rng = np.random.default_rng(0x5EED)
+    # odd multipliers: any single differing value changes the sum
+    weights = rng.integers(0, 2**63, dim, np.uint64) * np.uint64(2) + np.uint64(1)
+    hashes = np.empty(n, np.uint64)
+    for low in range(0, n, BLOCK):
+        rows = features[low:low + BLOCK] + np.float32(0)  # -0.0 becomes 0.0, its equal
+        hashes[low:low + BLOCK] = (rows.view(np.uint32).astype(np.uint64) * weights).sum(axis=1)
+    _, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+    family = first[place]
+    members = np.flatnonzero(family != np.arange(n))
+    for low in range(0, len(members), BLOCK):
+        part = members[low:low + BLOCK]
+        differ = (features[part] != features[family[part]]).any(axis=1)
+        family[part[differ]] = part[differ]  # equal hashes by chance: each stays alone
+    return family
+
+
+def near_families(graph: NeighborGraph, cosine: float) -> np.ndarray:
+    """A family number for each row: connected components over listed pairs of at least this similarity."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(graph.indices)
+    rows, places = np.nonzero(graph.similarities[:, 1:] >= cosine - ROUNDING)
+    pairs = coo_array((np.ones(len(rows), bool), (rows, graph.indices[rows, places + 1])), shape=(n, n))
+    return connected_components(pairs, directed=False)[1].astype(np.int64)
+
+
+def near_copy_rate(graph: NeighborGraph, cosine: float = 0.95) -> float:
+    """The share of rows that have another row at this cosine or above."""
+    if graph.k < 2:
+        return 0.0
+    return float((graph.similarities[:, 1] >= cosine - ROUNDING).mean())

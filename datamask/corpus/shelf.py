@@ -1,0 +1,125 @@
+"""The corpora this process holds open: a few, shared by all pages, runs and threads.
+
+Feature arrays are the largest thing in the process, so no corpus is opened twice at once and only `SIZE` are kept. A
+corpus is found again by its configuration and by the size and time of every file: a changed file is a new corpus.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import types
+from collections import OrderedDict
+from pathlib import Path
+
+from datamask.config import CorpusConfig
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.opening import open_corpus
+from datamask.corpus.shards import list_files
+from datamask.corpus.threads import Progress, ShouldStop
+from datamask.errors import InputError, Stopped
+
+SIZE = 2
+"""Corpora kept. A caller's own reference keeps its corpus alive beyond that."""
+
+
+class _Slot:
+    """One opening, under way or done."""
+
+    def __init__(self) -> None:
+        self.finished = threading.Event()
+        self.corpus: Corpus | None = None
+        self.error: Exception | None = None
+        self.share, self.what = 0.0, "Opening"
+
+
+class Shelf:
+    """Opens each corpus once. Safe to use from any thread.
+
+    Args:
+        size: how many corpora are kept, the latest used.
+    """
+
+    def __init__(self, size: int = SIZE) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._slots: OrderedDict[str, _Slot] = OrderedDict()
+
+    def get(self, config: CorpusConfig, *, progress: Progress | None = None, should_stop: ShouldStop | None = None,
+            row_limit: int | None = None) -> Corpus:
+        """The corpus of `config`, opened by this caller, or by another whom this one waits for.
+
+        Where the caller that opens is stopped, one of those waiting opens in its stead.
+
+        Raises:
+            InputError: as `open_corpus`; everyone who waited gets the same sentence.
+            Stopped: `should_stop` answered true, while opening or waiting.
+        """
+        key = _key(config, row_limit)
+        while True:
+            with self._lock:
+                slot = self._slots.get(key)
+                mine = slot is None
+                if mine:
+                    slot = self._slots[key] = _Slot()
+                self._slots.move_to_end(key)
+            if mine:
+                return self._open(key, slot, config, progress, should_stop, row_limit)
+            while not slot.finished.wait(0.1):
+                if should_stop is not None and should_stop():
+                    raise Stopped("waiting for the corpus was stopped")
+                if progress is not None:
+                    progress(slot.share, slot.what)
+            if slot.corpus is not None:
+                return slot.corpus
+            if not isinstance(slot.error, Stopped):
+                raise type(slot.error)(*slot.error.args) from slot.error
+
+    def _open(self, key: str, slot: _Slot, config: CorpusConfig, progress: Progress | None,
+              should_stop: ShouldStop | None, row_limit: int | None) -> Corpus:
+        def report(share: float, what: str) -> None:
+            slot.share, slot.what = share, what
+            if progress is not None:
+                progress(share, what)
+
+        try:
+            slot.corpus = open_corpus(config, progress=report, should_stop=should_stop, row_limit=row_limit)
+            return slot.corpus
+        except Exception as error:
+            slot.error = error
+            raise
+        finally:
+            with self._lock:
+                if slot.corpus is None:
+                    self._slots.pop(key, None)
+                self._trim()
+            slot.finished.set()
+
+    def _trim(self) -> None:
+        done = [key for key, slot in self._slots.items() if slot.corpus is not None]
+        for key in done[:max(0, len(done) - self._size)]:
+            del self._slots[key]
+
+
+def _key(config: CorpusConfig, row_limit: int | None) -> str:
+    """The configuration as text (a reloaded class is not equal to its old self), with every file's size and time."""
+    stamps = []
+    for option, inputs in (("input", config.inputs), ("features", config.features), ("scores", config.scores)):
+        for path in list_files(inputs, option):
+            try:
+                facts = Path(path).stat()
+            except OSError as error:
+                raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+            stamps.append((path, facts.st_size, facts.st_mtime_ns))
+    return json.dumps([config.to_dict(), row_limit, stamps])
+
+
+def shelf() -> Shelf:
+    """The shelf of this process.
+
+    It hangs in ``sys.modules`` under a name of its own: module globals are lost when a web server reloads edited
+    modules, and with them every open corpus would be held twice.
+    """
+    anchor = sys.modules.setdefault("_datamask_shelf", types.ModuleType("_datamask_shelf"))
+    return anchor.__dict__.setdefault("shelf", Shelf())

@@ -1,0 +1,136 @@
+"""The shelf: one opening for many callers, few corpora, changed files noticed."""
+
+import importlib
+import sys
+import threading
+
+import pytest
+
+from datamask.config import CorpusConfig
+from datamask.corpus import shelf as module
+from datamask.corpus.shelf import Shelf
+from datamask.errors import InputError, Stopped
+
+
+@pytest.fixture
+def openings(monkeypatch):
+    """Replaces open_corpus: it waits for `go`, then does as `result` says; `calls` counts."""
+
+    class Openings:
+        def __init__(self):
+            self.calls, self.go, self.inside, self.fail = 0, threading.Event(), threading.Event(), None
+
+        def open(self, config, *, progress, should_stop, row_limit):
+            self.calls += 1
+            progress(0.5, "half")
+            self.inside.set()
+            while not self.go.wait(0.01):
+                if should_stop is not None and should_stop():
+                    raise Stopped("stopped")
+            if self.fail is not None:
+                raise self.fail
+            return object()
+
+    fake = Openings()
+    monkeypatch.setattr(module, "open_corpus", fake.open)
+    return fake
+
+
+def config(tmp_path, name="x"):
+    path = tmp_path / f"{name}.parquet"
+    if not path.exists():
+        path.write_bytes(b"x")
+    return CorpusConfig((str(path),))
+
+
+def threads(count, call):
+    """Run `call` in threads and collect what each returned or raised."""
+    results = []
+
+    def work():
+        try:
+            results.append(call())
+        except Exception as error:
+            results.append(error)
+
+    started = [threading.Thread(target=work) for _ in range(count)]
+    for thread in started:
+        thread.start()
+    return started, results
+
+
+def join(started):
+    for thread in started:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, openings):
+    shelf, seen = Shelf(), []
+    started, results = threads(6, lambda: shelf.get(config(tmp_path), progress=lambda s, w: seen.append((s, w))))
+    assert openings.inside.wait(10)
+    waiting = threading.Event()
+    with pytest.raises(Stopped):
+        shelf.get(config(tmp_path), should_stop=lambda: waiting.is_set() or waiting.set())
+    openings.go.set()
+    join(started)
+    assert openings.calls == 1 and len(results) == 6 and len(set(map(id, results))) == 1
+    assert set(seen) == {(0.5, "half")}
+    assert shelf.get(config(tmp_path)) is results[0]
+
+
+def test_an_error_reaches_everyone_who_waited_and_is_not_kept(tmp_path, openings):
+    shelf = Shelf()
+    openings.fail = InputError("x.parquet is bad")
+    started, results = threads(3, lambda: shelf.get(config(tmp_path)))
+    assert openings.inside.wait(10)
+    openings.go.set()
+    join(started)
+    assert [str(error) for error in results] == ["x.parquet is bad"] * 3
+    assert all(isinstance(error, InputError) for error in results)
+    openings.fail = None
+    assert shelf.get(config(tmp_path)) is not None
+
+
+def test_when_the_opener_is_stopped_a_waiting_caller_opens(tmp_path, openings):
+    shelf, stop = Shelf(), threading.Event()
+    first, stopped = threads(1, lambda: shelf.get(config(tmp_path), should_stop=stop.is_set))
+    assert openings.inside.wait(10)
+    second, opened = threads(1, lambda: shelf.get(config(tmp_path)))
+    stop.set()
+    join(first)
+    openings.go.set()
+    join(second)
+    assert isinstance(stopped[0], Stopped) and not isinstance(opened[0], Exception)
+    assert openings.calls == 2
+
+
+def test_two_are_kept_the_latest_used(tmp_path, openings):
+    openings.go.set()
+    shelf = Shelf(2)
+    a, b = shelf.get(config(tmp_path, "a")), shelf.get(config(tmp_path, "b"))
+    assert shelf.get(config(tmp_path, "a")) is a
+    shelf.get(config(tmp_path, "c"))
+    assert shelf.get(config(tmp_path, "a")) is a and openings.calls == 3
+    assert shelf.get(config(tmp_path, "b")) is not b
+
+
+def test_changed_files_and_other_budgets_are_other_corpora(tmp_path, openings):
+    openings.go.set()
+    shelf = Shelf()
+    first = shelf.get(config(tmp_path))
+    (tmp_path / "x.parquet").write_bytes(b"xy")
+    second = shelf.get(config(tmp_path))
+    assert second is not first
+    assert shelf.get(config(tmp_path), row_limit=5) is not second
+
+
+def test_a_missing_file_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        Shelf().get(CorpusConfig((str(tmp_path / "no.parquet"),)))
+
+
+def test_the_shelf_of_the_process_survives_a_reload_of_its_module():
+    before = module.shelf()
+    again = importlib.reload(sys.modules["datamask.corpus.shelf"])
+    assert again.shelf() is before
