@@ -54,7 +54,8 @@ SEED = 0
 FORMAT = 1
 """Raised whenever the same packages would give another corpus."""
 
-MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"
+"""Written last; the underscore keeps readers of whole folders, such as pyarrow, from taking it for a shard."""
 BUILT = Path(__file__).resolve().parent / "built"
 TINY = Path(__file__).resolve().parent / "tiny"
 TINY_ROWS, TINY_DIM, TINY_SHARDS = 1_200, 64, 2
@@ -200,10 +201,12 @@ def _roots() -> list[tuple[str, Path]]:
 
 
 def _python_files(top: Path) -> list[Path]:
+    """The modules under `top`, sorted; what no import could name (hidden folders, templates) is left out."""
     if top.is_file():
         return [top]
     return sorted(path for path in top.rglob("*.py")
-                  if path.is_file() and not SKIPPED_FOLDERS.intersection(path.relative_to(top.parent).parts[:-1]))
+                  if path.is_file() and all(map(str.isidentifier, path.relative_to(top).with_suffix("").parts))
+                  and not SKIPPED_FOLDERS.intersection(path.relative_to(top.parent).parts[:-1]))
 
 
 def _module_name(top: Path, path: Path) -> str:
@@ -223,13 +226,13 @@ def _expected(limit: int | None, dim: int, shards: int, texts: bool) -> dict:
 
 
 def _sparing(progress: Progress | None) -> Progress:
-    """`progress`, called only when the share has moved by half a percent: there are 6 000 files."""
-    last = -1.0
+    """`progress`, called when the sentence changes or the share has moved by half a percent: there are 6 000 files."""
+    last = (-1.0, "")
 
     def report(share: float, what: str) -> None:
         nonlocal last
-        if progress is not None and (share - last >= 0.005 or share >= 1):
-            last = share
+        if progress is not None and (share - last[0] >= 0.005 or what != last[1]):
+            last = share, what
             progress(share, what)
 
     return report

@@ -129,8 +129,8 @@ def _leading_axes(weights, dim: int, seed: int, report: Callable[[float, str], N
             if sweep < _PASSES:
                 basis = np.linalg.qr(total)[0]
         values, rotation = np.linalg.eigh(total.astype(np.float64))
-    order = np.argsort(values)[::-1][:dim]
-    axes = basis @ rotation[:, order].astype(np.float32)
+        order = np.argsort(values)[::-1][:dim]
+        axes = basis @ rotation[:, order].astype(np.float32)
     # a singular vector's sign is a coin flip of the solver
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dim)])
     return axes, float(values[order].sum() / weights.multiply(weights).sum())

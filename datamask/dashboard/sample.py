@@ -33,7 +33,7 @@ def config() -> CorpusConfig:
 
 def is_built() -> bool:
     """Whether the shards are there; they appear all at once or not at all."""
-    return (BUILT / "manifest.json").is_file()
+    return (BUILT / "_manifest.json").is_file()
 
 
 def build_in_child(progress: Callable[[float, str], None], should_stop: Callable[[], bool]) -> None:

@@ -1,0 +1,237 @@
+"""prepare_shards: what it keeps, adds, drops, refuses, and leaves behind when it ends early."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig
+from datamask.corpus import open_corpus, preparation, text_survey
+from datamask.corpus.preparation import count_tokens, prepare_shards
+from datamask.corpus.quality_rules import quality_score
+from datamask.errors import InputError, Stopped, StoreError
+
+WORDS = ["river", "stone", "cloud", "engine", "market", "violin", "garden", "theory", "winter", "harbour"]
+
+
+def sentences(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return [f"The {' and the '.join(rng.choice(WORDS, 6))} of {i} were seen." for i in range(n)]
+
+
+def write(path, **columns):
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_columns_are_added_and_the_others_kept(tmp_path):
+    texts = sentences(40)
+    source = write(tmp_path / "in.parquet", url=[f"u{i}" for i in range(40)], body=texts, tags=[["a", "b"]] * 40)
+    result = prepare_shards([source], tmp_path / "out.parquet", text_column="body", dim=8)
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.column_names == ["chunk_id", "url", "body", "tags", "quality_score", "feature_arr", "n_tokens"]
+    assert table["chunk_id"].to_pylist() == [f"in:{i}" for i in range(40)]
+    assert table["url"].to_pylist() == [f"u{i}" for i in range(40)] and table["tags"][3].as_py() == ["a", "b"]
+    assert table.schema.field("quality_score").type == pa.float32()
+    assert table.schema.field("feature_arr").type == pa.list_(pa.float16(), 8)
+    assert table.schema.field("n_tokens").type == pa.int32()
+    np.testing.assert_allclose(table["quality_score"].to_numpy(), [quality_score(t) for t in texts], rtol=1e-6)
+    assert table["n_tokens"].to_pylist() == [count_tokens(t) for t in texts]
+    features = np.array(table["feature_arr"].to_pylist())
+    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=2e-3)
+    assert (result["rows_read"], result["rows"], result["dropped"], result["dim"]) == (40, 40, {}, 8)
+    assert any("in:0" in note for note in result["notes"])
+
+
+def test_what_is_written_opens_as_a_corpus(tmp_path):
+    write(tmp_path / "a.parquet", id=list(range(30)), text=sentences(30))
+    write(tmp_path / "b.parquet", id=list(range(30, 50)), text=sentences(20, seed=1))
+    result = prepare_shards([tmp_path], tmp_path / "out", text_column="text", id_column="id", dim=6)
+    assert [path.split("/")[-1] for path in result["files"]] == ["a.parquet", "b.parquet"]
+    corpus = open_corpus(CorpusConfig((str(tmp_path / "out"),)))
+    assert (len(corpus), corpus.dim) == (50, 6)
+    assert corpus.ids.to_pylist() == [str(i) for i in range(50)]
+    assert corpus.lengths is not None and corpus.lengths[0] == count_tokens(sentences(1)[0])
+
+
+def test_tokens_are_words_and_marks():
+    assert count_tokens("Don't panic: it's 42.") == 10     # Don ' t panic : it ' s 42 .
+    assert count_tokens("  \n ") == 0
+
+
+def test_empty_null_and_foreign_rows_are_dropped_and_counted(tmp_path):
+    texts = [*sentences(30), None, "", "  \n", "qqq zzz", "the end"]     # "the" is known, "qqq" and "zzz" occur once
+    source = write(tmp_path / "in.parquet", text=texts)
+    result = prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=4)
+    assert result["dropped"] == {"no text": 3, "no word in common with the other texts": 1}
+    assert result["rows"] == 31 == pq.read_metadata(tmp_path / "out.parquet").num_rows
+    assert "3 of 35 rows were dropped: no text." in result["notes"]
+    # made ids keep pointing at the row of the input
+    assert pq.read_table(tmp_path / "out.parquet")["chunk_id"][-1].as_py() == "in:34"
+
+
+def test_jsonl_equals_parquet(tmp_path):
+    texts = sentences(25)
+    write(tmp_path / "x.parquet", text=texts, k=list(range(25)))
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps({"text": t, "k": i}) + "\n" for i, t in enumerate(texts)))
+    tables = []
+    for ending in ("parquet", "jsonl"):
+        prepare_shards([tmp_path / f"x.{ending}"], tmp_path / f"out-{ending}.parquet", text_column="text", dim=5)
+        tables.append(pq.read_table(tmp_path / f"out-{ending}.parquet"))
+    assert tables[0].equals(tables[1])
+
+
+def test_a_small_corpus_gets_fewer_dimensions_and_is_told(tmp_path):
+    source = write(tmp_path / "in.parquet", text=sentences(5))
+    result = prepare_shards([source], tmp_path / "out.parquet", text_column="text")
+    assert result["dim"] == 4
+    assert "5 texts fill 4 feature dimensions, not 256." in result["notes"]
+
+
+def test_own_scores_are_kept(tmp_path):
+    source = write(tmp_path / "in.parquet", chunk_id=list("abcdef"), text=sentences(6), quality_score=[9.0] * 6)
+    result = prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table["quality_score"].to_pylist() == [9.0] * 6 and table.schema.field("quality_score").type == pa.float64()
+    assert table["chunk_id"].to_pylist() == list("abcdef")
+    assert "quality_score was there already and is kept as it is." in result["notes"]
+
+
+def test_own_features_are_kept(tmp_path):
+    source = write(tmp_path / "in.parquet", text=["one", "two"], feature_arr=[[1.0, 0.0], [0.0, 1.0]])
+    result = prepare_shards([source], tmp_path / "out.parquet", text_column="text")
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table["feature_arr"].to_pylist() == [[1.0, 0.0], [0.0, 1.0]] and len(table["quality_score"]) == 2
+    assert result["dim"] is None and result["fitted_on"] == 0
+
+
+def test_a_large_input_is_learned_on_a_uniform_sample_whatever_the_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_survey, "FIT_LIMIT", 40)
+    source = write(tmp_path / "in.parquet", text=sentences(400))
+    samples = []
+    for rows in (7, 1_000):
+        monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", rows)
+        plan = text_survey.plan_files([source], "text", None)
+        samples.append(text_survey.survey(plan, 0, lambda share, what: None, None).sample)
+    assert samples[0] == samples[1] and len(samples[0]) == 40
+    numbers = [int(text.split(" of ")[1].split()[0]) for text in samples[0]]
+    assert numbers == sorted(numbers) and 100 < np.mean(numbers) < 300
+    result = prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=4)
+    assert result["fitted_on"] == 40 and result["rows"] == 400
+    assert any("40 of 400 texts" in note for note in result["notes"])
+
+
+def test_equal_names_in_different_folders_stay_apart(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder / "x.parquet", text=sentences(8))
+    prepare_shards([tmp_path / "a", tmp_path / "b"], tmp_path / "out", text_column="text", dim=3)
+    ids = pq.read_table(tmp_path / "out")["chunk_id"].to_pylist()
+    assert len(set(ids)) == 16 and {"a-x.parquet:0", "b-x.parquet:7"} <= set(ids)
+
+
+def test_row_groups_are_gathered_from_small_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", 10)
+    monkeypatch.setattr(preparation, "ROW_GROUP", 30)
+    source = write(tmp_path / "in.parquet", text=sentences(100))
+    prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)
+    metadata = pq.read_metadata(tmp_path / "out.parquet")
+    assert [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)] == [30, 30, 30, 10]
+
+
+BAD = {
+    "nothing there": (lambda d: None, {}, "names no parquet or jsonl file"),
+    "another ending": (lambda d: (d / "in.parquet").rename(d / "in.csv") and ["in.csv"], {}, "must be parquet or JSON"),
+    "not parquet": (lambda d: (d / "in.parquet").write_bytes(b"PAR1 no"), {}, "cannot be read as a parquet file"),
+    "cut short": (lambda d: (d / "in.parquet").write_bytes((d / "in.parquet").read_bytes()[:-30]), {}, "cut short"),
+    "bad json": (lambda d: (d / "in.jsonl").write_text('{"text": "a"}\n{"text": ') and ["in.jsonl"], {},
+                 "cannot be read as JSON lines"),
+    "no rows": (lambda d: write(d / "in.parquet", text=pa.array([], pa.string())), {}, "has no rows"),
+    "no text": (lambda d: write(d / "in.parquet", text=["", None]), {}, "holds no text in any of 2 rows"),
+    "no column": (lambda d: write(d / "in.parquet", body=["a"]), {}, "--text-column 'text' must name one column"),
+    "numbers": (lambda d: write(d / "in.parquet", text=[1, 2]), {}, "must hold text, got int64"),
+    "no id column": (lambda d: None, {"id_column": "key"}, "--id-column 'key' must name one column"),
+    "null id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", None]), {"id_column": "key"}, "no nulls"),
+    "repeated id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", "x"]), {"id_column": "key"}, "'x'"),
+    "float id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=[1.5, 2]), {"id_column": "key"}, "whole numb"),
+    "two ids": (lambda d: write(d / "in.parquet", text=["a"], key=["x"], chunk_id=["y"]), {"id_column": "key"}, "rena"),
+    "prepared": (lambda d: write(d / "in.parquet", text=["a"], quality_score=[1.0], feature_arr=[[1.0]]), {},
+                 "open it as it is"),
+    "no shared word": (lambda d: write(d / "in.parquet", text=["!", "?"]), {}, "no words to learn"),
+    "dim": (lambda d: None, {"dim": 1}, "--dim must be at least 2, got 1"),
+    "output is input": (lambda d: None, {"output": "in.parquet"}, "is one of the inputs"),
+    "output is full": (lambda d: ((d / "out").mkdir(), (d / "out" / "x").touch()), {}, "exists already"),
+    "output is a file": (lambda d: (d / "out").touch(), {}, "exists already"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_leaves_nothing(case, tmp_path):
+    write(tmp_path / "in.parquet", text=sentences(10))
+    make, options, message = BAD[case]
+    made = make(tmp_path)
+    inputs = [tmp_path / name for name in made] if isinstance(made, list) else [tmp_path / "in.parquet"]
+    if case == "nothing there":
+        inputs = [tmp_path / "none-*.parquet"]
+    options = {"text_column": "text", **options}
+    output = tmp_path / options.pop("output", "out")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=message) as caught:
+        prepare_shards(inputs, output, **options)
+    assert "\n" not in str(caught.value)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_columns_that_differ_are_named(tmp_path):
+    write(tmp_path / "a.parquet", text=sentences(6), k=[1] * 6)
+    write(tmp_path / "b.parquet", text=sentences(6), j=[1] * 6)
+    with pytest.raises(InputError, match=r"b\.parquet has other columns"):
+        prepare_shards([tmp_path], tmp_path / "out.parquet", text_column="text", dim=3)
+    assert not (tmp_path / "out.parquet").exists()
+    prepare_shards([tmp_path], tmp_path / "out", text_column="text", dim=3)
+    assert "j" in pq.read_schema(tmp_path / "out" / "b.parquet").names
+    write(tmp_path / "b.parquet", text=sentences(6), quality_score=[1.0] * 6)
+    with pytest.raises(InputError, match="prepare them apart"):
+        prepare_shards([tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out2", text_column="text")
+
+
+@pytest.mark.parametrize("polls", [0, 3, 11])
+def test_stop_leaves_nothing(polls, tmp_path, monkeypatch):
+    monkeypatch.setattr("datamask.corpus.text_shards.BATCH_ROWS", 20)
+    source = write(tmp_path / "in.parquet", text=sentences(100))
+    answers = iter([False] * polls)
+    with pytest.raises(Stopped):
+        prepare_shards([source], tmp_path / "out", text_column="text", dim=3, should_stop=lambda: next(answers, True))
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path):
+    source = write(tmp_path / "in.parquet", text=sentences(10))
+    (tmp_path / "file").touch()
+    for output in ("file/out.parquet", "file/out"):
+        with pytest.raises(StoreError, match="cannot be written"):
+            prepare_shards([source], tmp_path / output, text_column="text", dim=3)
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    source = write(tmp_path / "in.parquet", text=sentences(10))
+    (tmp_path / "out.parquet").write_text("old")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(StoreError, match="No space left"):
+        prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+    assert (tmp_path / "out.parquet").read_text() == "old"
+
+
+def test_progress_rises_to_one(tmp_path):
+    source = write(tmp_path / "in.parquet", text=sentences(50))
+    seen = []
+    prepare_shards([source], tmp_path / "out", text_column="text", dim=3, progress=lambda *call: seen.append(call))
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares) and shares[-1] == 1 and all(what for _, what in seen)
