@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import sys
+import time
+import types
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.errors import InputError, Stopped
 from datamask.runs.store import Run, RunStore
 
 
@@ -44,3 +50,55 @@ def finished(root: Path, shards: dict[str, pa.Table], considered: dict[str, list
                                          "rank": list(range(1, len(chosen) + 1))}), run.config.to_dict())
         writer.finish("done", {"selected": len(chosen)}, "converged")
     return run
+
+
+def fake_execute(run: Run, *, should_stop, progress=None) -> dict:
+    """Stands in for `datamask.runs.execute.execute`, keeping its promises; the run's name says what happens.
+
+    ``quick`` ends at once, ``slow`` works until it is stopped, ``mistake`` has bad input, ``bug`` a fault of the
+    program, ``disk`` no room, ``early`` is stopped while the corpus opens.
+    """
+    with run.writer() as writer:
+        behaviour = run.config.name
+        writer.set_status("running", total_steps=1000)
+        if behaviour == "mistake":
+            raise InputError("shard.parquet: no column\n'quality'")
+        if behaviour == "bug":
+            raise ZeroDivisionError("division by zero")
+        if behaviour == "disk":
+            raise OSError(errno.ENOSPC, "No space left on device", "cache.npz")
+        if behaviour == "early":
+            raise Stopped("stopped while opening")
+        step = 0
+        while behaviour == "slow":
+            step += 1
+            if should_stop() or step == 1000:
+                writer.save_checkpoint({"x": np.arange(3)}, {"step": step})
+                writer.finish("stopped", ending="stopped on request", step=step)
+                return {"run_id": run.id, "status": "stopped"}
+            writer.beat(step, 1000, "learning")
+            if progress is not None:
+                progress(step / 1000, f"step {step} of 1,000")
+            time.sleep(0.01)
+        writer.write_selection(pa.table({"id": ["a", "b"], "rank": [1, 2]}), run.config.to_dict())
+        summary = {"run_id": run.id, "n": 10, "selected": 2, "quality": 0.5, "diversity": -0.25, "joint": 0.125,
+                   "calibrated": {"quality": 0.9, "diversity": 0.8, "joint": 0.85}, "upper_bound": None,
+                   "seconds_total": 1.5, "status": "done"}
+        writer.finish("done", summary, "step limit", step=7)
+        return summary
+
+
+def install_fake_execute() -> None:
+    """Put the fake where `datamask.runs.attempt` looks for the real one, in this process."""
+    module = types.ModuleType("datamask.runs.execute")
+    module.execute = fake_execute
+    sys.modules["datamask.runs.execute"] = module
+
+
+def wait_for(condition, seconds: float = 10.0) -> float:
+    """Poll until `condition` holds; fails after `seconds`. Returns how long it took."""
+    start = time.perf_counter()
+    while not condition():
+        assert time.perf_counter() - start < seconds, "it never came true"
+        time.sleep(0.005)
+    return time.perf_counter() - start

@@ -1,0 +1,23 @@
+"""Fixtures of the run tests."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from datamask.runs.store import RunStore
+from tests.runs import helpers
+
+
+@pytest.fixture
+def store(tmp_path):
+    """An empty runs folder."""
+    return RunStore(tmp_path / "runs")
+
+
+@pytest.fixture
+def fake_execute(monkeypatch):
+    """Runs do what their name says, see `helpers.fake_execute`."""
+    monkeypatch.setitem(sys.modules, "datamask.runs.execute", None)  # remembered, and put back afterwards
+    helpers.install_fake_execute()

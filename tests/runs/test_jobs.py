@@ -1,0 +1,241 @@
+"""The office: queues, stopping, reloads, and what is left when its process dies."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from datamask.errors import InputError, RunStateError
+from datamask.runs import jobs
+from datamask.runs import store as store_module
+from tests.runs.helpers import config, wait_for
+
+ROOT = Path(store_module.__file__).parents[2]
+
+
+@pytest.fixture
+def office(store, fake_execute):
+    """The office of an empty runs folder; whatever it still does is stopped at the end."""
+    yield jobs.office(store.root)
+    jobs.office(store.root).close(5.0)
+
+
+def submit(office, store, name="slow", **selection) -> str:
+    run = store.create(config(name, **selection))
+    office.submit(run.id)
+    return run.id
+
+
+def state(store, run_id: str) -> str:
+    return store.get(run_id).status().state
+
+
+def test_a_submitted_run_gets_done_and_leaves_the_office(office, store):
+    run_id = submit(office, store, "quick")
+    wait_for(lambda: state(store, run_id) == "done")
+    wait_for(lambda: office.active() == [])
+
+
+def test_a_watcher_sees_share_words_and_eta(office, store):
+    run_id = submit(office, store)
+    wait_for(lambda: office.active()[0].eta_seconds is not None)
+    job = office.active()[0]
+    assert (job.run_id, job.state) == (run_id, "running")
+    assert 0 < job.share < 1 and job.message.startswith("step ")
+    assert 1 < job.eta_seconds < 100  # 1,000 steps of some 10 ms
+
+
+def test_one_device_one_run_at_a_time_in_order(office, store):
+    first, second, third = (submit(office, store) for _ in range(3))
+    wait_for(lambda: state(store, first) == "running")
+    time.sleep(0.1)
+    assert [(job.run_id, job.state) for job in office.active()] == [(first, "running"), (second, "queued"),
+                                                                    (third, "queued")]
+    assert office.active()[2].message == "waits for 2 other runs"
+    assert state(store, second) == "queued"
+    office.stop(first)
+    wait_for(lambda: state(store, second) == "running")
+    assert (state(store, first), state(store, third)) == ("stopped", "queued")
+
+
+def test_another_device_does_not_wait(office, store):
+    first, other = submit(office, store), submit(office, store, device="cuda:3")
+    wait_for(lambda: state(store, first) == state(store, other) == "running")
+
+
+def test_stop_takes_less_than_a_second(office, store):
+    run_id = submit(office, store)
+    wait_for(lambda: state(store, run_id) == "running")
+    office.stop(run_id)
+    assert wait_for(lambda: state(store, run_id) == "stopped") < 1.0
+    assert wait_for(lambda: office.active() == []) < 1.0
+    with pytest.raises(RunStateError, match="nothing to stop"):
+        office.stop(run_id)
+
+
+def test_a_waiting_run_is_stopped_at_once_without_having_begun(office, store):
+    first, second = submit(office, store), submit(office, store, "quick")
+    office.stop(second)
+    assert state(store, second) == "stopped"
+    assert [job.run_id for job in office.active()] == [first]
+    office.stop(first)
+    wait_for(lambda: office.active() == [])
+    assert store.get(second).status().started is None
+
+
+def test_a_stop_from_another_process_is_obeyed(office, store):
+    first, second = submit(office, store), submit(office, store, "quick")
+    wait_for(lambda: state(store, first) == "running")
+    store.get(second).request_stop()
+    store.get(first).request_stop()
+    assert wait_for(lambda: state(store, first) == "stopped") < 1.0
+    wait_for(lambda: state(store, second) == "stopped")
+    assert store.get(second).status().started is None
+
+
+def test_resume_goes_on_and_only_what_has_not_finished(office, store):
+    run_id = submit(office, store)
+    wait_for(lambda: state(store, run_id) == "running")
+    with pytest.raises(RunStateError, match="only a stopped"):
+        office.resume(run_id)
+    office.stop(run_id)
+    wait_for(lambda: office.active() == [])
+    store.get(run_id).rename("quick")
+    office.resume(run_id)
+    wait_for(lambda: state(store, run_id) == "done")
+    wait_for(lambda: office.active() == [])
+    for action in (office.resume, office.submit):
+        with pytest.raises(RunStateError, match="done"):
+            action(run_id)
+
+
+def test_a_run_is_submitted_once(office, store):
+    run = store.create(config("slow"))
+    refused = []
+
+    def go():
+        try:
+            office.submit(run.id)
+        except RunStateError:
+            refused.append(1)
+
+    threads = [threading.Thread(target=go) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 5 and len(office.active()) == 1
+    with pytest.raises(InputError):
+        office.submit("never-made")
+
+
+@pytest.mark.parametrize("name", ["bug", "mistake", "disk"])
+def test_a_failing_run_does_not_hold_up_the_next(office, store, name):
+    broken, good = submit(office, store, name), submit(office, store, "quick")
+    wait_for(lambda: state(store, good) == "done")
+    assert state(store, broken) == "failed"
+
+
+def test_a_run_removed_while_it_waits_is_passed_over(office, store):
+    first, gone, last = submit(office, store), submit(office, store, "quick"), submit(office, store, "quick")
+    wait_for(lambda: state(store, first) == "running")
+    store.remove(gone)
+    office.stop(first)
+    wait_for(lambda: state(store, last) == "done")
+
+
+def test_the_office_survives_reloads_and_so_do_its_runs(office, store):
+    running, waiting = submit(office, store), submit(office, store, "quick")
+    wait_for(lambda: state(store, running) == "running")
+    importlib.reload(jobs)  # what an edited file does
+    assert jobs.office(store.root) is office
+    assert [job.run_id for job in jobs.office(store.root).active()] == [running, waiting]
+    later = submit(jobs.office(store.root), store, "quick")
+    del sys.modules["datamask.runs.jobs"]  # what Streamlit does
+    fresh = importlib.import_module("datamask.runs.jobs")
+    assert fresh is not jobs and fresh.office(store.root) is office
+    fresh.office(store.root).stop(running)
+    wait_for(lambda: state(store, waiting) == state(store, later) == "done")
+    sys.modules["datamask.runs.jobs"] = jobs
+
+
+def test_one_office_per_folder_however_it_is_written(store, fake_execute, monkeypatch, tmp_path):
+    store.root.mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert jobs.office("runs") is jobs.office(store.root)
+    assert jobs.office("runs") is not jobs.office("other")
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(jobs.office("third"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, found))) == 1
+
+
+SERVER = """
+import sys, time
+from datamask.runs.jobs import office
+from datamask.runs.store import RunStore
+from tests.runs.helpers import config, install_fake_execute, wait_for
+install_fake_execute()
+store = RunStore(sys.argv[1])
+for name in ("first", "second"):
+    store.create(config("slow"), run_id=name)
+    office(store.root).submit(name)
+wait_for(lambda: store.get("first").status().step > 3)
+print("ready", flush=True)
+if sys.argv[2] == "wait":
+    time.sleep(60)
+"""
+
+
+@contextlib.contextmanager
+def server(store, how: str):
+    process = subprocess.Popen([sys.executable, "-c", SERVER, str(store.root), how], stdout=subprocess.PIPE, text=True,
+                               cwd=ROOT)
+    try:
+        assert process.stdout.readline().strip() == "ready"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_kill_nine_leaves_the_running_and_the_waiting_run_interrupted(store, monkeypatch, office):
+    monkeypatch.setattr(store_module, "QUEUE_GRACE", 0.0)
+    with server(store, "wait") as process:
+        assert (state(store, "first"), state(store, "second")) == ("running", "queued")
+        with pytest.raises(RunStateError):
+            office.submit("second")  # it waits in the other process
+        process.kill()
+        process.wait()
+        assert (state(store, "first"), state(store, "second")) == ("interrupted", "interrupted")
+    store.get("first").rename("quick")
+    store.get("second").rename("quick")
+    office.resume("first")
+    office.submit("second")
+    wait_for(lambda: state(store, "first") == state(store, "second") == "done")
+
+
+def test_a_process_that_ends_politely_saves_a_checkpoint(store, monkeypatch):
+    monkeypatch.setattr(store_module, "QUEUE_GRACE", 0.0)
+    with server(store, "end") as process:
+        assert process.wait(10) == 0
+    assert (state(store, "first"), state(store, "second")) == ("stopped", "interrupted")
+    with store.get("first").writer() as writer:
+        assert writer.load_checkpoint()[1]["step"] > 3
+
+
+@pytest.mark.parametrize("name, key", [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1"), ("mps", "mps")])
+def test_devices_that_are_the_same_share_a_worker(name, key):
+    assert jobs.device_key(name) == key
+    assert jobs.device_key("auto") in ("cpu", "cuda:0", "mps")
