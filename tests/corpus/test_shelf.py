@@ -75,7 +75,7 @@ def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, ope
     openings.go.set()
     join(started)
     assert openings.calls == 1 and len(results) == 6 and len(set(map(id, results))) == 1
-    assert set(seen) == {(0.5, "half")}
+    assert seen.count((0.5, "half")) >= 1 and set(seen) <= {(0.5, "half"), (0.0, "Opening")}
     assert shelf.get(config(tmp_path)) is results[0]
 
 
