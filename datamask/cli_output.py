@@ -77,7 +77,9 @@ def print_json(data: Mapping[str, Any]) -> None:
 def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> str:
     """A finished run for people: values as share of the attainable gain, raw beside them, and where the files are."""
     seconds = summary.get("seconds_total", summary.get("seconds"))
-    took = f" in {duration(seconds)}" if isinstance(seconds, (int, float)) else ""
+    took = ""
+    if isinstance(seconds, (int, float)):
+        took = f" in {seconds:.1f} s" if seconds < 60 else f" in {duration(seconds)}"
     selection = run.config.selection
     lines = [f"Run {run.id} is {run.status().state}{took}.",
              f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples by "

@@ -204,6 +204,8 @@ class RunWriter:
     def finish(self, state: str, summary: Mapping[str, Any] | None = None, ending: str = "", **fields: Any) -> None:
         """The last word on a run: ``done``, ``stopped`` or ``failed``. Written after everything else.
 
+        `message`, unless given, becomes the ending: what was being done is no longer being done.
+
         Raises:
             RunStateError: ``done`` without a selection.parquet.
         """
@@ -214,7 +216,7 @@ class RunWriter:
         self._close_metrics()
         if summary is not None:
             fields["summary"] = dict(summary)
-        self.set_status(state, ending=ending, **fields)
+        self.set_status(state, ending=ending, **{"message": ending, **fields})
         self._forget_stop()
 
     # -- metrics ------------------------------------------------------------------------------------------------

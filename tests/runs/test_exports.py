@@ -79,7 +79,8 @@ def test_selected_ids_as_csv_and_parquet(run, tmp_path):
 def test_filtered_rows_are_the_shards_own(run, tmp_path):
     heard = []
     count = exports.filtered_rows(run, tmp_path / "out.parquet", progress=lambda share, what: heard.append(share))
-    expected = pa.concat_tables([run.shards[name].take(pa.array(rows, pa.int64())) for name, rows in run.selected_rows.items()])
+    expected = pa.concat_tables([run.shards[name].take(pa.array(rows, pa.int64()))
+                                 for name, rows in run.selected_rows.items()])
     out = pq.read_table(tmp_path / "out.parquet")
     assert out.schema.equals(run.shards["a.parquet"].schema)
     assert out.equals(expected) and count == len(expected)
