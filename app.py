@@ -12,6 +12,9 @@ form, picture = st.columns([1, 2.6], gap="large")
 
 with form:
     corpus_form.corpus_form()
+    if opening is not None and opening.state == "ready":
+        st.page_link("pages/run.py", label="Next: select from it", icon=":material/arrow_forward:",
+                     query_params=session.link_parameters())
 
 with picture:
     if opening is None:

@@ -52,9 +52,6 @@ with controls:
                         st.rerun()
 
 with picture:
-    trouble = st.session_state.pop("run_trouble", None)
-    if trouble:
-        st.warning(words.plain(trouble, 400))
     run_panel.choose(runs, run)
     if run is None:
         run_panel.nothing_yet()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datamask.corpus import Corpus
+from datamask.corpus.copies import families, near_copy_rate
+from datamask.corpus.neighbors import neighbors_for
 from datamask.errors import DatamaskError, Stopped
 
 NEAR = 0.95
@@ -41,11 +43,8 @@ def count(copies: Copies, corpus: Corpus, cache_dir: Path, *, near: bool, should
         copies.share, copies.message = share, what
 
     try:
-        from datamask.corpus.copies import families, near_copy_rate
         copies.exact = int(len(corpus) - families(corpus, "exact", None).sum())
         if near:
-            # loads torch, so only in the thread that needs it
-            from datamask.corpus.neighbors import neighbors_for
             graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, progress=report,
                                   should_stop=should_stop)
             copies.near = near_copy_rate(graph, NEAR)

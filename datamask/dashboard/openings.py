@@ -23,6 +23,7 @@ from pathlib import Path
 
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
+from datamask.corpus.shelf import shelf
 from datamask.dashboard import sample
 from datamask.dashboard.copies import Copies, count
 from datamask.errors import DatamaskError, Stopped
@@ -174,7 +175,6 @@ class Openings:
         try:
             if built:
                 sample.build_in_child(lambda share, what: report(share, what, 0.0, built), opening._stop.is_set)
-            from datamask.corpus.shelf import shelf
             corpus = shelf().get(opening.config, progress=report, should_stop=opening._stop.is_set)
         except Stopped:
             opening.state = "stopped"

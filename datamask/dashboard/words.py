@@ -1,4 +1,7 @@
-"""How numbers, durations and foreign texts read on a page. Pure functions of their arguments."""
+"""How numbers, durations and foreign texts read on a page. Pure functions of their arguments.
+
+A number and its unit are held together by a no-break space.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 import re
 import time
 
+GAP = "\u00a0"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&])")
 
 
@@ -26,7 +30,8 @@ def short(number: float) -> str:
     """A large count in few digits: ``1.2 M``."""
     for unit, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(number) >= factor:
-            return f"{number / factor:.3g} {unit}" if number < 999.5 * factor else f"{number / factor:,.0f} {unit}"
+            scaled = number / factor
+            return f"{scaled:.3g}{GAP}{unit}" if abs(scaled) < 999.5 else f"{scaled:,.0f}{GAP}{unit}"
     return count(number)
 
 
@@ -35,23 +40,24 @@ def percent(share: float | None, digits: int = 0) -> str:
     if share is None or not math.isfinite(share):
         return "–"
     rounded = f"{100 * share:.{digits}f}"
-    return f"{'0' if float(rounded) == 0 and not digits else rounded} %"
+    return f"{rounded.replace('-', '−') if float(rounded) else rounded.lstrip('-')}{GAP}%"
 
 
 def value(number: float | None, digits: int = 4) -> str:
     """A raw value with few significant digits; ``–`` where there is none."""
     if number is None or not math.isfinite(number):
         return "–"
-    return f"{number:,.{digits}g}" if abs(number) < 1e4 else f"{number:,.0f}"
+    text = f"{number:,.{digits}g}" if abs(number) < 1e4 else f"{number:,.0f}"
+    return text.replace("-", "−")
 
 
 def size(bytes_: float) -> str:
     """Bytes as ``18 MB``: powers of 1000, as disks and most file managers say."""
     for unit in ("B", "kB", "MB", "GB"):
         if abs(bytes_) < 999.5:
-            return f"{bytes_:.0f} {unit}" if bytes_ >= 10 or unit == "B" else f"{bytes_:.1f} {unit}"
+            return f"{bytes_:.0f}{GAP}{unit}" if bytes_ >= 10 or unit == "B" else f"{bytes_:.1f}{GAP}{unit}"
         bytes_ /= 1000
-    return f"{bytes_:,.1f} TB"
+    return f"{bytes_:,.1f}{GAP}TB"
 
 
 def duration(seconds: float | None) -> str:
@@ -59,14 +65,28 @@ def duration(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return "–"
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f}{GAP}s"
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return f"{whole}{GAP}s"
     minutes, rest = divmod(whole, 60)
     if minutes < 60:
-        return f"{minutes} min" + (f" {rest} s" if rest and minutes < 10 else "")
-    return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+        return f"{minutes}{GAP}min" + (f" {rest}{GAP}s" if rest and minutes < 10 else "")
+    return f"{minutes // 60}{GAP}h" + (f" {minutes % 60}{GAP}min" if minutes % 60 else "")
+
+
+def roughly(seconds: float | None) -> str:
+    """An estimate in seconds, in the digits it deserves: ``8 s``, ``40 s``, ``3 min``, ``1.5 h``; ``–`` if unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    if seconds < 10:
+        return f"{max(1, round(seconds))}{GAP}s"
+    if seconds < 55:
+        return f"{5 * round(seconds / 5)}{GAP}s"
+    if seconds < 5400:
+        return f"{max(1, round(seconds / 60))}{GAP}min"
+    hours = round(seconds / 1800) / 2
+    return f"{hours:g}{GAP}h"
 
 
 def ago(timestamp: float | None, now: float | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from datamask.dashboard import palette
+from datamask.dashboard import palette, words
 from datamask.dashboard.views.convergence import BATCH, SUBSET, Curve
 
 AXES = {"step": "update steps", "seconds": "seconds of learning"}
@@ -57,7 +57,7 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
     for reference in curve.references:
         if not math.isfinite(reference.value):
             continue
-        at = {"values": [{"value": reference.value, "label": f"{reference.label}  {reference.value:.3g}"}]}
+        at = {"values": [{"value": reference.value, "label": f"{reference.label}  {words.value(reference.value, 3)}"}]}
         y = {"field": "value", "type": "quantitative"}
         layers.append({"data": at, "mark": {"type": "rule", "strokeDash": dashes[reference.role], "strokeWidth": 1.4,
                                             "color": colours[reference.role]}, "encoding": {"y": y}})

@@ -11,6 +11,7 @@ from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import overview
 
+TABLE_HEIGHT = 340
 NEAR_HELP = ("Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
              "similarity and DiSF do not, so collapse them first.")
 
@@ -64,8 +65,10 @@ def show(opening: Opening) -> None:
         st.markdown("**Was anything left out?**")
         _problems(opening)
     st.markdown("**What is in it?**")
-    st.dataframe(overview.first_rows(corpus), hide_index=True, height=245, lazy=False,
-                 alt="The first rows of the corpus")
+    table = overview.first_rows(corpus)
+    st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, lazy=False, alt="The first rows of the corpus",
+                 column_config={table.columns[0]: st.column_config.TextColumn(width="medium"),
+                                "quality": st.column_config.NumberColumn(format="%.3f")})
     st.caption(f"The first {min(overview.FIRST_ROWS, len(corpus))} rows, long texts cut. "
                f"Fingerprint {corpus.fingerprint[:12]}.")
 

@@ -111,18 +111,20 @@ def run_form(rows: int, defaults: dict[str, Any] | None = None) -> tuple[Selecti
     _prepare(defaults or {})
     state = st.session_state
     learns = state[_key("estimator")] not in ("top-quality", "random")
-    st.slider("Balance λ", 0.0, 1.0, step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not learns)
-    with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
-        st.caption("diversity alone", width="content")
-        st.caption("quality alone", width="content")
+    with st.container(gap=None):
+        st.slider("Balance λ", 0.0, 1.0, step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not learns)
+        with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
+            st.caption("diversity alone", width="content")
+            st.caption("quality alone", width="content")
     st.number_input("Select ratio", 0.0001, 0.9999, step=0.05, format="%.4g", key=_key("select_ratio"),
                     help=HELP["select_ratio"])
-    st.selectbox("Diversity objective", _objectives(), key=_key("objective"), help=HELP["objective"],
-                 format_func=outcome.objective_label, disabled=not learns)
-    if learns:
-        st.caption(_sees(state[_key("objective")]))
+    with st.container(gap="xxsmall"):
+        st.selectbox("Diversity objective", _objectives(), key=_key("objective"), help=HELP["objective"],
+                     format_func=outcome.objective_label, disabled=not learns)
+        if learns:
+            st.caption(_sees(state[_key("objective")]))
     fixed = state[_key("estimator")] == PAPER
-    st.number_input("Masks per step (G)", 1, 4096, step=4, key=_key("n_rollout"), help=HELP["n_rollout"],
+    st.number_input("Masks per step (G)", 1, 4096, step=2, key=_key("n_rollout"), help=HELP["n_rollout"],
                     disabled=fixed or not learns)
     with st.expander("More settings"):
         _advanced(learns, fixed)
@@ -163,7 +165,7 @@ def _advanced(learns: bool, fixed: bool) -> None:
         st.number_input("Cosine of a near-copy", 0.5, 1.0, step=0.01, format="%.3g", key=_key("cosine"),
                         help=HELP["cosine"])
     left, right = st.columns(2)
-    left.number_input("Seed", 0, 2**53, step=1, key=_key("seed"), help=HELP["seed"])
+    left.number_input("Seed", 0, 2**53 - 1, step=1, key=_key("seed"), help=HELP["seed"])
     right.selectbox("Device", DEVICES, key=_key("device"), help=HELP["device"], accept_new_options=True)
     st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
 

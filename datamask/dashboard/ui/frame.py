@@ -75,6 +75,9 @@ def frame(title: str, question: str) -> None:
             _corpus(opening)
         _running()
     st.title(question, anchor=False)
+    trouble = st.session_state.pop("trouble", None)
+    if trouble:
+        st.warning(words.plain(trouble, 400))
 
 
 def _corpus(opening: Opening | None) -> None:
@@ -86,9 +89,17 @@ def _corpus(opening: Opening | None) -> None:
         st.markdown(f"**{words.plain(opening.title, 60)}**  \n"
                     f"{words.of_total(len(corpus), corpus.provenance.total_rows)}  \n{corpus.dim:,} dimensions")
     elif opening.state == "opening":
-        st.markdown(f"**{words.plain(opening.title, 60)}**  \nopening …")
+        st.markdown(f"**{words.plain(opening.title, 60)}**")
+        st.fragment(_opening_live, run_every=1.0)(opening.key)
     else:
         st.markdown(f"**{words.plain(opening.title, 60)}**  \nnot open: {opening.state}")
+
+
+def _opening_live(key: str) -> None:
+    opening = session.all_openings().get(key)
+    if opening is None or opening.state != "opening":
+        st.rerun()
+    st.progress(min(opening.share, 1.0), text="opening …")
 
 
 def _running() -> None:
@@ -105,9 +116,13 @@ def _running_live(drawn: tuple[str, ...]) -> None:
         st.rerun()
     for run_id in drawn:
         job = busy[run_id]
-        st.page_link("pages/run.py", label=job.name, icon=":material/show_chart:", width="stretch",
-                     query_params={**session.link_parameters(), "run": run_id})
-        st.progress(min(max(job.share, 0.0), 1.0), text=words.plain(job.sentence))
-        if job.stoppable:
-            st.button("Stop", key=f"stop_{run_id}", icon=":material/stop:", on_click=session.office().stop,
-                      args=(run_id,), help="Stops within a second. What was learned is kept and can be resumed.")
+        with st.container(gap="xxsmall"):
+            st.markdown(f"**{words.plain(job.name, 40)}**")
+            st.progress(min(max(job.share, 0.0), 1.0), text=words.plain(job.sentence))
+            with st.container(horizontal=True):
+                if st.button("Watch", key=f"watch_{run_id}", icon=":material/show_chart:", type="tertiary",
+                             help="Goes to this run's curve."):
+                    st.switch_page("pages/run.py", query_params={**session.link_parameters(), "run": run_id})
+                st.button("Stop", key=f"halt_{run_id}", icon=":material/stop:", type="tertiary",
+                          on_click=session.stop_run, args=(run_id,),
+                          help="Stops within a second. What was learned is kept and can be resumed.")

@@ -93,7 +93,7 @@ def _live(run_id: str, state: str) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"**{story.heading}**", width="content")
-            st.button("Stop", key="stop_run", icon=":material/stop:", on_click=_act, args=("stop", run_id),
+            st.button("Stop", key="stop_run", icon=":material/stop:", on_click=session.stop_run, args=(run_id,),
                       help="Stops within a second. What was learned so far is kept and can be resumed.")
         if state == "queued":
             st.caption(words.plain(story.text, 400))
@@ -176,14 +176,12 @@ def _settings(run: Run) -> None:
 
 
 def _act(action: str, run_id: str) -> None:
-    """Stop, resume or remove a run; what cannot be done is said on the next page."""
+    """Resume or remove a run; what cannot be done is said when the page is drawn again."""
     try:
-        if action == "stop":
-            session.office().stop(run_id)
-        elif action == "resume":
+        if action == "resume":
             session.office().resume(run_id)
         else:
             session.store().remove(run_id)
             session.choose_run(None)
     except DatamaskError as error:
-        st.session_state["run_trouble"] = str(error)
+        st.session_state["trouble"] = str(error)

@@ -89,6 +89,14 @@ def choose_run(run_id: str | None) -> None:
         st.query_params.pop("run", None)
 
 
+def stop_run(run_id: str) -> None:
+    """Stop a run, in this process or another. For a button's `on_click`; what cannot be done is kept in `trouble`."""
+    try:
+        office().stop(run_id)
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+
+
 def link_parameters() -> dict[str, str]:
     """What a link to another page must carry along to keep the run and the corpus."""
     return {name: st.query_params[name] for name in ("run", "corpus") if name in st.query_params}

@@ -70,18 +70,13 @@ def sentence(cost: Cost, n: int) -> str:
         rows += f", about {words.short(cost.tokens)} tokens"
     if cost.seconds is None:
         return f"{rows}. The first run of its kind here: it will tell how long such runs take."
-    return f"{rows}, in about **{words.duration(_rounded(cost.seconds))}**."
+    return f"{rows}, in about **{words.roughly(cost.seconds)}**."
 
 
 def details(cost: Cost) -> str:
     """Where the estimate comes from, for a help text."""
     return (f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbour lists and masks. "
             "Tokens: if the selection's rows are of average length.")
-
-
-def _rounded(seconds: float) -> float:
-    """Two digits are all an estimate deserves."""
-    return float(f"{seconds:.2g}")
 
 
 def _time(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Iterable[Run]) -> tuple[float | None, str]:

@@ -23,7 +23,6 @@ class Busy:
     Attributes:
         run_id, name: which run; state: ``queued`` or ``running``.
         share: progress 0..1; sentence: progress in words, with the time left where it is known.
-        stoppable: whether this process may stop it.
     """
 
     run_id: str
@@ -31,7 +30,6 @@ class Busy:
     state: str
     share: float
     sentence: str
-    stoppable: bool = True
 
 
 def name_of(run: Run) -> str:
@@ -81,12 +79,9 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
         else:
             share = status.step / status.total_steps if status.total_steps else 0.0
             message, eta = status.message, None
-        if status.state == "queued":
-            sentence = "waiting for its turn"
-        else:
-            sentence = message or "starting"
-            if eta is not None and eta >= 1:
-                sentence += f", about {words.duration(eta)} left"
+        sentence = message or "starting"
+        if eta is not None and eta >= 1:
+            sentence += f", about {words.roughly(eta)} left"
         found.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence))
     return found
 
