@@ -1,0 +1,122 @@
+"""A proof for facility location: the Lagrangian dual on exact neighbour lists (Cornuejols, Fisher, Nemhauser 1977).
+
+For any prices ``theta_v >= max(0, last listed similarity of v)`` no subset of S members is worth more than
+
+    mean_v theta_v + (1/n) * (sum of the S largest over i of  n bonus_i + sum over v of max(0, s_vi - theta_v))
+
+because every row pays its price or its surplus over it, and unlisted pairs have no surplus. The prices descend by Polyak
+steps towards the best value known. A row's price settles between its best and second-best member's similarity, so that
+only the head of its list has a surplus: a step costs a few entries per row, not K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from datamask.objectives.contract import Poll, no_poll
+
+STEPS_AT_ONCE = 10
+PATIENCE = 20
+"""Steps without a better bound after which the step length is halved."""
+
+
+@dataclass(frozen=True)
+class DualBound:
+    """Where the descent ended.
+
+    Attributes:
+        upper_bound: no subset of S members is worth more (float64), given exact lists.
+        scores: float64 ``(n,)``, bonus plus surplus at the best prices, over n; its top S is a good subset to start from.
+        prices: float64 ``(n,)``, theta there.
+        steps: Polyak steps taken.
+    """
+
+    upper_bound: float
+    scores: np.ndarray
+    prices: np.ndarray
+    steps: int
+
+
+def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: float, start: np.ndarray,
+            bonus: np.ndarray | None = None, *, steps: int = 400, tolerance: float = 0.0,
+            poll: Poll = no_poll) -> DualBound:
+    """Lower the dual bound towards `value`.
+
+    Args:
+        indices, similarities: exact lists ``(n, K)``, falling, itself first.
+        size: S. value: the best known value, the target of the steps.
+        start: float64 ``(n,)``, first prices, e.g. each row's best similarity under a good subset.
+        bonus: float64 ``(n,)``, what a member adds by itself; ``-inf`` bars it.
+        steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
+    """
+    n, k = indices.shape
+    similarities = np.ascontiguousarray(similarities, dtype=np.float32)
+    indices = np.ascontiguousarray(indices, dtype=np.int32)
+    # a list that is shorter than the pool says nothing of the pairs behind its end
+    floor = np.maximum(0.0, similarities[:, -1].astype(np.float64)) if k < n else np.zeros(n)
+    theta = np.maximum(start.astype(np.float64), floor)
+    own = np.zeros(n) if bonus is None else bonus.astype(np.float64)
+    best, best_theta = np.inf, theta.copy()
+    best_scores = own
+    length, stale, taken = 1.0, 0, 0
+    while taken < steps:
+        poll()
+        for _ in range(min(STEPS_AT_ONCE, steps - taken)):
+            scores = own + _surplus(indices, similarities, theta) / n
+            members = np.argpartition(-scores, size - 1)[:size]
+            bound = theta.mean() + scores[members].sum()
+            taken += 1
+            stale += 1
+            if bound < best:
+                stale = stale if bound > best - 1e-6 * max(best - value, 0.0) else 0
+                best, best_theta, best_scores = bound, theta.copy(), scores
+            if best - value <= tolerance:
+                return DualBound(best, best_scores, best_theta, taken)
+            if stale > PATIENCE:
+                length, stale = length / 2, 0
+                theta = best_theta.copy()
+                continue
+            taker = np.zeros(n, dtype=np.bool_)
+            taker[members] = True
+            slope = _slope(indices, similarities, theta, taker)
+            # a price at its floor cannot fall further
+            slope[(theta <= floor) & (slope > 0)] = 0.0
+            square = float(slope @ slope)
+            if square == 0.0:
+                return DualBound(best, best_scores, best_theta, taken)
+            step = length * n * (bound - value) / square
+            theta = np.maximum(theta - step * slope, floor)
+    return DualBound(best, best_scores, best_theta, taken)
+
+
+@numba.njit(cache=True)
+def _surplus(indices, similarities, theta):
+    """sum over v of max(0, s_vi - theta_v), float64 ``(n,)``; a falling list ends at its first non-positive surplus."""
+    n, k = indices.shape
+    total = np.zeros(n)
+    for v in range(n):
+        price = theta[v]
+        for c in range(k):
+            more = similarities[v, c] - price
+            if more <= 0.0:
+                break
+            total[indices[v, c]] += more
+    return total
+
+
+@numba.njit(cache=True)
+def _slope(indices, similarities, theta, taker):
+    """Subgradient of n times the bound: 1 minus the takers that a row has a surplus with."""
+    n, k = indices.shape
+    slope = np.ones(n)
+    for v in range(n):
+        price = theta[v]
+        for c in range(k):
+            if similarities[v, c] - price <= 0.0:
+                break
+            if taker[indices[v, c]]:
+                slope[v] -= 1.0
+    return slope

@@ -1,0 +1,184 @@
+"""A whole run on real shards: the values it reports, the files it leaves, stopping, kill -9 and resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask import catalogue
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.errors import OptionError, RunStateError
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.reference import truth
+
+ROOT = Path(__file__).parents[2]
+TINY = str(ROOT / "sample_data" / "tiny")
+
+
+def start(store, **options):
+    corpus_options = {k: options.pop(k) for k in ("quality_columns", "drop_invalid") if k in options}
+    options = {"objective": "pairwise", "n_epochs": 8, "n_rollout": 4, "device": "cpu", **options}
+    if options.get("estimator") in ("random", "top-quality"):
+        options.pop("n_epochs"), options.pop("n_rollout")
+    return store.create(RunConfig(CorpusConfig((TINY,), **corpus_options), SelectionConfig.from_options(**options)))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
+
+
+@pytest.fixture(scope="module")
+def raw():
+    """ids, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
+    table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
+    x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
+    return (table["chunk_id"].to_pylist(), table["quality_score"].to_numpy().astype(np.float64),
+            x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("objective", [entry.name for entry in catalogue.OBJECTIVES])
+@pytest.mark.parametrize("estimator", ["counterfactual", "reinforce"])
+def test_reported_values_are_those_of_the_written_ids(store, raw, objective, estimator):
+    """Recomputed in float64 with plain numpy from selection.parquet, to 1e-4 relative."""
+    run = start(store, objective=objective, estimator=estimator, lamb=0.4)
+    summary = execute(run)
+    ids, quality, x = raw
+    place = {id_: i for i, id_ in enumerate(ids)}
+    members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
+    value = fast(objective, x, members)
+    assert len(set(members)) == summary["selected"] == int(0.3 * len(ids) + 0.5)
+    assert summary["quality"] == pytest.approx(quality[members].mean(), rel=1e-4)
+    assert summary["diversity"] == pytest.approx(value, rel=1e-4)
+    assert summary["joint"] == pytest.approx(0.4 * quality[members].mean() + 0.6 * value, rel=1e-4)
+    ends = summary["anchors"]["diversity"][objective]
+    assert summary["calibrated"]["diversity"] == pytest.approx(
+        (value - ends["random"]) / (ends["best"] - ends["random"]), rel=1e-3)
+
+
+def fast(objective, x, members):
+    if objective == "pairwise":
+        s, size = x[members].sum(0), len(members)
+        return -(s @ s - (x[members] ** 2).sum()) / (size * (size - 1))
+    return truth.OBJECTIVES[objective](x, members)
+
+
+def test_the_tables_agree_with_each_other(store, raw):
+    run = start(store, objective="facility", lamb=0.3, prune=0.2)
+    execute(run)
+    rows, selection = run.rows(), run.selection()
+    assert rows["chunk_id"].to_pylist() == raw[0]
+    chosen = np.array(rows["selected"].to_pylist())
+    assert set(selection["chunk_id"].to_pylist()) == {i for i, s in zip(raw[0], chosen) if s}
+    assert selection["rank"].to_pylist() == list(range(1, chosen.sum() + 1))
+    logits = selection["logit"].to_numpy()
+    assert (np.diff(logits) <= 0).all()
+    score = np.array(rows["score"])
+    assert score == pytest.approx(0.3 * np.array(rows["marginal_quality"]) + 0.7 * np.array(rows["marginal_diversity"]))
+    # pruned rows carry no logit and are never selected
+    eligible = np.array(rows["eligible"].to_pylist())
+    assert (~eligible).sum() == round(0.2 * len(eligible)) and not chosen[~eligible].any()
+    assert rows["logit"].null_count == (~eligible).sum()
+    stored = json.loads(pq.read_schema(run.path / "selection.parquet").metadata[b"datamask"])
+    assert RunConfig.from_dict(stored["config"]) == run.config
+    assert stored["fingerprint"] == run.facts()["fingerprint"]
+
+
+def test_facts_and_metrics(store):
+    run = start(store, n_epochs=12)
+    summary = execute(run)
+    facts, metrics = run.facts(), run.metrics()
+    assert facts["n"] == summary["n"] == 1200 and facts["selected"] == 360
+    assert metrics["step"].tolist() == list(range(1, 13))
+    assert np.isfinite(metrics["joint"]).all() and np.isfinite(metrics["batch_joint_mean"]).all()
+    assert facts["references"]["random"]["joint"] == pytest.approx(0.0, abs=1e-9)
+    assert run.status().state == "done" and run.history()["logits"].shape[1] == 1200
+    with pytest.raises(RunStateError, match="is done"):
+        execute(run)
+
+
+def test_baselines_run_like_any_other(store, raw):
+    run = start(store, estimator="top-quality")
+    summary = execute(run)
+    best = np.sort(raw[1])[-summary["selected"]:]
+    assert summary["quality"] == pytest.approx(best.mean())
+    assert summary["calibrated"]["quality"] == pytest.approx(1.0)
+    assert run.selection()["logit"].null_count == summary["selected"]
+    low = execute(start(store, estimator="random"))
+    assert abs(low["calibrated"]["quality"]) < 0.2
+
+
+def test_raw_scale_reports_both(store):
+    summary = execute(start(store, scale="raw", lamb=0.5))
+    assert summary["joint"] == pytest.approx(0.5 * summary["quality"] + 0.5 * summary["diversity"])
+    assert set(summary["calibrated"]) == {"quality", "diversity", "joint"}
+
+
+def test_lambda_one_is_top_quality(store, raw):
+    summary = execute(start(store, lamb=1.0, estimator="counterfactual"))
+    assert summary["quality"] == pytest.approx(np.sort(raw[1])[-summary["selected"]:].mean(), abs=1e-6)
+
+
+def test_too_much_pruning_is_refused(store):
+    with pytest.raises(OptionError, match="prune 0.8"):
+        execute(start(store, prune=0.8))
+
+
+def test_collapse_keeps_copies_out(store, tmp_path, raw):
+    run = start(store, collapse="exact", objective="facility")
+    execute(run)
+    corpus = open_corpus(run.config.corpus)
+    chosen = np.array(run.rows()["selected"].to_pylist())
+    kept = corpus.features[chosen]
+    assert len(np.unique(kept, axis=0)) == len(kept)
+
+
+@pytest.mark.parametrize("estimator", ["counterfactual", "reinforce"])
+def test_stopped_and_resumed_equals_unbroken(store, estimator):
+    whole, broken = (start(store, estimator=estimator, n_epochs=40, n_rollout=16) for _ in range(2))
+    execute(whole, threads=1)
+
+    def stop():
+        return len(broken.metrics().get("step", ())) >= 9
+    assert execute(broken, should_stop=stop, threads=1)["status"] == "stopped"
+    assert broken.status().state == "stopped"
+    assert broken.metrics()["step"].max() == 9
+    execute(broken, threads=1)
+    assert broken.metrics()["step"].tolist() == list(range(1, 41))
+    assert broken.selection().equals(whole.selection())
+
+
+@pytest.mark.parametrize("estimator", ["counterfactual", "reinforce"])
+def test_killed_and_resumed_equals_unbroken(store, estimator):
+    """kill -9 in the middle: interrupted, then resumed from its last checkpoint to the same end."""
+    options = {"estimator": estimator, "objective": "disf", "n_epochs": 80, "n_rollout": 128, "partial": 0.3}
+    whole, broken = start(store, **options), start(store, **options)
+    execute(whole, threads=1)
+    code = ("import sys; from datamask.runs import execute as e; from datamask.runs.store import RunStore; "
+            "e.CHECKPOINT_SECONDS = 0.1; e.execute(RunStore(sys.argv[1]).get(sys.argv[2]), threads=1)")
+    worker = subprocess.Popen([sys.executable, "-c", code, str(store.root), broken.id], cwd=ROOT,
+                              env={**os.environ, "OMP_NUM_THREADS": "1"})
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(broken.metrics().get("step", ())) < 12:
+        time.sleep(0.02)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    assert broken.status().state == "interrupted"
+    assert 12 <= broken.metrics()["step"].max() < 80
+    with broken.writer() as writer:
+        assert 0 < writer.load_checkpoint()[1]["state"]["step"] < 80
+    execute(broken, threads=1)
+    assert broken.metrics()["step"].tolist() == list(range(1, 81))
+    assert broken.selection().equals(whole.selection())
