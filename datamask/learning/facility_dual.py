@@ -4,9 +4,9 @@ For any prices ``theta_v >= max(0, last listed similarity of v)`` no subset of S
 
     mean_v theta_v + (1/n) * (sum of the S largest over i of  n bonus_i + sum over v of max(0, s_vi - theta_v))
 
-because every row pays its price or its surplus over it, and unlisted pairs have no surplus. The prices descend by Polyak
-steps towards the best value known. A row's price settles between its best and second-best member's similarity, so that
-only the head of its list has a surplus: a step costs a few entries per row, not K.
+because every row pays its price or its surplus over it, and unlisted pairs have no surplus. The prices descend by
+Polyak steps towards the best value known. A row's price settles between its best and second-best member's similarity,
+so that only the head of its list has a surplus: a step costs a few entries per row, not K.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class DualBound:
 
     Attributes:
         upper_bound: no subset of S members is worth more (float64), given exact lists.
-        scores: float64 ``(n,)``, bonus plus surplus at the best prices, over n; its top S is a good subset to start from.
-        prices: float64 ``(n,)``, theta there.
+        scores: float64 ``(n,)``, bonus plus surplus at the best prices, over n; its top S is a good subset to start
+        from. prices: float64 ``(n,)``, theta there.
         steps: Polyak steps taken.
     """
 

@@ -132,7 +132,7 @@ def test_lambda_one_is_top_quality(store, raw):
 
 
 def test_too_much_pruning_is_refused(store):
-    with pytest.raises(OptionError, match="prune 0.8"):
+    with pytest.raises(OptionError, match=r"prune 0\.8"):
         execute(start(store, prune=0.8))
 
 
