@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -39,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         Raises:
             OptionError: a word looks like an option and is none.
         """
-        for word in itertools.takewhile(lambda word: word != "--", words):
+        for word in words:
             name = word.split("=")[0]
             if name.startswith("--") and name not in self._option_string_actions:
                 near = difflib.get_close_matches(name, self._option_string_actions, 1)
@@ -66,6 +65,10 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     places = " ".join(f"{action.metavar}{'...' if action.nargs else ''}" for action in parser._get_positional_actions())
     parser.usage = f"datamask {name} {places} [options]".replace("  ", " ")
     words = _underscored(words[len(name.split()):])
+    if "--" in words:
+        # argparse forgets a bare -- when words are intermixed; what follows it are inputs, whatever they look like
+        place = words.index("--")
+        words[place:] = [f"--input={word}" for word in words[place + 1:]]
     parser.refuse_unknown(words)
     # intermixed, so that `select A.parquet --output O.parquet B.parquet` reads both files
     options = parser.parse_intermixed_args(words)

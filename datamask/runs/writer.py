@@ -10,6 +10,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -188,12 +189,14 @@ class RunWriter:
         self._status = status
 
     def beat(self, step: int, total_steps: int, message: str = "") -> None:
-        """Say that the worker lives and how far it is; at most one write per `BEAT_SECONDS`, the rest is dropped."""
+        """Say that the worker lives and how far it is.
+
+        At most one write per `BEAT_SECONDS`; what lies between is remembered, and goes with the next write.
+        """
+        self._status = replace(self._status, step=int(step), total_steps=int(total_steps), message=message,
+                               heartbeat=time.time())
         if time.monotonic() - self._last_beat < BEAT_SECONDS:
             return
-        values = self._status.to_dict() | {"step": int(step), "total_steps": int(total_steps), "message": message,
-                                           "heartbeat": time.time()}
-        self._status = RunStatus.from_dict(values)
         write_json(self.folder / "status.json", self._status.to_dict(), sync=False)
         self._last_beat = time.monotonic()
 

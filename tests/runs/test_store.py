@@ -218,6 +218,11 @@ def test_beats_are_throttled_but_the_first_is_not(store, monkeypatch):
         monkeypatch.setattr(writer_module, "BEAT_SECONDS", 0.0)
         writer.beat(3, 10, "three")
         assert run.status().step == 3
+        monkeypatch.undo()
+        writer.beat(4, 10, "four")
+        assert run.status().step == 3
+        writer.finish("stopped", ending="stopped on request")
+    assert (run.status().step, run.status().message) == (4, "stopped on request")
 
 
 def test_done_needs_a_selection_and_comes_last(store, monkeypatch):

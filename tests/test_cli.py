@@ -1,0 +1,456 @@
+"""The command line: what it reads, what it writes, and how it says no. Runs real selections on small shards."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask import catalogue, cli, cli_output
+from datamask.cli_parser import COMMANDS, parse
+from datamask.runs.store import RunStore
+from tests.runs.helpers import config, install_fake_execute, wait_for
+
+ROOT = Path(cli.__file__).parents[1]
+N, D = 240, 8
+FAST = ["--n_epochs", "12", "--device", "cpu"]
+
+
+def table(n: int = N, first: int = 0) -> pa.Table:
+    """Six clouds of different size and quality, so that every objective has something to gain."""
+    rng = np.random.default_rng(first)
+    cloud = rng.choice(6, n, p=[0.4, 0.2, 0.15, 0.1, 0.1, 0.05])
+    centres = np.random.default_rng(99).normal(size=(6, D))
+    features = (centres[cloud] + 0.3 * rng.normal(size=(n, D))).astype(np.float32)
+    quality = rng.normal(size=n) + 0.5 * (cloud == 0)
+    return pa.table({"chunk_id": pa.array(range(first, first + n), pa.int64()),
+                     "quality_score": quality,
+                     "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), D)})
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder to work in, with two shards."""
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(table(), "in.parquet")
+    pq.write_table(table(60, first=1000), "more.parquet")
+    return tmp_path
+
+
+def run(*words: str) -> int:
+    return cli.main([str(word) for word in words])
+
+
+def last_json(capsys) -> dict:
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+# -- select -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_quick_test_line_is_the_papers_method(here, capsys):
+    line = ("select --input in.parquet --output out.parquet --device cpu --n_epochs 20 --algorithm DiSF --partial 0.1 "
+            "--max_lr 10 --min_lr 1 --n_rollout 128 --select_ratio 0.3 --init quality --lamb 0.5 --json")
+    assert run(*line.split()) == 0
+    summary = last_json(capsys)
+    assert summary["estimator"] == "reinforce" and summary["status"] == "done" and summary["steps"] == 20
+    assert (summary["n"], summary["selected"]) == (N, 72)
+    assert summary["output"] == str(here / "out.parquet")
+    selection = RunStore("runs").get(summary["run_id"]).config.selection
+    assert (selection.objective, selection.partial, selection.max_lr, selection.min_lr) == ("disf", 0.1, 10.0, 1.0)
+    assert (selection.n_rollout, selection.init, selection.lamb) == (128, "quality", 0.5)
+
+
+def test_the_papers_line_as_published_names_the_device_that_is_not_there(here, capsys):
+    line = ("select --input in.parquet --output out.parquet --device cuda:99 --n_epochs 5000 --algorithm DiSF "
+            "--partial 0.1 --max_lr 10 --min_lr 1 --n_rollout 128 --select_ratio 0.3 --init quality --lamb 0.5")
+    assert run(*line.split()) == 2
+    assert "--device cuda:99 is not on this machine, which has: " in capsys.readouterr().err
+    assert sorted(path.name for path in here.iterdir()) == ["in.parquet", "more.parquet"]
+
+
+@pytest.mark.parametrize("objective", [entry.name for entry in catalogue.OBJECTIVES])
+def test_what_it_reports_is_what_is_in_the_file(here, capsys, objective):
+    """Values recomputed from OUT.parquet in float64 with plain numpy."""
+    assert run("select", "in.parquet", "--output", "out.parquet", "--objective", objective, "--json", *FAST) == 0
+    summary = last_json(capsys)
+    out, source = pq.read_table("out.parquet"), pq.read_table("in.parquet")
+    assert out.column_names == ["chunk_id", "rank", "logit", "score", "quality", "marginal_quality",
+                                "marginal_diversity", "source_file", "source_row"]
+    assert out["chunk_id"].type == pa.int64() and out["rank"].to_pylist() == list(range(1, 73))
+    rows = out["source_row"].to_numpy()
+    assert out["chunk_id"].to_pylist() == source["chunk_id"].take(pa.array(rows)).to_pylist()
+    assert len(set(rows)) == summary["selected"] == 72
+    x = np.stack(source["feature_arr"].to_numpy(zero_copy_only=False)).astype(np.float64)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    chosen, size = x[rows], len(rows)
+    if objective == "pairwise":
+        cosines = chosen @ chosen.T
+        diversity = -(cosines.sum() - np.trace(cosines)) / (size * (size - 1))
+    elif objective == "facility":
+        diversity = np.maximum(0, (x @ chosen.T).max(axis=1)).mean()
+    else:
+        correlation = np.corrcoef(chosen.T)
+        diversity = -((correlation**2).sum() - D) / (D * (D - 1))
+    quality = source["quality_score"].to_numpy()[rows].mean()
+    assert summary["quality"] == pytest.approx(quality, rel=1e-4)
+    assert summary["diversity"] == pytest.approx(diversity, rel=1e-4)
+    assert summary["joint"] == pytest.approx(0.5 * quality + 0.5 * diversity, rel=1e-4)
+    stored = json.loads(pq.read_schema("out.parquet").metadata[b"datamask"])
+    assert "config" in stored
+
+
+def test_people_get_shares_and_paths(here, capsys):
+    assert run("select", "in.parquet", "--output", "deep/er/out.parquet", *FAST, "more.parquet") == 0
+    text = capsys.readouterr()
+    assert re.search(r"quality +-?\d+\.\d % +-?\d", text.out)
+    assert "Selected 90 of 300 samples by counterfactual (facility, lambda 0.5)." in text.out
+    assert f"Selection: {here / 'deep/er/out.parquet'}" in text.out
+    assert "100%  done" in text.err and "\r" not in text.err
+
+
+def test_folders_globs_and_hyphens(here, capsys):
+    Path("shards").mkdir()
+    pq.write_table(table(50), "shards/a.parquet")
+    pq.write_table(table(50, first=500), "shards/b.parquet")
+    for given in ("shards", "shards/*.parquet"):
+        assert run("select", given, "--output", "out.parquet", "--select-ratio", "0.2", "--quality-column",
+                   "quality_score:2:z", "--runs-dir", "elsewhere", "--n-epochs=3", "--json", "--name", "a-b_c") == 0
+        assert last_json(capsys)["selected"] == 20
+    assert {each.config.name for each in RunStore("elsewhere").list()} == {"a-b_c"}
+
+
+def test_invalid_rows_are_refused_or_dropped(here, capsys):
+    bad = table().to_pydict()
+    bad["feature_arr"][3] = [0.0] * D
+    bad["feature_arr"][5][2] = float("nan")
+    pq.write_table(pa.table(bad), "bad.parquet")
+    assert run("select", "bad.parquet", "--output", "out.parquet", *FAST) == 2
+    assert re.search("--drop[_-]invalid", capsys.readouterr().err)
+    assert run("select", "bad.parquet", "--output", "out.parquet", "--drop-invalid", "--json", *FAST) == 0
+    assert last_json(capsys)["n"] == N - 2
+
+
+# -- saying no --------------------------------------------------------------------------------------------------------
+
+
+def broken_shards() -> dict[str, pa.Table]:
+    """One shard per way of being unusable."""
+    good = table(40)
+
+    def but(column: str, values: pa.Array) -> pa.Table:
+        return good.set_column(good.schema.get_field_index(column), column, values)
+
+    lists = good["feature_arr"].to_pylist()
+    return {
+        "norows": good.slice(0, 0),
+        "noquality": good.drop_columns(["quality_score"]),
+        "textquality": but("quality_score", pa.array(["high"] * 40)),
+        "nofeatures": good.drop_columns(["feature_arr"]),
+        "lengths": but("feature_arr", pa.array([*lists[:39], [1.0, 2.0]])),
+        "nan": but("feature_arr", pa.array([*lists[:39], [float("nan")] * D])),
+        "infinite": but("quality_score", pa.array([float("inf")] + [1.0] * 39)),
+        "zero": but("feature_arr", pa.array([*lists[:39], [0.0] * D])),
+        "duplicate": but("chunk_id", pa.array([7] * 40)),
+        "nullid": but("chunk_id", pa.array([None, *range(39)], pa.int64())),
+    }
+
+
+NO = {
+    "no input": (["--output", "o.parquet"], "INPUT is required"),
+    "no output": (["in.parquet"], "--output is required"),
+    "no such file": (["gone.parquet", "--output", "o.parquet"], "gone.parquet"),
+    "no such folder or glob": (["gone/*.parquet", "--output", "o.parquet"], "gone/*.parquet"),
+    "not parquet": (["text.parquet", "--output", "o.parquet"], "text.parquet"),
+    "cut short": (["short.parquet", "--output", "o.parquet"], "short.parquet"),
+    **{name: ([f"{name}.parquet", "--output", "o.parquet"], expected) for name, expected in {
+        "norows": "norows.parquet", "noquality": "quality", "textquality": "quality_score", "nofeatures": "feature",
+        "lengths": "feature_arr", "nan": "feature_arr", "infinite": "quality_score", "zero": "feature_arr",
+        "duplicate": "chunk_id", "nullid": "chunk_id"}.items()},
+    "no such column": (["in.parquet", "--output", "o.parquet", "--id-column", "nope"], "nope"),
+    "no such option": (["in.parquet", "--output", "o.parquet", "--lamda", "1"], "did you mean --lamb?"),
+    "no number": (["in.parquet", "--output", "o.parquet", "--lamb", "half"], "--lamb must be a number, got 'half'"),
+    "no value": (["in.parquet", "--output"], "--output needs a value"),
+    "lambda": (["in.parquet", "--output", "o.parquet", "--lamb", "1.5"], "--lamb must be"),
+    "negative": (["in.parquet", "--output", "o.parquet", "--seed", "-1"], "--seed must be"),
+    "nan option": (["in.parquet", "--output", "o.parquet", "--lamb", "nan"], "--lamb must be"),
+    "ratio of none": (["in.parquet", "--output", "o.parquet", "--select_ratio", "0.0001"], "--select_ratio"),
+    "ratio of all": (["in.parquet", "--output", "o.parquet", "--select_ratio", "0.9999"], "--select_ratio"),
+    "objective": (["in.parquet", "--output", "o.parquet", "--objective", "best"], "--objective 'best' is unknown"),
+    "estimator": (["in.parquet", "--output", "o.parquet", "--estimator", "best"], "--estimator 'best' is unknown"),
+    "option of another": (["in.parquet", "--output", "o.parquet", "--estimator", "random", "--partial", "0.5"],
+                          "--partial is not an option of --estimator random"),
+    "preset never changes": (["in.parquet", "--output", "o.parquet", "--preset", "paper", "--n_epochs", "9"],
+                             "--n_epochs must be left out"),
+    "quality weight": (["in.parquet", "--output", "o.parquet", "--quality_column", "q:heavy:z"],
+                       "--quality_column must be NAME[:WEIGHT[:raw|z|rank]]"),
+    "pruned away": (["in.parquet", "--output", "o.parquet", "--prune", "0.8"], "--prune"),
+    "device": (["in.parquet", "--output", "o.parquet", "--device", "tpu"], "--device must be auto, cpu"),
+    "output is a folder": (["in.parquet", "--output", "folder"], "--output must be a file, got the folder"),
+    "output is a device": (["in.parquet", "--output", "/dev/full"], "--output must be an ordinary file"),
+    "output under a file": (["in.parquet", "--output", "in.parquet/o.parquet"], "is a file, not a folder"),
+    "output is an input": (["in.parquet", "--output", "./in.parquet"], "is one of the inputs"),
+    "output matches a glob": (["*.parquet", "--output", "o.parquet"], "is one of the inputs"),
+    "output among inputs": (["folder", "--output", "folder/o.parquet"], "lies in the input folder"),
+    "runs folder is a file": (["in.parquet", "--output", "o.parquet", "--runs_dir", "text.parquet"],
+                              "text.parquet is a file, not a folder"),
+}
+
+
+@pytest.mark.parametrize("case", NO)
+def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, case):
+    words, expected = NO[case]
+    Path("folder").mkdir()
+    Path("text.parquet").write_text("no parquet at all")
+    Path("short.parquet").write_bytes(Path("in.parquet").read_bytes()[:-20])
+    for name, shard in broken_shards().items():
+        pq.write_table(shard, f"{name}.parquet")
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert run("select", *words) == 2
+    captured = capsys.readouterr()
+    sentence = captured.err.splitlines()[-1]
+    assert expected in sentence and sentence.startswith("datamask: ")
+    assert "Traceback" not in captured.err and captured.out == ""
+    after = {path: path.read_bytes() for path in here.rglob("*") if path.is_file() and ".cache" not in path.parts}
+    assert after == before
+
+
+@pytest.mark.parametrize("words, expected", [
+    ([], "a command is required"), (["selct"], "did you mean select?"), (["runs"], "a command is required"),
+    (["resume"], "RUN is required"), (["resume", "../x"], "a run id has only"), (["resume", "never"], "no run 'never'"),
+    (["runs", "show", "a", "b"], "too many words: b"), (["runs", "export", "never"], "no run 'never'"),
+    (["prepare", "x.parquet"], "required"), (["score", "in.parquet"], "--selection is required"),
+    (["score", "in.parquet", "--selection", "gone.parquet"], "gone.parquet: there is no such file")])
+def test_other_commands_say_no_as_well(here, capsys, words, expected):
+    assert run(*words) == 2
+    assert expected in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_full_disk_is_one_sentence_and_the_old_output_stays(here):
+    """A file size limit stands in for the disk: the first file larger than it is refused."""
+    Path("out.parquet").write_bytes(b"the old one")
+    code = ("import resource, sys\nfrom datamask.cli import main\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\nsys.exit(main(sys.argv[1:]))")
+    done = subprocess.run([sys.executable, "-c", code, "select", "in.parquet", "--output", "out.parquet", *FAST],
+                          capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 2, done.stderr
+    assert re.search(r"cannot be written: File too large", done.stderr.splitlines()[-1])
+    assert "Traceback" not in done.stderr and done.stdout == ""
+    assert Path("out.parquet").read_bytes() == b"the old one"
+    (failed,) = RunStore("runs").list()
+    assert failed.status().state == "failed" and "File too large" in failed.status().error
+
+
+def test_a_fault_of_the_program_shows_its_traceback(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "datamask.runs.execute", None)
+    install_fake_execute()
+    assert run("select", "in.parquet", "--output", "o.parquet", "--name", "bug") == 1
+    error = capsys.readouterr().err
+    assert "Traceback" in error and "ZeroDivisionError" in error.splitlines()[-1]
+    (failed,) = RunStore("runs").list()
+    assert failed.status().state == "failed" and "ZeroDivisionError" in failed.status().traceback
+
+
+# -- stopping and resuming --------------------------------------------------------------------------------------------
+
+
+def interrupt_at_step(step: int) -> threading.Thread:
+    """Press Ctrl-C once the run in `runs/` has come so far."""
+    def press():
+        wait_for(lambda: any(len(each.metrics().get("step", ())) >= step for each in RunStore("runs").list()))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("options", [["--estimator", "reinforce", "--n_epochs", "400", "--n_rollout", "8"],
+                                     ["--estimator", "counterfactual", "--n_epochs", "400"]])
+def test_ctrl_c_is_resumable_and_ends_in_the_unbroken_selection(here, capsys, options):
+    words = ["in.parquet", *options, "--objective", "pairwise", "--device", "cpu", "--json"]
+    thread = interrupt_at_step(30)
+    assert run("select", *words, "--output", "broken.parquet") == 130
+    thread.join()
+    captured = capsys.readouterr()
+    stopped = json.loads(captured.out.splitlines()[-1])
+    assert stopped["status"] == "stopped" and not Path("broken.parquet").exists()
+    command = re.search(r"go on with: python -m datamask (resume \S+)$", captured.err, re.M)[1]
+    step = RunStore("runs").get(stopped["run_id"]).status().step
+    assert 30 <= step < 400
+    assert run(*command.split(), "--json") == 0
+    assert last_json(capsys)["run_id"] == stopped["run_id"]
+    assert run("select", *words, "--output", "unbroken.parquet") == 0
+    broken, unbroken = pq.read_table("broken.parquet"), pq.read_table("unbroken.parquet")
+    assert broken["chunk_id"].equals(unbroken["chunk_id"]) and broken["logit"].equals(unbroken["logit"])
+    steps = RunStore("runs").get(stopped["run_id"]).metrics()["step"]
+    np.testing.assert_array_equal(steps, np.arange(1, len(steps) + 1))
+
+
+def test_a_second_ctrl_c_leaves_at_once(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "datamask.runs.execute", None)
+    install_fake_execute()
+
+    def deaf(run, **kwargs):
+        with run.writer() as writer:
+            writer.set_status("running")
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+
+    sys.modules["datamask.runs.execute"].execute = deaf
+    assert run("select", "in.parquet", "--output", "o.parquet") == 130
+    assert "once more to leave at once" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert RunStore("runs").list()[0].status().state == "interrupted"
+
+
+def test_resume_of_a_done_run_writes_its_selection_again_and_of_a_running_one_is_refused(here, capsys):
+    assert run("select", "in.parquet", "--output", "one.parquet", "--json", *FAST) == 0
+    run_id = last_json(capsys)["run_id"]
+    assert run("resume", run_id, "--output", "two.parquet", "--json") == 0
+    assert last_json(capsys)["output"] == str(here / "two.parquet")
+    assert Path("one.parquet").read_bytes() == Path("two.parquet").read_bytes()
+    busy = RunStore("runs").create(config())
+    with busy.writer() as writer:
+        writer.set_status("running")
+        assert run("resume", busy.id) == 2
+    assert "is running" in capsys.readouterr().err
+
+
+# -- looking, exporting, scoring, preparing ---------------------------------------------------------------------------
+
+
+def test_runs_are_listed_shown_and_exported(here, capsys):
+    assert run("runs", "list") == 0
+    assert "there are no runs in runs yet" in capsys.readouterr().err
+    assert run("select", "in.parquet", "more.parquet", "--output", "o.parquet", "--name", "mine", "--json", *FAST) == 0
+    summary = last_json(capsys)
+    run_id = summary["run_id"]
+    RunStore("runs").create(config(), run_id="broken").path.joinpath("config.json").write_text("{")
+    assert run("runs", "list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["RUN", "STATE", "OBJECTIVE", "LAMBDA", "RATIO", "QUALITY", "DIVERSITY", "NAME"]
+    assert any(line.startswith(run_id) and line.endswith("mine") for line in lines)
+    assert any(line.startswith("broken") and "failed" in line for line in lines)
+    assert run("runs", "list", "--json") == 0
+    assert {row["run"]: row["state"] for row in last_json(capsys)["runs"]} == {run_id: "done", "broken": "failed"}
+    assert run("runs", "show", run_id) == 0
+    assert "python -m datamask select" in capsys.readouterr().out
+    assert run("runs", "show", run_id, "--json") == 0
+    assert last_json(capsys)["status"]["summary"]["joint"] == summary["joint"]
+    assert run("runs", "show", "broken") == 2
+    assert run("runs", "export", run_id) == 2
+    assert "at least one of --ids" in capsys.readouterr().err
+    assert run("runs", "export", run_id, "--ids", "ids.csv", "--rows", "rows.parquet", "--mask", "masks") == 0
+    chosen = sorted(pq.read_table("o.parquet")["chunk_id"].to_pylist())
+    rows = pq.read_table("rows.parquet")
+    assert sorted(rows["chunk_id"].to_pylist()) == chosen
+    assert rows.schema.equals(pq.read_schema("in.parquet"))
+    masks = [pq.read_table(f"masks/{name}.mask.parquet")["selected"].to_pylist() for name in ("in", "more")]
+    assert [len(mask) for mask in masks] == [N, 60] and sum(map(sum, masks)) == len(chosen)
+    assert len(Path("ids.csv").read_text().splitlines()) == len(chosen) + 1
+
+
+def test_score_gives_values_and_overlap_beside_chance(here, capsys):
+    for name, estimator in (("a", "random"), ("b", "top-quality")):
+        assert run("select", "in.parquet", "--output", f"{name}.parquet", "--estimator", estimator, "--device", "cpu",
+                   "--json") == 0
+        summary = last_json(capsys)
+    assert run("score", "in.parquet", "--selection", "a.parquet", "--selection", "b.parquet", "--json") == 0
+    result = last_json(capsys)
+    first, second = result["selections"]
+    assert [entry["selection"] for entry in (first, second)] == ["a.parquet", "b.parquet"]
+    assert second["quality"] == pytest.approx(summary["quality"])
+    assert second["objectives"]["facility"] == pytest.approx(summary["diversity"])
+    assert set(second["objectives"]) == {entry.name for entry in catalogue.OBJECTIVES}
+    a, b = (set(pq.read_table(f"{name}.parquet")["chunk_id"].to_pylist()) for name in "ab")
+    (pair,) = result["overlaps"]
+    assert pair["shared"] == len(a & b) and pair["overlap"] == pytest.approx(len(a & b) / len(a | b))
+    assert pair["chance"] == pytest.approx(0.3 / 1.7)
+    assert run("score", "in.parquet", "--selection", "a.parquet", "--selection", "b.parquet") == 0
+    assert "by chance 0.176" in capsys.readouterr().out
+
+
+def test_texts_alone_can_be_prepared_and_selected(here, capsys):
+    words = ("select", "corpora", "carefully", "because", "models", "learn", "from", "every", "text", "they", "see")
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, 40)) + "." for _ in range(80)]
+    pq.write_table(pa.table({"body": texts}), "texts.parquet")
+    assert run("prepare", "--text-column", "body", "texts.parquet", "--output", "prepared", "--dim", "6", "--json") == 0
+    assert isinstance(last_json(capsys), dict)
+    assert run("select", "prepared", "--output", "o.parquet", "--json", *FAST) == 0
+    assert last_json(capsys)["selected"] == 24
+
+
+# -- the words --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_explained_in_the_help(capsys, command):
+    assert run(*command.split(), "--help") == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: datamask {command} ")
+    for option in re.findall(r"^  (--\w+)", text, re.M):
+        block = re.search(rf"^  {option}\b.*(?:\n {{10,}}.*)*", text, re.M)[0]
+        assert len(block.split()) > 3, f"{option} has no help"
+    if command == "select":
+        for entry in (*catalogue.OBJECTIVES, *catalogue.ESTIMATORS):
+            assert entry.name in text
+
+
+def test_help_and_version(capsys):
+    assert run("--help") == 0
+    text = capsys.readouterr().out
+    assert all(command in text for command in COMMANDS)
+    assert run("--version") == 0
+    assert re.fullmatch(r"datamask \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+def test_a_closed_pipe_is_no_error(here):
+    done = subprocess.run(f"{sys.executable} -m datamask --help | head -1", shell=True, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.stdout.startswith("usage") and done.stderr == ""
+
+
+def test_words_after_two_hyphens_are_inputs():
+    options = parse(["select", "--output", "o", "--", "--lamb", "a-b.parquet"])
+    assert options.input == ["--lamb", "a-b.parquet"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(monkeypatch):
+    monkeypatch.setattr(cli_output, "BAR_SECONDS", 0.0)
+    stream = Terminal()
+    with cli_output.Progress(stream) as progress:
+        progress(0.25, "reading")
+        progress(0.5, "x" * 500)
+    drawn = stream.getvalue().split("\r\x1b[K")
+    assert drawn[1].startswith("[######                  ]  25%  reading")
+    assert len(drawn[2]) < 500 and drawn[-1] == ""
+
+
+def test_elsewhere_a_line_now_and_then(monkeypatch):
+    stream = io.StringIO()
+    with cli_output.Progress(stream) as progress:
+        for step in range(1, 1000):
+            progress(step / 1000, f"step {step} of 1,000")
+        progress(1.0, "measuring")
+    assert [line.split("%")[1].split(",")[0].strip() for line in stream.getvalue().splitlines()] == [
+        "step 1 of 1", "measuring"]
