@@ -105,8 +105,9 @@ def _opening_live(key: str) -> None:
 def _running() -> None:
     busy = listing.running(session.store(), session.office())
     if busy:
-        st.caption("Running")
-        st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy))
+        with st.container(gap="xxsmall"):
+            st.caption("Running")
+            st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy))
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ the work of a step. Without any, there is no number: a guess about an unknown ma
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -80,24 +81,32 @@ def details(cost: Cost) -> str:
 
 
 def _time(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Iterable[Run]) -> tuple[float | None, str]:
-    best: tuple[int, float] | None = None
-    for number, run in enumerate(runs):
-        if number >= LOOKED_AT:
-            break
-        then, summary, facts = run.config.selection, run.status().summary, run.facts()
-        if not summary or then.estimator != config.estimator or then.objective != config.objective:
+    scaled = None
+    for run in itertools.islice(runs, LOOKED_AT):
+        then, facts = run.config.selection, run.facts()
+        if then.estimator != config.estimator or then.objective != config.objective or not facts.get("dim"):
             continue
-        rows, columns, learning = summary.get("n"), facts.get("dim"), summary.get("seconds")
-        if not rows or not columns or learning is None:
+        learning, steps, around = _spent(run)
+        if learning is None:
             continue
+        rows = facts["n"]
         same = facts.get("fingerprint") == fingerprint
-        done = work(then, rows, columns) * (summary.get("steps") or 0) / max(then.n_epochs or 1, 1)
+        done = work(then, rows, facts["dim"]) * steps / max(then.n_epochs or 1, 1)
         scale = work(config, n, dim) / done if done > 0 else n / rows
-        around = max(0.0, (summary.get("seconds_total") or learning) - learning) * (1 if same else n / rows)
-        if best is None or same:
-            best = (int(same), learning * scale + around)
+        seconds = learning * scale + around * (1 if same else n / rows)
         if same:
-            break
-    if best is None:
-        return None, "no run like this one has been made here yet"
-    return best[1], "measured on an earlier run of this corpus" if best[0] else "scaled from a run on another corpus"
+            return seconds, "measured on an earlier run of this corpus"
+        scaled = scaled or seconds
+    return scaled, "scaled from a run on another corpus" if scaled else "no run like this one has been made here yet"
+
+
+def _spent(run: Run) -> tuple[float | None, int, float]:
+    """Seconds of learning, the steps they went into, and seconds of everything else; None where nothing is known."""
+    summary = run.status().summary
+    if summary and summary.get("seconds") is not None:
+        learning = float(summary["seconds"])
+        return learning, int(summary.get("steps") or 0), max(0.0, (summary.get("seconds_total") or 0.0) - learning)
+    metrics = run.metrics()
+    if not len(metrics.get("seconds", ())):
+        return None, 0, 0.0
+    return float(metrics["seconds"][-1]), int(metrics["step"][-1]), 0.0

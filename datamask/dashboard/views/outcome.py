@@ -27,7 +27,7 @@ class Story:
     Attributes:
         heading, text: for the person who started it.
         kind: ``info``, ``warning`` or ``error``.
-        actions: of ``stop``, ``resume``, ``again``, in the order of preference.
+        actions: of ``stop`` and ``resume``.
     """
 
     heading: str
@@ -99,7 +99,7 @@ def story(run: Run) -> Story | None:
                      "warning", ("resume",))
     if status.state == "failed":
         return Story("Failed", status.error or "The run ended on an error it did not explain.", "error",
-                     ("resume", "again"))
+                     ("resume",))
     return None
 
 

@@ -1,0 +1,68 @@
+"""What a run will cost, from runs that were made."""
+
+import pyarrow as pa
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.views import cost
+from datamask.errors import OptionError
+from datamask.runs.store import RunStore
+
+
+def made(tmp_path, seconds=10.0, fingerprint="f", n=1000, dim=16, steps=50, around=2.0, **options):
+    store = RunStore(tmp_path)
+    run = store.create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(**options)))
+    with run.writer() as writer:
+        writer.update_facts(fingerprint=fingerprint, n=n, dim=dim)
+        writer.write_selection(pa.table({"id": [1]}), {})
+        writer.finish("done", {"n": n, "selected": 300, "steps": steps, "seconds": seconds,
+                               "seconds_total": seconds + around}, "converged")
+    return store
+
+
+def estimate(store, n=1000, dim=16, fingerprint="f", tokens=None, **options):
+    return cost.estimate(SelectionConfig.from_options(**options), n, dim, fingerprint, store.list(), tokens)
+
+
+def test_twice_the_masks_take_twice_as_long(tmp_path):
+    store = made(tmp_path, n_epochs=50)
+    assert estimate(store, n_epochs=50).seconds == pytest.approx(12.0)
+    assert estimate(store, n_epochs=50, n_rollout=8).seconds == pytest.approx(22.0)
+    assert estimate(store, n_epochs=100).seconds == pytest.approx(22.0)
+
+
+def test_an_early_end_counts_by_the_steps_that_were_made(tmp_path):
+    store = made(tmp_path, n_epochs=100, steps=50)
+    assert estimate(store, n_epochs=100).seconds == pytest.approx(22.0)
+
+
+def test_another_corpus_is_scaled_and_said_so(tmp_path):
+    store = made(tmp_path, n_epochs=50, fingerprint="other")
+    price = estimate(store, n=2000, n_epochs=50)
+    assert price.seconds == pytest.approx(24.0) and "another corpus" in price.basis
+
+
+def test_without_a_measurement_there_is_no_number(tmp_path):
+    store = made(tmp_path, objective="pairwise")
+    price = estimate(store)
+    assert price.seconds is None and "first run of its kind" in cost.sentence(price, 1000)
+
+
+def test_a_run_under_way_is_a_measurement_too(tmp_path):
+    store = RunStore(tmp_path)
+    run = store.create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(n_epochs=100)))
+    with run.writer() as writer:
+        writer.update_facts(fingerprint="f", n=1000, dim=16)
+        writer.append_metrics({"step": 10, "seconds": 3.0})
+    assert estimate(store, n_epochs=100).seconds == pytest.approx(30.0)
+
+
+def test_rows_and_tokens(tmp_path):
+    price = estimate(RunStore(tmp_path), tokens=200_000.0, select_ratio=0.25)
+    assert price.selected == 250 and price.tokens == 50_000.0
+    assert "250" in cost.sentence(price, 1000) and "tokens" in cost.sentence(price, 1000)
+
+
+def test_a_ratio_that_selects_nothing_is_refused(tmp_path):
+    with pytest.raises(OptionError, match="select_ratio"):
+        estimate(RunStore(tmp_path), n=100, select_ratio=0.001)
