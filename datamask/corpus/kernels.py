@@ -12,6 +12,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+NOWHERE = -(2**40)
+"""The `own` of rows that are none of the columns' rows."""
+
 CHUNK = 32
 """Similarities tested at once before any is looked at: almost no chunk holds one that beats its threshold."""
 
@@ -47,16 +50,17 @@ def _replace_worst(similarities, indices, value, index):
 
 
 @_compiled
-def offer_rows(block, first_row, first_column, similarities, indices, low, high):
+def offer_rows(block, first_row, first_column, own, similarities, indices, low, high):
     """Offer every column of `block` to the lists of its rows `low` to `high`; a row is never offered itself.
 
     Args:
         block: float32 ``(B, C)``, similarities of rows ``first_row + i`` with rows ``first_column + j``.
+        own: the number that row 0 of the block has among the columns' rows; `NOWHERE` where it is none of them.
         similarities, indices: float32 and int32 ``(N, k)`` heaps.
     """
     columns = block.shape[1]
     for i in range(low, high):
-        row = first_row + i
+        row, itself = first_row + i, own + i
         worst = similarities[row, 0]
         for start in range(0, columns, CHUNK):
             stop = min(start + CHUNK, columns)
@@ -66,7 +70,7 @@ def offer_rows(block, first_row, first_column, similarities, indices, low, high)
             if hits:
                 for j in range(start, stop):
                     value, index = block[i, j], first_column + j
-                    if index != row and (value > worst or (value == worst and index < indices[row, 0])):
+                    if index != itself and (value > worst or (value == worst and index < indices[row, 0])):
                         _replace_worst(similarities[row], indices[row], value, index)
                         worst = similarities[row, 0]
 

@@ -7,21 +7,18 @@ CPU each block of products is computed once and serves both its rows and its col
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import itertools
 import logging
 import os
 import threading
-import time
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.locking import only_one
 from datamask.corpus.threads import Progress, ShouldStop, in_threads, thread_count
 from datamask.errors import OptionError, Stopped, StoreError
 from datamask.files import replacing
@@ -123,12 +120,12 @@ def _cpu(features: np.ndarray, k: int, threads: int, progress: Progress | None, 
             rooms.products = np.empty(block * block, np.float32)
         products = rooms.products[:len(rows) * len(columns)].reshape(len(rows), len(columns))
         np.dot(rows, columns.T, out=products)
-        at = (left * block, right * block, similarities, indices, 0)
+        row, column = left * block, right * block
         with locks[left]:
-            kernels.offer_rows(products, *at, len(rows))
+            kernels.offer_rows(products, row, column, row, similarities, indices, 0, len(rows))
         if right > left:
             with locks[right]:
-                kernels.offer_columns(products, *at, len(columns))
+                kernels.offer_columns(products, row, column, similarities, indices, 0, len(columns))
         latest = next(done)
 
     def tick() -> None:
@@ -174,6 +171,46 @@ def _torch(features: np.ndarray, k: int, device: str, progress: Progress | None,
     return similarities, indices
 
 
+def nearest(queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndarray | None = None,
+            threads: int | None = None, should_stop: ShouldStop | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The k most similar base rows of each query, exact, on the CPU.
+
+    Args:
+        queries: float32 ``(Q, d)``.
+        base: float32 ``(N, d)``.
+        k: at most the number of base rows.
+        base_rows: which rows of `base` count, gathered block by block; None: all.
+        threads, should_stop: as in `build_neighbors`.
+
+    Returns:
+        Indices (into `base_rows` where given) int32 and similarities float32, ``(Q, k)``, by falling similarity.
+
+    Raises:
+        Stopped: `should_stop` answered true.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from datamask.corpus import kernels
+
+    count = len(base) if base_rows is None else len(base_rows)
+    similarities, indices = kernels.empty_heaps(len(queries), k)
+    step = max(1, min(BLOCK, -(-len(queries) // thread_count(16))))
+
+    def task(index: int) -> None:
+        part = slice(index * step, (index + 1) * step)
+        for low in range(0, count, BLOCK):
+            if should_stop is not None and should_stop():
+                raise Stopped("looking for neighbours was stopped")
+            block = base[low:low + BLOCK] if base_rows is None else base[base_rows[low:low + BLOCK]]
+            products = np.dot(queries[part], block.T)
+            kernels.offer_rows(products, 0, low, kernels.NOWHERE, similarities[part], indices[part], 0, len(products))
+
+    with threadpool_limits(1, user_api="blas"):
+        in_threads(task, -(-len(queries) // step), threads=threads)
+    order = np.lexsort((indices, -similarities), axis=-1)
+    return np.take_along_axis(indices, order, -1), np.take_along_axis(similarities, order, -1)
+
+
 def _sorted(similarities: np.ndarray, indices: np.ndarray, chunk: int = 8192) -> NeighborGraph:
     """Lists in any order to sorted lists with the row itself in front."""
     n, k = indices.shape
@@ -204,8 +241,8 @@ def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *
     if cache_dir is None:
         return build_neighbors(corpus.features, k, device=device, threads=threads, progress=progress,
                                 should_stop=should_stop)
-    path = Path(cache_dir) / corpus.fingerprint / "neighbors.npz"
-    with _only_one(path.with_suffix(".lock"), should_stop):
+    path = cache_path(corpus.fingerprint, cache_dir)
+    with only_one(path.with_suffix(".lock"), should_stop):
         graph = load_neighbors(path, len(corpus))
         if graph is not None and graph.k >= k:
             return graph.first(k)
@@ -217,6 +254,11 @@ def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *
         except StoreError as error:
             log.warning("The neighbour graph is not cached: %s", error)
         return graph
+
+
+def cache_path(fingerprint: str, cache_dir: str | os.PathLike) -> Path:
+    """Where `neighbors_for` keeps the graph of a corpus."""
+    return Path(cache_dir) / fingerprint / "neighbors.npz"
 
 
 def load_neighbors(path: str | os.PathLike, n: int) -> NeighborGraph | None:
@@ -233,25 +275,3 @@ def load_neighbors(path: str | os.PathLike, n: int) -> NeighborGraph | None:
             and graph.indices.dtype == np.int32 and graph.similarities.dtype == np.float32
             and graph.indices.min(initial=0) >= 0 and graph.indices.max(initial=0) < n)
     return graph if fits else None
-
-
-@contextlib.contextmanager
-def _only_one(path: Path, should_stop: ShouldStop | None) -> Iterator[None]:
-    """Hold a file lock, which the kernel frees when its holder dies; without a writable folder, hold nothing."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("ab")
-    except OSError as error:
-        log.warning("%s cannot be locked: %s", path, error)
-        yield
-        return
-    with handle:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if should_stop is not None and should_stop():
-                    raise Stopped("waiting for the neighbour graph was stopped") from None
-                time.sleep(0.1)
-        yield

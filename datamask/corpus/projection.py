@@ -1,0 +1,210 @@
+"""Two dimensions to look at: PCA at once, UMAP when ready.
+
+One layout per corpus: runs recolour it and never refit it. It is kept in ``<cache_dir>/<fingerprint>/umap.npz``. The
+fit runs in a child process (see `datamask.corpus.umap_child`), so that it can be killed; a thread supervises it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from datamask.corpus import layout_input as made
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.locking import only_one
+from datamask.corpus.neighbors import NeighborGraph, cache_path, load_neighbors, neighbors_for
+from datamask.corpus.principal import principal_axes, project
+from datamask.errors import DatamaskError, Stopped, StoreError
+from datamask.files import replacing
+
+log = logging.getLogger(__name__)
+
+GRAPH_K = 64
+"""Lists of the graph that is built where there is none: what the facility objective asks for, so it is found again."""
+
+COMMAND = (sys.executable, "-m", "datamask.corpus.umap_child")
+"""Runs UMAP in the folder given as last word; see `datamask.corpus.umap_child` for what passes between them."""
+
+LEAST = 12
+"""Rows without copies that UMAP needs for a map; fewer are laid out by PCA."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A map of a corpus.
+
+    Attributes:
+        points: float32 ``(N, 2)``.
+        kept: the share, 0 to 1, of each row's 15 nearest neighbours that are also its 15 nearest on the map.
+        fitted: how many rows the map was fitted on; the others were placed beside their neighbours.
+    """
+
+    points: np.ndarray
+    kept: float
+    fitted: int
+
+
+def pca(features: np.ndarray) -> np.ndarray:
+    """The first two principal components of each row: float32 ``(N, 2)``, zeros where there is no second one."""
+    mean, axes = principal_axes(features, 2)
+    points = np.zeros((len(features), 2), np.float32)
+    points[:, :axes.shape[1]] = project(features, mean, axes)
+    return points
+
+
+def layout_path(fingerprint: str, cache_dir: str | os.PathLike) -> Path:
+    """Where the layout of a corpus is kept."""
+    return Path(cache_dir) / fingerprint / "umap.npz"
+
+
+def load_layout(fingerprint: str, cache_dir: str | os.PathLike) -> Layout | None:
+    """The layout of a corpus, or None where there is none yet or its file is damaged."""
+    path = layout_path(fingerprint, cache_dir)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            layout = Layout(file["points"], float(file["kept"]), int(file["fitted"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+        log.warning("%s is damaged and will be computed anew: %s", path, error)
+        return None
+    good = layout.points.ndim == 2 and layout.points.shape[1] == 2 and layout.points.dtype == np.float32
+    return layout if good and np.isfinite(layout.points).all() else None
+
+
+class LayoutHandle:
+    """A layout being computed. `poll` and `stop` may be called from any thread."""
+
+    def __init__(self, corpus: Corpus, cache_dir: str | os.PathLike) -> None:
+        self._corpus, self._cache_dir = corpus, Path(cache_dir)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._child: subprocess.Popen | None = None
+        self._answer = ("running", 0.0, "Preparing the map")
+        self._thread = threading.Thread(target=self._run, name="datamask-layout", daemon=True)
+        self._thread.start()
+
+    def poll(self) -> tuple[str, float, str]:
+        """(state, share done, message); state is ``running``, ``done``, ``failed`` or ``stopped``."""
+        return self._answer
+
+    def stop(self) -> None:
+        """Kill the child and end; returns at once."""
+        with self._lock:
+            self._stop.set()
+            if self._child is not None:
+                self._child.kill()
+
+    def wait(self, timeout: float | None = None) -> tuple[str, float, str]:
+        """Wait for the end, at most `timeout` seconds, and poll."""
+        self._thread.join(timeout)
+        return self.poll()
+
+    def _say(self, share: float, message: str) -> None:
+        self._answer = ("running", share, message)
+
+    def _run(self) -> None:
+        fingerprint = self._corpus.fingerprint
+        path = layout_path(fingerprint, self._cache_dir)
+        try:
+            with only_one(path.with_suffix(".lock"), self._stop.is_set):
+                if load_layout(fingerprint, self._cache_dir) is None:
+                    layout = self._compute(path.parent)
+                    with replacing(path) as part, part.open("wb") as file:
+                        np.savez(file, points=layout.points, kept=layout.kept, fitted=layout.fitted)
+            self._answer = ("done", 1.0, "The map is ready")
+        except Stopped:
+            self._answer = ("stopped", 0.0, "The map was stopped")
+        except (DatamaskError, OSError, MemoryError) as error:
+            self._answer = ("failed", 0.0, f"The map failed: {error}")
+        except BaseException as error:
+            # the thread's last door: whoever polls must not wait for a thread that is gone
+            self._answer = ("failed", 0.0, f"The map failed: {type(error).__name__}: {error}")
+            raise
+
+    def _compute(self, folder: Path) -> Layout:
+        corpus, stopped = self._corpus, self._stop.is_set
+        rows, twin = made.fitted_rows(corpus)
+        graph = self._graph(twin)
+        self._say(0.3, "Preparing the map")
+        given = made.layout_input(corpus, rows, twin, graph, stopped)
+        if len(rows) < LEAST or corpus.dim < 2:
+            fitted = pca(corpus.features[rows])
+        else:
+            fitted = self._umap(given, folder)
+        self._say(0.95, "Placing all rows")
+        points = made.place_all(corpus, given, fitted, stopped)
+        return Layout(points, made.neighbors_kept(given, fitted), len(rows))
+
+    def _graph(self, twin: np.ndarray) -> NeighborGraph | None:
+        """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
+        corpus = self._corpus
+        kept = load_neighbors(cache_path(corpus.fingerprint, self._cache_dir), len(corpus))
+        if kept is not None and kept.exact:
+            return kept
+        if (twin < 0).any():
+            return None
+        return neighbors_for(corpus, GRAPH_K, self._cache_dir, should_stop=self._stop.is_set,
+                             progress=lambda share, what: self._say(0.3 * share, what))
+
+    def _umap(self, given: made.LayoutInput, folder: Path) -> np.ndarray:
+        """Run the child on the fitted rows: float32 ``(M, 2)``.
+
+        Raises:
+            Stopped: `stop` was called.
+            StoreError: the folder cannot be written.
+            DatamaskError: the child failed; its last line of stderr.
+        """
+        for left in folder.glob("umap-fit-*"):  # of a process that was killed; this one holds the lock
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            work = Path(tempfile.mkdtemp(prefix="umap-fit-", dir=folder))
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
+        try:
+            np.savez(work / "input.npz", points=given.points, indices=given.indices, similarities=given.similarities)
+            code = self._child_process(work)
+            if self._stop.is_set():
+                raise Stopped("the map was stopped")
+            if code:
+                words = (work / "stderr").read_text(errors="replace").strip().splitlines()
+                raise DatamaskError(f"UMAP ended with exit code {code}: {words[-1] if words else 'no message'}")
+            return np.load(work / "output.npy", allow_pickle=False)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _child_process(self, work: Path) -> int:
+        root = str(Path(__file__).parents[2])
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+        with (work / "stderr").open("wb") as errors:
+            with self._lock:
+                if self._stop.is_set():
+                    raise Stopped("the map was stopped")
+                self._child = subprocess.Popen(
+                    [*COMMAND, str(work)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                    env=environment)
+            with self._child as child:
+                for line in child.stdout:
+                    said = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))
+                    if said:
+                        self._say(0.35 + 0.6 * float(said[1]), said[2])
+            return child.returncode
+
+
+def start_layout(corpus: Corpus, cache_dir: str | os.PathLike) -> LayoutHandle:
+    """Compute the layout of a corpus in the background; at once ``done`` where it is there already.
+
+    Of several callers, threads or processes, one computes and the others wait for it.
+    """
+    return LayoutHandle(corpus, cache_dir)

@@ -1,0 +1,189 @@
+"""The layout: its input against brute force, the child process and its ends, the cache; UMAP itself once."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from datamask.corpus import layout_input as made
+from datamask.corpus import projection
+from datamask.corpus.neighbors import build_neighbors
+from datamask.corpus.projection import LayoutHandle, load_layout, start_layout
+
+QUICK = """
+import sys, numpy as np
+from pathlib import Path
+folder = Path(sys.argv[1])
+print("a stray line of some library", flush=True)
+print("0.500 halfway", flush=True)
+with np.load(folder / "input.npz") as given:
+    np.save(folder / "output.npy", given["points"][:, :2].copy())
+(folder.parent / "runs").open("a").write("x")
+"""
+SLEEPY = "import time; print('0.100 asleep', flush=True); time.sleep(60)"
+BROKEN = "import sys; print('many words', file=sys.stderr); sys.exit('numba went away')"
+
+
+@pytest.fixture
+def child(tmp_path, monkeypatch):
+    """Run a script of ours in the place of UMAP."""
+
+    def use(code):
+        script = tmp_path / "child.py"
+        script.write_text(code)
+        monkeypatch.setattr(projection, "COMMAND", (sys.executable, str(script)))
+
+    return use
+
+
+@pytest.fixture
+def clustered(make_corpus):
+    """180 rows in three far clusters, with copies among them."""
+    rng = np.random.default_rng(0)
+    features = np.repeat(np.eye(3, 8), 60, axis=0) + 0.2 * rng.normal(size=(180, 8))
+    features[10] = features[150]
+    features[20:24] = features[24]
+    return make_corpus(features, fingerprint="c" * 32)
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("k", [None, 8, 100])
+def test_the_input_lists_the_nearest_distinct_rows_from_any_graph(clustered, k):
+    graph = None if k is None else build_neighbors(clustered.features, k)
+    rows, twin = made.fitted_rows(clustered)
+    assert len(rows) == 175 and twin[10] == twin[150] and len(set(twin[20:25])) == 1
+    np.testing.assert_array_equal(clustered.features[rows[twin]], clustered.features)
+    given = made.layout_input(clustered, rows, twin, graph)
+    kept = clustered.features[rows].astype(float)
+    products = kept @ kept.T
+    np.fill_diagonal(products, 2)
+    expected = -np.sort(-products, axis=1)[:, :30]
+    expected[:, 0] = 1
+    np.testing.assert_allclose(given.similarities, expected, atol=2e-6)
+    np.testing.assert_array_equal(given.indices[:, 0], np.arange(175))
+    pairs = np.einsum("nd,nkd->nk", kept, kept[given.indices])
+    np.testing.assert_allclose(pairs, given.similarities, atol=2e-6)
+    assert all(len(set(row)) == 30 for row in given.indices.tolist())
+
+
+def test_rows_left_out_of_the_fit_lie_amid_their_nearest_fitted_rows(clustered):
+    rows, twin = made.fitted_rows(clustered, fit_all=100, fit_sample=60)
+    assert len(rows) == 60 and (twin < 0).any()
+    given = made.layout_input(clustered, rows, twin, None)
+    fitted = np.random.default_rng(1).normal(size=(60, 2)).astype(np.float32)
+    points = made.place_all(clustered, given, fitted)
+    np.testing.assert_array_equal(points[rows], fitted)
+    for row in np.flatnonzero(twin < 0):
+        nearest = fitted[np.argsort(-(clustered.features[rows] @ clustered.features[row]))[:5]]
+        assert (points[row] >= nearest.min(0) - 1e-6).all() and (points[row] <= nearest.max(0) + 1e-6).all()
+
+
+def test_neighbors_kept_is_one_for_a_faithful_map_and_chance_for_noise(make_corpus):
+    angles = np.sort(np.random.default_rng(0).uniform(0, 6.28, 300))
+    corpus = make_corpus(np.c_[np.cos(angles), np.sin(angles)])
+    rows, twin = made.fitted_rows(corpus)
+    given = made.layout_input(corpus, rows, twin, None)
+    assert made.neighbors_kept(given, corpus.features) > 0.97
+    noise = np.random.default_rng(1).normal(size=(300, 2))
+    assert made.neighbors_kept(given, noise) < 0.15
+    assert made.neighbors_kept(given, noise, sample=50) < 0.2
+
+
+def test_a_layout_is_computed_once_and_kept(clustered, tmp_path, child):
+    child(QUICK)
+    assert load_layout(clustered.fingerprint, tmp_path) is None
+    seen = []
+    handle = start_layout(clustered, tmp_path)
+    wait_for(lambda: seen.append(handle.poll()) or seen[-1][0] != "running")
+    assert seen[-1] == ("done", 1.0, "The map is ready")
+    layout = load_layout(clustered.fingerprint, tmp_path)
+    assert layout.points.shape == (180, 2) and layout.fitted == 175 and 0 < layout.kept <= 1
+    np.testing.assert_array_equal(layout.points[10], layout.points[150])
+    assert start_layout(clustered, tmp_path).wait(20)[0] == "done"
+    folder = tmp_path / clustered.fingerprint
+    assert (folder / "runs").read_text() == "x", "the second start found the first one's layout"
+    assert not list(folder.glob("umap-fit-*"))
+
+
+def test_of_two_at_once_one_computes(clustered, tmp_path, child):
+    child(QUICK)
+    handles = [start_layout(clustered, tmp_path) for _ in range(3)]
+    assert {handle.wait(30)[0] for handle in handles} == {"done"}
+    assert (tmp_path / clustered.fingerprint / "runs").read_text() == "x"
+
+
+def test_a_damaged_layout_is_computed_anew(clustered, tmp_path, child):
+    child(QUICK)
+    start_layout(clustered, tmp_path).wait(20)
+    path = projection.layout_path(clustered.fingerprint, tmp_path)
+    for damaged in (b"", b"nothing", path.read_bytes()[:-200]):
+        path.write_bytes(damaged)
+        assert load_layout(clustered.fingerprint, tmp_path) is None
+    assert start_layout(clustered, tmp_path).wait(20)[0] == "done"
+    assert load_layout(clustered.fingerprint, tmp_path).points.shape == (180, 2)
+
+
+def test_stopping_kills_the_child_and_frees_the_lock(clustered, tmp_path, child):
+    child(SLEEPY)
+    handle = start_layout(clustered, tmp_path)
+    wait_for(lambda: handle.poll()[2] == "asleep")
+    process = handle._child
+    asked = time.monotonic()
+    handle.stop()
+    assert handle.wait(5)[0] == "stopped" and time.monotonic() - asked < 2
+    assert process.returncode == -9
+    assert not list((tmp_path / clustered.fingerprint).glob("umap-fit-*"))
+    child(QUICK)
+    assert start_layout(clustered, tmp_path).wait(20)[0] == "done"
+
+
+def test_a_failing_child_is_told_in_its_last_words(clustered, tmp_path, child):
+    child(BROKEN)
+    state, _, message = start_layout(clustered, tmp_path).wait(20)
+    assert state == "failed" and message == "The map failed: UMAP ended with exit code 1: numba went away"
+
+
+def test_an_unwritable_cache_fails_with_a_sentence(clustered, tmp_path, child):
+    child(QUICK)
+    (tmp_path / "file").write_text("in the way")
+    state, _, message = start_layout(clustered, tmp_path / "file").wait(20)
+    assert state == "failed" and "cannot be written" in message
+
+
+def test_a_handful_of_rows_is_laid_out_by_pca(make_corpus, tmp_path, child):
+    child(BROKEN)
+    for features in (np.eye(4), [[1.0], [1.0]], [[1.0, 0], [1.0, 0]]):
+        corpus = make_corpus(features, fingerprint=f"{len(features)}{np.shape(features)[1]}" * 16)
+        assert start_layout(corpus, tmp_path).wait(20)[0] == "done"
+        assert load_layout(corpus.fingerprint, tmp_path).points.shape == (len(features), 2)
+
+
+def test_the_child_ends_when_its_parent_is_gone(clustered, tmp_path):
+    given = made.layout_input(clustered, *made.fitted_rows(clustered), None)
+    np.savez(tmp_path / "input.npz", points=given.points, indices=given.indices, similarities=given.similarities)
+    ended = subprocess.run([*projection.COMMAND, str(tmp_path)], stdin=subprocess.DEVNULL, timeout=60,
+                           capture_output=True)
+    assert ended.returncode == 1 and ended.stderr == b""
+    assert not (tmp_path / "output.npy").exists()
+
+
+def test_umap_itself_keeps_clusters_apart(clustered, tmp_path):
+    handle = LayoutHandle(clustered, tmp_path)
+    assert handle.wait(250) == ("done", 1.0, "The map is ready")
+    layout = load_layout(clustered.fingerprint, tmp_path)
+    assert layout.points.shape == (180, 2) and np.isfinite(layout.points).all()
+    # row 10 is a copy of a row of the third cluster
+    cluster = np.repeat(np.arange(3), 60)
+    cluster[10] = 2
+    centres = np.array([layout.points[cluster == c].mean(0) for c in range(3)])
+    nearest = ((layout.points[:, None] - centres) ** 2).sum(2).argmin(1)
+    assert (nearest == cluster).mean() > 0.95
+    assert layout.kept > 0.3
