@@ -278,10 +278,10 @@ def interrupt_at_step(step: int) -> threading.Thread:
 
 
 @pytest.mark.parametrize("options", [["--estimator", "reinforce", "--n_epochs", "400", "--n_rollout", "8"],
-                                     ["--estimator", "counterfactual", "--n_epochs", "400"]])
+                                     ["--estimator", "counterfactual", "--n_epochs", "200"]])
 def test_ctrl_c_is_resumable_and_ends_in_the_unbroken_selection(here, capsys, options):
     words = ["in.parquet", *options, "--objective", "pairwise", "--device", "cpu", "--json"]
-    thread = interrupt_at_step(30)
+    thread = interrupt_at_step(15)
     assert run("select", *words, "--output", "broken.parquet") == 130
     thread.join()
     captured = capsys.readouterr()
@@ -289,7 +289,7 @@ def test_ctrl_c_is_resumable_and_ends_in_the_unbroken_selection(here, capsys, op
     assert stopped["status"] == "stopped" and not Path("broken.parquet").exists()
     command = re.search(r"go on with: python -m datamask (resume \S+)$", captured.err, re.M)[1]
     step = RunStore("runs").get(stopped["run_id"]).status().step
-    assert 30 <= step < 400
+    assert 15 <= step < 400
     assert run(*command.split(), "--json") == 0
     assert last_json(capsys)["run_id"] == stopped["run_id"]
     assert run("select", *words, "--output", "unbroken.parquet") == 0

@@ -1,0 +1,87 @@
+"""Ids from files, against sets in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig
+from datamask.corpus import open_corpus
+from datamask.errors import InputError
+from datamask.evaluation.id_lists import chance_overlap, overlap, overlaps, read_rows
+
+
+def corpus_of(folder, ids: pa.Array):
+    rng = np.random.default_rng(0)
+    features = pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=3 * len(ids)).astype(np.float32)), 3)
+    pq.write_table(pa.table({"chunk_id": ids, "quality_score": rng.random(len(ids)), "feature_arr": features}),
+                   folder / "corpus.parquet")
+    return open_corpus(CorpusConfig((str(folder / "corpus.parquet"),)))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return corpus_of(tmp_path, pa.array(["0007", "b", "=c", "d", "7"]))
+
+
+def test_ids_of_parquet_and_csv_become_rows(tmp_path, corpus):
+    pq.write_table(pa.table({"rank": [1, 2, 3], "chunk_id": pa.array(["d", "0007", "nobody"], pa.large_string())}),
+                   tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text('rank,chunk_id\n1,d\n2,0007\n3,nobody\n')
+    (tmp_path / "one.csv").write_text("any name\nd\n0007\nnobody\n")
+    for name in ("a.parquet", "a.csv", "one.csv"):
+        found = read_rows(tmp_path / name, corpus)
+        assert found.rows.tolist() == [0, 3] and found.rows.dtype == np.int64 and found.unknown == 1
+
+
+def test_numbers_in_any_width_are_the_same_ids(tmp_path):
+    corpus = corpus_of(tmp_path, pa.array([10, 20, 30], pa.uint16()))
+    pq.write_table(pa.table({"chunk_id": pa.array([30, 10], pa.int64())}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("chunk_id\n30\n10\n")
+    for name in ("a.parquet", "a.csv"):
+        assert read_rows(tmp_path / name, corpus).rows.tolist() == [0, 2]
+    (tmp_path / "b.csv").write_text("chunk_id\nthirty\n")
+    with pytest.raises(InputError, match=r"b\.csv: its ids are no uint16"):
+        read_rows(tmp_path / "b.csv", corpus)
+
+
+@pytest.mark.parametrize("ids, expected", [(["b", "b", "d"], "1 of its 3 ids are repeated"),
+                                           (["b", None], "1 of its 2 ids are null"),
+                                           (["x", "y"], "none of its 2 ids is in the corpus of 5 rows"),
+                                           (["0007", "b", "=c", "d", "7"], "holds all 5 rows")])
+def test_lists_that_are_no_selection(tmp_path, corpus, ids, expected):
+    pq.write_table(pa.table({"chunk_id": ids}), tmp_path / "bad.parquet")
+    with pytest.raises(InputError, match=expected):
+        read_rows(tmp_path / "bad.parquet", corpus)
+
+
+def test_files_that_are_no_lists(tmp_path, corpus):
+    pq.write_table(pa.table({"name": ["b"], "rank": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="has no column 'chunk_id', the corpus's id column; it has name, rank"):
+        read_rows(tmp_path / "a.parquet", corpus)
+    (tmp_path / "text.txt").write_text("b\n")
+    with pytest.raises(InputError, match=r"text\.txt: cannot be read as parquet or \.csv"):
+        read_rows(tmp_path / "text.txt", corpus)
+    with pytest.raises(InputError, match=r"gone\.parquet: there is no such file"):
+        read_rows(tmp_path / "gone.parquet", corpus)
+
+
+def test_overlap_is_intersection_over_union(rng):
+    a, b = (np.sort(rng.choice(1000, size, replace=False)) for size in (300, 200))
+    both = set(a) & set(b)
+    assert overlap(a, b) == (len(both), pytest.approx(len(both) / len(set(a) | set(b))))
+    assert overlap(a, a) == (300, 1.0)
+
+
+def test_chance_is_what_random_subsets_give(rng):
+    assert chance_overlap(300, 300, 1000) == pytest.approx(0.3 / 1.7)
+    tries = [overlap(rng.choice(2000, 500, replace=False), rng.choice(2000, 200, replace=False))[1] for _ in range(400)]
+    assert np.mean(tries) == pytest.approx(chance_overlap(500, 200, 2000), rel=0.03)
+
+
+def test_every_pair_once():
+    rows = {name: np.arange(k, k + 4) for k, name in enumerate("abc")}
+    assert [(pair["a"], pair["b"], pair["shared"]) for pair in overlaps(rows, 10)] == [
+        ("a", "b", 3), ("a", "c", 2), ("b", "c", 3)]
