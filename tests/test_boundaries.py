@@ -1,0 +1,201 @@
+"""The direction of imports: lower rooms never import higher ones, and looking at runs loads no torch.
+
+The table below is the map of the house (CONTRIBUTING.md draws it). A lazy import, inside a function, is allowed where
+`LAZY` says so: that is how light rooms call heavy ones without loading them.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import datamask
+
+ROOT = Path(datamask.__file__).parents[1]
+
+BOTTOM = {"errors", "catalogue", "config", "files"}
+LEARN = {"objectives", "learning"}
+RUNS = {"runs", "runs.jobs"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "": BOTTOM,
+    "errors": set(),
+    "catalogue": {"errors"},
+    "config": {"errors", "catalogue"},
+    "files": {"errors"},
+    "objectives": BOTTOM,
+    "learning": BOTTOM | {"objectives"},
+    "corpus": BOTTOM,
+    "evaluation": BOTTOM | LEARN | {"corpus"},
+    "api": BOTTOM | LEARN | {"corpus", "evaluation"},
+    "runs": BOTTOM,
+    "runs.execute": BOTTOM | LEARN | {"corpus", "evaluation", "runs"},
+    "runs.jobs": BOTTOM | {"runs"},
+    "cli": BOTTOM | RUNS,
+    "dashboard": BOTTOM | {"corpus", "runs"},
+    "dashboard.ui": BOTTOM | RUNS | {"corpus", "dashboard"},
+    "app": BOTTOM | {"dashboard", "dashboard.ui"},
+    "sample_data": BOTTOM | {"corpus"},
+}
+"""Room -> the other rooms it may import at its top. The room of a module is the longest of these names it begins with
+(``runs`` is the store and its siblings; see `ALIASES` for the rest)."""
+
+LAZY: dict[str, set[str]] = {
+    "": {"api"},
+    "runs.jobs": {"runs.execute"},
+    "cli": {"corpus", "evaluation", "learning"},
+    "dashboard": {"runs.jobs"},
+}
+"""Room -> what it may import inside functions besides."""
+
+ALIASES = {"runs.outcome": "runs.execute", "runs.attempt": "runs.jobs", "cli_parser": "cli", "cli_output": "cli",
+           "__main__": "cli", "pages": "app"}
+
+TORCH = {"objectives", "learning", "evaluation", "runs.execute", "api"}
+"""Rooms that load torch when they are imported; `corpus` may inside functions."""
+
+FORBIDDEN: dict[str, set[str]] = {
+    **{room: {"streamlit"} for room in MAY_IMPORT if room not in ("dashboard.ui", "app")},
+    "objectives": {"streamlit", "pandas"},
+    "learning": {"streamlit", "pandas"},
+}
+"""Room -> packages it may not import at all, lazily neither."""
+
+
+def room_of(module: str) -> str:
+    """The room of ``datamask.<...>``, ``app``, ``pages.<...>`` or ``sample_data.<...>``."""
+    name = module.removeprefix("datamask").removeprefix(".")
+    known = [*MAY_IMPORT, *ALIASES]
+    room = max((k for k in known if k == "" or name == k or name.startswith(f"{k}.")), key=len)
+    return ALIASES.get(room, room)
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(source: str) -> Iterator[tuple[str, bool]]:
+    """Every imported module of a file, and whether it is imported lazily, inside a function."""
+    tree = ast.parse(source)
+    inside = {id(node) for outer in ast.walk(tree) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+              for node in ast.walk(outer)}
+    typing_only = {id(node) for outer in ast.walk(tree) if isinstance(outer, ast.If)
+                   and "TYPE_CHECKING" in ast.unparse(outer.test) for node in ast.walk(outer)}
+    for node in ast.walk(tree):
+        lazy = id(node) in inside
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, lazy) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide where they lead; write the whole name"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                path = ROOT / whole.replace(".", "/")
+                is_module = path.is_dir() or path.with_suffix(".py").is_file()
+                yield (whole if is_module else node.module), lazy
+
+
+def violations(module: str, source: str) -> list[str]:
+    """What a file imports against the table, one sentence each."""
+    room, found = room_of(module), []
+    for imported, lazy in imports_of(source):
+        package = imported.split(".")[0]
+        if package == "datamask":
+            target = room_of(imported)
+            allowed = MAY_IMPORT[room] | {room, ""} | (LAZY.get(room, set()) if lazy else set())
+            if target not in allowed:
+                how = "lazily imports" if lazy else "imports"
+                found.append(f"{module} (room {room!r}) {how} {imported} (room {target!r})")
+        if package == "torch" and room not in TORCH and not (lazy and room in ("corpus", "cli")):
+            found.append(f"{module} imports torch")
+        if package in FORBIDDEN.get(room, ()):
+            found.append(f"{module} imports {package}")
+    return found
+
+
+def sources() -> list[Path]:
+    files = [*(ROOT / "datamask").rglob("*.py"), *(ROOT / "pages").glob("*.py"), *(ROOT / "sample_data").glob("*.py"),
+             *ROOT.glob("app.py")]
+    return sorted(path for path in files if "built" not in path.parts)
+
+
+def test_no_room_imports_a_higher_one():
+    found = [line for path in sources() for line in violations(module_of(path), path.read_text(encoding="utf-8"))]
+    assert not found, "\n".join(found)
+
+
+def test_every_room_of_the_table_exists():
+    rooms = {room_of(module_of(path)) for path in sources()}
+    assert {"objectives", "learning", "corpus", "runs", "runs.execute", "cli", "dashboard"} <= rooms
+    assert len(sources()) > 50
+
+
+@pytest.mark.parametrize("module, source, expected", [
+    ("datamask.config", "from datamask.files import replacing", 1),
+    ("datamask.corpus.shards", "import datamask.runs.store", 1),
+    ("datamask.objectives.disf", "from datamask.corpus import Corpus\nimport pandas", 2),
+    ("datamask.learning.learner", "from datamask.runs import store", 1),
+    ("datamask.runs.store", "import torch", 1),
+    ("datamask.runs.writer", "from datamask.runs import execute", 1),
+    ("datamask.runs.attempt", "from datamask.runs.execute import execute", 1),
+    ("datamask.runs.attempt", "def f():\n    from datamask.runs.execute import execute", 0),
+    ("datamask.dashboard.views.x", "def f():\n    import streamlit", 1),
+    ("datamask.dashboard.charts.x", "from datamask.dashboard.ui import frame", 1),
+    ("datamask.dashboard.ui.x", "import streamlit\nfrom datamask.dashboard import views", 0),
+    ("datamask.cli", "from datamask.evaluation import score_selection", 1),
+    ("datamask.cli_parser", "from datamask import dashboard", 1),
+    ("pages.run", "import streamlit\nfrom datamask.dashboard.ui import frame\nimport datamask.runs.execute", 1),
+    ("datamask.corpus.x", "if TYPE_CHECKING:\n    import datamask.runs.store", 0),
+])
+def test_the_table_sees_what_it_should(module, source, expected):
+    assert len(violations(module, source)) == expected
+
+
+# -- the same in fresh interpreters, where an import of an import counts too ------------------------------------------
+
+
+def loaded_by(modules: list[str]) -> set[str]:
+    """Top-level packages, and rooms of datamask, that a fresh interpreter holds after importing `modules`."""
+    code = ("import importlib, sys\nfor name in sys.argv[1:]:\n    importlib.import_module(name)\n"
+            "print(*sorted(sys.modules))")
+    done = subprocess.run([sys.executable, "-c", code, *modules], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    names = done.stdout.split()
+    return {name.split(".")[0] for name in names} | {room_of(n) for n in names if n.startswith("datamask.")}
+
+
+def modules_in(room: str) -> list[str]:
+    return [module for module in map(module_of, sources()) if room_of(module) == room and "__main__" not in module]
+
+
+def test_importing_datamask_loads_next_to_nothing():
+    assert not loaded_by(["datamask"]) & {"torch", "streamlit", "pandas", "pyarrow", "plotly", "numba", "sklearn"}
+
+
+def test_looking_at_runs_and_reading_the_command_line_load_no_torch():
+    modules = [m for room in ("runs", "runs.jobs", "cli") for m in modules_in(room) if room_of(m) != "runs.execute"]
+    assert {"datamask.runs.store", "datamask.runs.jobs", "datamask.cli"} <= set(modules)
+    assert not loaded_by(modules) & {"torch", "streamlit", "numba", "learning", "objectives", "runs.execute"}
+
+
+def test_the_dashboard_without_its_ui_loads_neither_torch_nor_streamlit():
+    modules = modules_in("dashboard")
+    assert any(m.startswith("datamask.dashboard.views") for m in modules)
+    assert any(m.startswith("datamask.dashboard.charts") for m in modules)
+    assert not loaded_by(modules) & {"torch", "streamlit", "learning", "objectives", "runs.execute"}
+
+
+def test_the_ui_loads_no_torch():
+    assert not loaded_by(modules_in("dashboard.ui")) & {"torch", "learning", "objectives", "runs.execute"}
+
+
+def test_objectives_and_learning_know_nothing_of_files():
+    loaded = loaded_by([*modules_in("objectives"), *modules_in("learning")])
+    assert "torch" in loaded
+    assert not loaded & {"runs", "runs.execute", "runs.jobs", "corpus", "pandas", "pyarrow", "streamlit", "cli"}
