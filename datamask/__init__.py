@@ -1,3 +1,35 @@
-"""datamask: choose a high-quality, diverse subset of a pre-training corpus by mask learning (arXiv 2512.24265)."""
+"""datamask: choose a high-quality, diverse subset of a pre-training corpus by mask learning (arXiv 2512.24265).
+
+The public names: `open_corpus` reads shards, `select` chooses, `score_selection` measures any set of rows;
+`CorpusConfig`, `SelectionConfig` and `RunConfig` are their settings, `Corpus` and `Selection` what they give. Importing
+this package loads none of them: each is fetched, with what it needs, when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "open_corpus": "datamask.corpus",
+    "select": "datamask.api",
+    "score_selection": "datamask.evaluation",
+    "CorpusConfig": "datamask.config",
+    "SelectionConfig": "datamask.config",
+    "RunConfig": "datamask.config",
+    "Corpus": "datamask.corpus",
+    "Selection": "datamask.evaluation.selection",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'datamask' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -64,7 +64,7 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
     ObjectiveEntry(
         "pairwise", "datamask.objectives.pairwise:Pairwise", ("pair_simi", "pairsimi", "pair-simi"),
         "Pair-wise similarity",
-        "Selected samples should be dissimilar on average. Pushes off from over-full directions, is blind to near-copies.",
+        "Selected samples should be dissimilar on average. Thins out over-full directions; blind to near-copies.",
     ),
     ObjectiveEntry(
         "disf", "datamask.objectives.disf:DiSF", (), "DiSF (feature decorrelation)",

@@ -13,19 +13,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from datamask import learning
-from datamask.corpus.copies import families
-from datamask.corpus.corpus import Corpus
 from datamask.corpus.shelf import shelf
-from datamask.errors import OptionError, RunStateError, Stopped
-from datamask.evaluation.anchors import diversity_anchor, quality_anchor
+from datamask.errors import RunStateError, Stopped
 from datamask.evaluation.pool import Pool
+from datamask.evaluation.posing import pose
+from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.learning.learner import Problem, State, StepRecord
+from datamask.learning.learner import State, StepRecord
 from datamask.learning.masks import top
-from datamask.objectives.joint import Anchor, Joint, Scale, Term
 from datamask.runs import outcome
 from datamask.runs.store import Run
 from datamask.runs.writer import RunWriter
@@ -33,7 +30,6 @@ from datamask.runs.writer import RunWriter
 CHECKPOINT_SECONDS = 10.0
 STOP_FILE_SECONDS = 0.2
 HISTORY_STEPS = 20
-NEAR_COPY_NEIGHBORS = 64
 
 Progress = Callable[[float, str], None]
 
@@ -134,33 +130,23 @@ class _Execution:
         cache_dir = self.run.path.parent / ".cache"
         pool = Pool(corpus, device, cache_dir, poll=self.poll,
                     progress=lambda share, what: self.say(0.1 + 0.1 * share, what))
-        eligible = self.eligible(corpus, pool, size)
         self.say(0.2, "measuring the ends of the scales")
-        anchors = {"quality": quality_anchor(pool, size),
-                   "diversity": {name: diversity_anchor(pool, name, size, self.poll)
-                                 for name, _ in self.config.terms}}
-        calibrated = self.joint(pool, size, anchors, "calibrated")
-        problem = Problem(self.joint(pool, size, anchors, self.config.scale), size, eligible,
-                          pool.ties(self.config.seed))
-        best = top(pool.quality.scores, size, problem.ties)
-        self.writer.update_facts(
-            eligible=len(eligible),
-            anchors={"quality": anchors["quality"].to_dict(),
-                     "diversity": {name: anchor.to_dict() for name, anchor in anchors["diversity"].items()}},
-            references=outcome.references(problem.joint, calibrated, anchors, best, self.poll),
-            switched_off=outcome.constant_terms(anchors))
+        posed = pose(pool, self.config, self.poll)
+        best = top(pool.quality.scores, size, posed.problem.ties)
+        self.writer.update_facts(eligible=len(posed.problem.eligible), anchors=posed.anchors(),
+                                 references=outcome.references(posed, best, self.poll),
+                                 switched_off=posed.switched_off())
         self.clock.graph = pool.seconds_graph
-        learner = learning.load(self.config.estimator)(problem, self.config)
+        learner = learning.load(self.config.estimator)(posed.problem, self.config)
         state, ending = self.learn(learner)
         self.say(0.96, "measuring the final subset")
-        mask = learner.result(state)
-        summary, rows, selection = outcome.of(self.run, corpus, problem, calibrated, anchors, mask,
-                                              learner.logits(state), self.poll)
-        summary |= {"steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
-                    "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(),
-                    "device": str(device), "status": "done"}
-        self.writer.write_rows(rows)
-        self.writer.write_selection(selection, outcome.provenance(self.run))
+        selection = Selection.measured(corpus, self.config, posed, learner.result(state), learner.logits(state),
+                                       self.poll)
+        summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
+            "steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
+            "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(device)}
+        self.writer.write_rows(selection.rows_table())
+        self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step, total_steps=self.config.n_epochs or 0)
         self.progress(1.0, "done")
         return summary
@@ -169,35 +155,6 @@ class _Execution:
         """Tell both watchers: the caller, and whoever reads the run folder."""
         self.progress(share, what)
         self.writer.beat(0, self.config.n_epochs or 0, what)
-
-    def eligible(self, corpus: Corpus, pool: Pool, size: int) -> Tensor:
-        """Rows that may be selected: all, less collapsed copies and the worst by quality.
-
-        Raises:
-            OptionError: no more of them are left than are to be selected.
-        """
-        keep = np.ones(len(corpus), dtype=bool)
-        if self.config.collapse != "none":
-            self.say(0.1, "looking for copies")
-            graph = None if self.config.collapse == "exact" else pool.graph(NEAR_COPY_NEIGHBORS)
-            keep &= families(corpus, self.config.collapse, graph)
-        if self.config.prune > 0:
-            left = max(1, round((1.0 - self.config.prune) * len(corpus)))
-            keep &= top(pool.quality.scores, left, pool.ties(self.config.seed)).cpu().numpy()
-        count = int(keep.sum())
-        if count <= size:
-            raise OptionError(
-                f"--prune {self.config.prune:g} and --collapse {self.config.collapse} leave {count:,} of "
-                f"{len(corpus):,} rows, but {size:,} are to be selected; prune less, or lower --select_ratio")
-        return torch.from_numpy(keep.nonzero()[0]).to(pool.device)
-
-    def joint(self, pool: Pool, size: int, anchors: dict, scale: str) -> Joint:
-        """The objective on the pool, raw or calibrated."""
-        def scaled(anchor: Anchor) -> Scale:
-            return Scale.calibrated(anchor) if scale == "calibrated" else Scale()
-        terms = tuple(Term(name, weight, pool.function(name, size), scaled(anchors["diversity"][name]))
-                      for name, weight in self.config.terms)
-        return Joint(pool.quality, terms, self.config.lamb, scaled(anchors["quality"]))
 
     def learn(self, learner) -> tuple[State, str]:
         """Step until the learner says it has finished; checkpoint every few seconds and when stopped."""

@@ -54,3 +54,20 @@ def test_first_order_marginals_follow_exact_swaps_for_large_subsets(rng):
     outside = ~mask.numpy()
     # frozen-size marginals and exact gains differ by a constant to first order, so they rank alike
     assert np.corrcoef(m[outside], gains[outside])[0, 1] > 0.999
+
+
+def test_small_subsets_use_exact_differences(rng):
+    """Below 20 members per dimension first order is far off, so the steps get the exact differences instead."""
+    n, d, size = 200, 12, 30
+    function = DiSF.bind(torch.from_numpy(unit(rng.normal(size=(n, d)))).float())
+    mask = torch.zeros(n, dtype=torch.bool)
+    mask[torch.from_numpy(rng.choice(n, size=size, replace=False))] = True
+    assert torch.allclose(function.marginals(mask[None]).double(), function.gains(mask), rtol=1e-3, atol=1e-7)
+
+
+def test_one_and_two_members_are_finite():
+    function = DiSF.bind(torch.randn(12, 3, generator=torch.Generator().manual_seed(0)))
+    for size in (1, 2):
+        mask = torch.arange(12) < size
+        assert bool(torch.isfinite(function.values(mask[None])).all())
+        assert bool(torch.isfinite(function.gains(mask)).all())

@@ -1,0 +1,116 @@
+"""A selection: the outcome of a learner, with everything that is reported about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from torch import Tensor
+
+from datamask.config import SelectionConfig
+from datamask.corpus.corpus import Corpus
+from datamask.evaluation.posing import Posed
+from datamask.objectives.contract import Poll, no_poll
+
+
+@dataclass(frozen=True)
+class Selection:
+    """S selected samples of a corpus of N.
+
+    Attributes:
+        rows: int64 ``(S,)``, positions in the corpus, strongest first (by logit, else by score).
+        ids: their ids, in the same order and in the id column's own type.
+        mask: bool ``(N,)``; eligible: bool ``(N,)``, rows that could have been selected.
+        logits: float32 ``(N,)``, NaN where not eligible; None for an estimator without logits.
+        score: float64 ``(N,)``, ``lambda * marginal_quality + (1 - lambda) * marginal_diversity``.
+        marginal_quality, marginal_diversity: float64 ``(N,)``, frozen-size marginals at the final subset, on the scale
+            the run was made on.
+        summary: exact values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``,
+        ``objectives``;
+            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``tokens``.
+        corpus: the corpus.
+    """
+
+    rows: np.ndarray
+    ids: pa.Array
+    mask: np.ndarray
+    eligible: np.ndarray
+    logits: np.ndarray | None
+    score: np.ndarray
+    marginal_quality: np.ndarray
+    marginal_diversity: np.ndarray
+    summary: dict
+    corpus: Corpus
+
+    @classmethod
+    def measured(cls, corpus: Corpus, config: SelectionConfig, posed: Posed, mask: Tensor, logits: Tensor | None,
+                 poll: Poll = no_poll) -> Selection:
+        """Measure a final subset.
+
+        Args:
+            mask: bool ``(N,)``; logits: ``(N,)``, NaN where not eligible, or None.
+        """
+        joint = posed.problem.joint
+        values = joint.evaluate(mask, poll)
+        quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))
+        score = config.lamb * quality + (1 - config.lamb) * diversity
+        chosen = mask.cpu().numpy()
+        members = chosen.nonzero()[0]
+        logits = None if logits is None else logits.float().cpu().numpy()
+        strength = score if logits is None else logits
+        # equal strength is ordered by the seeded hash, as everywhere
+        rows = members[np.lexsort((posed.problem.ties.cpu().numpy()[members], -strength[members]))]
+        eligible = np.zeros(len(corpus), dtype=bool)
+        eligible[posed.problem.eligible.cpu().numpy()] = True
+        raw_diversity = sum(weight * values.raw_diversity[name] for name, weight in config.terms)
+        summary = {
+            "estimator": config.estimator,
+            "n": len(corpus),
+            "selected": len(rows),
+            "tokens": None if corpus.lengths is None else float(corpus.lengths[chosen].sum()),
+            "quality": values.raw_quality,
+            "diversity": raw_diversity,
+            "joint": config.lamb * values.raw_quality + (1 - config.lamb) * raw_diversity,
+            "objectives": values.raw_diversity,
+            "calibrated": posed.shares(values),
+            "scale": config.scale,
+            "anchors": posed.anchors(),
+            "upper_bound": None,
+            "gap": None,
+        }
+        return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, logits, score, quality, diversity, summary,
+                   corpus)
+
+    def rows_table(self) -> pa.Table:
+        """All N rows in input order: the columns of rows.parquet."""
+        corpus, n = self.corpus, len(self.corpus)
+        if self.logits is None:
+            logit = pa.nulls(n, pa.float32())
+        else:
+            logit = pa.array(self.logits, mask=~np.isfinite(self.logits))
+        files = pa.array(list(corpus.provenance.files), pa.string())
+        return pa.table({
+            corpus.provenance.columns["id"]: corpus.ids,
+            "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file), files),
+            "source_row": pa.array(corpus.source_row),
+            "selected": pa.array(self.mask),
+            "eligible": pa.array(self.eligible),
+            "logit": logit,
+            "score": pa.array(self.score),
+            "quality": pa.array(corpus.quality),
+            "marginal_quality": pa.array(self.marginal_quality),
+            "marginal_diversity": pa.array(self.marginal_diversity),
+        })
+
+    def table(self) -> pa.Table:
+        """The selected rows by rank: the columns of OUT.parquet."""
+        taken = self.rows_table().take(pa.array(self.rows))
+        id_column = self.corpus.provenance.columns["id"]
+        return pa.table({
+            id_column: taken[id_column],
+            "rank": pa.array(np.arange(1, len(self.rows) + 1)),
+            **{name: taken[name] for name in ("logit", "score", "quality", "marginal_quality", "marginal_diversity")},
+            "source_file": taken["source_file"].cast(pa.string()),
+            "source_row": taken["source_row"],
+        })
