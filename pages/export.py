@@ -35,6 +35,6 @@ with masks:
 
 st.markdown("**Where does it come from?**")
 st.dataframe(provenance.table(run), hide_index=True, lazy=False, alt="Provenance of the selection",
-             column_config={"what": st.column_config.TextColumn(width="small")})
+             column_config={"what": st.column_config.TextColumn(width=110)})
 st.code(provenance.command(run), language="bash", wrap_lines=True)
 st.caption("The same lines travel inside selection.parquet, in its metadata under the key datamask.")

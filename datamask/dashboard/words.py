@@ -9,6 +9,7 @@ import math
 import re
 import time
 
+_OPTION = re.compile(r"--([a-z][a-z_-]*)")
 GAP = "\u00a0"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&])")
 
@@ -19,6 +20,11 @@ def plain(text: object, limit: int = 200) -> str:
     if len(line) > limit:
         line = line[: limit - 1] + "…"
     return _MARKDOWN.sub(r"\\\1", line)
+
+
+def sentence(error: object, limit: int = 600) -> str:
+    """An error's sentence for a page, escaped, its options named as people read them, not as a shell does."""
+    return plain(_OPTION.sub(lambda found: re.sub(r"[_-]", " ", found[1]), str(error)), limit)
 
 
 def count(number: float) -> str:

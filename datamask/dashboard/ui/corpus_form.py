@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 
 import streamlit as st
 
@@ -106,14 +107,14 @@ def _mapping(config: CorpusConfig) -> None:
     more = "" if seen.complete else " in the first 1,000 files; there are more"
     st.markdown(f"**{found}**{more}, {words.size(seen.bytes)} on disk"
                 + (f", {seen.dim:,} dimensions" if seen.dim else ""))
+    quality = _quality(seen)
     left, right = st.columns(2)
     with left:
         id_column = _choice("Id", "id", seen)
-        feature_column = _choice("Features", "feature", seen)
-    with right:
         length_column = _choice("Length", "length", seen, optional=True)
-        quality = _quality(seen)
-    budget = st.number_input("Row budget", 2, max(2, seen.rows), min(max(2, seen.rows), seen.row_limit or seen.rows),
+    with right:
+        feature_column = _choice("Features", "feature", seen)
+    budget = right.number_input("Row budget", 2, max(2, seen.rows), min(max(2, seen.rows), seen.row_limit or seen.rows),
                              step=1000, key=f"corpus_rows_{seen.rows}_{seen.dim}", help=HELP["rows"])
     drop = st.checkbox("Drop invalid rows", key="corpus_drop", help=HELP["drop"])
     try:
@@ -136,16 +137,21 @@ def _choice(label: str, role: str, seen: Inspection, optional: bool = False) -> 
     if optional:
         options = [NONE, *options]
     index = options.index(guess) if guess in options else (0 if optional else None)
-    chosen = st.selectbox(label, options, index=index, key=f"corpus_{role}_{hash(tuple(options))}", help=HELP[role],
+    chosen = st.selectbox(label, options, index=index, key=f"corpus_{role}_{_tag(options)}", help=HELP[role],
                           placeholder="choose" if options else "no such column")
     return None if chosen in (guess, NONE) else chosen
+
+
+def _tag(options: list[str]) -> str:
+    """Other columns make another control: a choice among the old ones must not survive them."""
+    return f"{zlib.crc32(chr(0).join(options).encode()):08x}"
 
 
 def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
     options = list(seen.candidates.get("quality", ()))
     guess = seen.columns.get("quality")
     names = st.multiselect("Quality", options, [guess] if guess in options else [], help=HELP["quality"],
-                           key=f"corpus_quality_{hash(tuple(options))}", placeholder="choose")
+                           key=f"corpus_quality_{_tag(options)}", placeholder="choose")
     if not names or names == [guess]:
         return ()
     if len(names) == 1:
@@ -187,4 +193,4 @@ def _open(config: CorpusConfig, title: str, is_sample: bool = False) -> None:
 
 def _say(problem: object) -> None:
     """A problem in words for the form: its options are controls here."""
-    st.error(words.plain(problem, 600).replace("\\-\\-", ""), icon=":material/error:")
+    st.error(words.sentence(problem), icon=":material/error:")

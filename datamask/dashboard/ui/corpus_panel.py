@@ -85,7 +85,7 @@ def _copies(key: str, counting: bool) -> None:
         if copies.state == "counting":
             st.progress(min(copies.share, 1.0), text="looking for neighbours")
         elif copies.state == "failed":
-            st.caption(words.plain(copies.error, 200))
+            st.caption(words.sentence(copies.error, 200))
         elif copies.exact is not None:
             st.caption(f"{copies.exact:,} exact copies")
         if copies.state in ("waiting", "stopped", "failed"):

@@ -34,7 +34,7 @@ def not_finished(run: Run) -> None:
     story = outcome.story(run)
     with st.container(border=True):
         st.subheader("This run has no selection yet", anchor=False)
-        st.write(f"{story.heading}. {words.plain(story.text, 400)}" if story else "Its selection is gone.")
+        st.write(f"{story.heading}. {words.sentence(story.text)}" if story else "Its selection is gone.")
         st.page_link("pages/run.py", label="Go to the run", icon=":material/arrow_forward:",
                      query_params={**session.link_parameters(), "run": run.id})
 
@@ -115,7 +115,7 @@ def _to_folder(key: str, label: str, target: Path, work: Callable) -> None:
         st.caption("Written on this server:")
         st.code(str(target.resolve()), language=None, wrap_lines=True)
     elif task is not None and task.state == "failed":
-        st.error(words.plain(task.error, 400), icon=":material/error:")
+        st.error(words.sentence(task.error), icon=":material/error:")
     st.button(label if not target.is_file() else "Write it again", key=key, icon=":material/save:", width="stretch",
               on_click=tasks.start, args=(key, work),
               help="Too large for the browser: written to the run's folder, in the background.")

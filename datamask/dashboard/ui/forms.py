@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -11,6 +11,9 @@ from datamask.config import LEARNER_OPTIONS, PAPER_PRESET, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.views import outcome
 from datamask.errors import OptionError
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 PAPER = "paper preset"
 ESTIMATORS = ("counterfactual", "reinforce", PAPER, "top-quality", "random")
@@ -98,15 +101,15 @@ def _objectives() -> list[str]:
     return names if current in names or current is None else [*names, current]
 
 
-def run_form(rows: int, defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | None, str]:
+def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
     """Draw the controls in the present column.
 
     Args:
-        rows: N of the open corpus, for the size of the selection.
         defaults: defaults that differ from the catalogue's on this corpus.
 
     Returns:
-        The settings, or None where they contradict each other (the sentence is drawn), and the run's name.
+        The settings, or None where they contradict each other (the sentence is drawn); the run's name; and the place
+        for what it costs and the Start button, above the rarely used settings so that it never scrolls away.
     """
     _prepare(defaults or {})
     state = st.session_state
@@ -126,15 +129,16 @@ def run_form(rows: int, defaults: dict[str, Any] | None = None) -> tuple[Selecti
     fixed = state[_key("estimator")] == PAPER
     st.number_input("Masks per step (G)", 1, 4096, step=2, key=_key("n_rollout"), help=HELP["n_rollout"],
                     disabled=fixed or not learns)
+    place = st.container()
     with st.expander("More settings"):
         _advanced(learns, fixed)
     name = state[_key("name")].strip()
     _remember()
     try:
-        return _selection(), name
+        return _selection(), name, place
     except OptionError as error:
-        st.error(words.plain(error, 400).replace("\\-\\-", ""), icon=":material/error:")
-        return None, name
+        place.error(words.sentence(error), icon=":material/error:")
+        return None, name, place
 
 
 def _advanced(learns: bool, fixed: bool) -> None:
@@ -152,13 +156,12 @@ def _advanced(learns: bool, fixed: bool) -> None:
                           help=HELP["max_lr"], disabled=off)
         right.number_input("Last step size", 0.0, 1000.0, step=0.05, format="%.4g", key=_key("min_lr"),
                            help=HELP["min_lr"], disabled=off)
-        left.selectbox("Logits start", ("same", "quality"), key=_key("init"), help=HELP["init"], disabled=off,
-                       format_func={"same": "all the same", "quality": "by quality"}.get)
-        right.selectbox("Final subset", ("top", "sample"), key=_key("readout"), help=HELP["readout"], disabled=off,
-                        format_func={"top": "strongest rows", "sample": "one last draw"}.get)
+        st.selectbox("Logits start", ("same", "quality"), key=_key("init"), help=HELP["init"], disabled=off,
+                     format_func={"same": "all the same", "quality": "in proportion to quality"}.get)
+        st.selectbox("Final subset", ("top", "sample"), key=_key("readout"), help=HELP["readout"], disabled=off,
+                     format_func={"top": "the strongest rows", "sample": "one last draw"}.get)
         st.selectbox("Scale of λ", ("calibrated", "raw"), key=_key("scale"), help=HELP["scale"], disabled=off,
-                     format_func={"calibrated": "Calibrated: shares of the attainable gain",
-                                  "raw": "Raw values, as in the paper"}.get)
+                     format_func={"calibrated": "calibrated shares", "raw": "raw, as in the paper"}.get)
     st.number_input("Prune by quality first", 0.0, 0.99, step=0.1, format="%.3g", key=_key("prune"), help=HELP["prune"])
     st.selectbox("Copies", tuple(COLLAPSE), key=_key("collapse"), help=HELP["collapse"], format_func=COLLAPSE.get)
     if st.session_state[_key("collapse")] == "near":

@@ -77,7 +77,7 @@ def frame(title: str, question: str) -> None:
     st.title(question, anchor=False)
     trouble = st.session_state.pop("trouble", None)
     if trouble:
-        st.warning(words.plain(trouble, 400))
+        st.warning(words.sentence(trouble))
 
 
 def _corpus(opening: Opening | None) -> None:

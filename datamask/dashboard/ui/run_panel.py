@@ -55,7 +55,7 @@ def _label(run: Run) -> None:
         try:
             run.rename(name.strip(), notes.strip())
         except DatamaskError as error:
-            st.error(words.plain(error, 400))
+            st.error(words.sentence(error))
         else:
             st.rerun()
 
@@ -81,6 +81,13 @@ def show(run: Run) -> None:
         _ended(run)
         _curve(run)
     _settings(run)
+    if status.state == "done":
+        with st.container(horizontal=True):
+            parameters = {**session.link_parameters(), "run": run.id}
+            st.page_link("pages/explore.py", label="See what was selected", icon=":material/arrow_forward:",
+                         query_params=parameters, width="content")
+            st.page_link("pages/export.py", label="Take it home", icon=":material/arrow_forward:",
+                         query_params=parameters, width="content")
 
 
 def _live(run_id: str, state: str) -> None:
@@ -96,7 +103,7 @@ def _live(run_id: str, state: str) -> None:
             st.button("Stop", key="stop_run", icon=":material/stop:", on_click=session.stop_run, args=(run_id,),
                       help="Stops within a second. What was learned so far is kept and can be resumed.")
         if state == "queued":
-            st.caption(words.plain(story.text, 400))
+            st.caption(words.sentence(story.text))
         else:
             share = job.share if job else 0.0
             st.progress(min(max(share, 0.0), 1.0), text=words.plain(job.sentence if job else story.text, 300))
@@ -109,7 +116,7 @@ def _ended(run: Run) -> None:
         _numbers(run)
         return
     draw = {"info": st.info, "warning": st.warning, "error": st.error}[story.kind]
-    draw(f"**{story.heading}.** {words.plain(story.text, 1200)}")
+    draw(f"**{story.heading}.** {words.sentence(story.text, 1200)}")
     with st.container(horizontal=True):
         if "resume" in story.actions:
             st.button("Resume" if story.kind != "error" else "Try again", type="primary", icon=":material/play_arrow:",
@@ -124,7 +131,7 @@ def _ended(run: Run) -> None:
 
 
 def _numbers(run: Run) -> None:
-    for place, number in zip(st.columns(3), outcome.numbers(run)):
+    for place, number in zip(st.columns([1.25, 1.25, 1]), outcome.numbers(run)):
         with place, st.container(gap=None):
             st.metric(number.label, number.value, help=number.help)
             st.caption(number.caption)

@@ -77,7 +77,7 @@ def current_run() -> Run | None:
         return store().get(run_id)
     except DatamaskError as error:
         del st.query_params["run"]
-        st.warning(words.plain(error, 400))
+        st.warning(words.sentence(error))
         return None
 
 
@@ -166,7 +166,7 @@ def draw_opening(opening: Opening) -> None:
     elif opening.state == "failed":
         with st.container(border=True):
             st.subheader("This corpus could not be opened")
-            st.error(words.plain(opening.error, 1000), icon=":material/error:")
+            st.error(words.sentence(opening.error, 1000), icon=":material/error:")
             if opening.details:
                 with st.expander("Details for a bug report"):
                     st.code(opening.details, language=None)

@@ -20,6 +20,8 @@ def table(run: Run) -> pd.DataFrame:
     facts, status = run.facts(), run.status()
     corpus, summary = run.config.corpus, status.summary or {}
     n, total = facts.get("n") or summary.get("n"), facts.get("total_rows")
+    versions = dict(facts.get("versions") or {})
+    platform = versions.pop("platform", "–")
     rows = [
         ("run", f"{listing.name_of(run)} ({run.id})"),
         ("settings", outcome.headline(run)),
@@ -29,7 +31,8 @@ def table(run: Run) -> pd.DataFrame:
         ("fingerprint", str(facts.get("fingerprint") or "–")),
         ("ended", f"{status.ending or status.state}, after {words.duration(summary.get('seconds_total'))} on "
                   f"{summary.get('device') or '–'}"),
-        ("versions", ", ".join(f"{name} {version}" for name, version in (facts.get("versions") or {}).items())),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("platform", str(platform)),
     ]
     return pd.DataFrame(rows, columns=["what", "value"])
 

@@ -1,0 +1,45 @@
+"""What a run will cost, and the button that starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard import words
+from datamask.dashboard.openings import Opening
+from datamask.dashboard.ui import session
+from datamask.dashboard.views import cost, outcome, overview
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+
+def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name: str) -> None:
+    """Draw the estimate and the Start button; pressing it makes a run, queues it, and shows it.
+
+    Args:
+        opening: the open corpus. runs: earlier runs on it, newest first, to estimate from.
+        settings: of the form. name: of the run, made from the settings where it is empty.
+    """
+    corpus = opening.corpus
+    try:
+        price = cost.estimate(settings, len(corpus), corpus.dim, corpus.fingerprint, runs,
+                              overview.token_total(corpus))
+    except DatamaskError as error:
+        st.error(words.sentence(error), icon=":material/error:")
+        return
+    st.markdown(cost.sentence(price, len(corpus)), help=cost.details(price))
+    pressed = st.button("Start", type="primary", icon=":material/play_arrow:", width="stretch", key="start",
+                        help="Learns in the background. You can leave this page, or close the browser.")
+    if not pressed:
+        return
+    name = name or outcome.proposed_name(settings.objective, settings.lamb, settings.select_ratio, settings.estimator)
+    try:
+        run = session.store().create(RunConfig(opening.config, settings, name))
+        session.office().submit(run.id)
+    except DatamaskError as error:
+        st.error(words.sentence(error), icon=":material/error:")
+    else:
+        session.choose_run(run.id)
+        st.rerun()
