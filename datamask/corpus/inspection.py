@@ -66,7 +66,7 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
     origin = columns.feature_from if columns is not None else "features" if "features" in sources else "input"
     feature = chosen["feature"]
     dim = None
-    if feature is not None and feature in sources[origin].first().schema.names:
+    if feature is not None and feature in candidates(sources[origin].first().schema, "feature"):
         try:
             dim = feature_dim(sources[origin], feature)
         except InputError as error:

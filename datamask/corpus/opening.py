@@ -115,8 +115,8 @@ def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, pr
     needed, memory = n * dim * 4, memory_bytes()
     if needed > 0.8 * memory:
         fitting = default_row_limit(dim, None)
-        raise InputError(f"{n:,} rows of {dim:,} dimensions need {needed / 2**30:.1f} GiB as float32, but this machine "
-                         f"has {memory / 2**30:.1f} GiB; take a sample, such as --rows {fitting}")
+        raise InputError(f"{n:,} rows of {dim:,} dimensions need {needed / 2**30:.3g} GiB as float32, but this machine "
+                         f"has {memory / 2**30:.3g} GiB; take a sample, such as --rows {fitting}")
     into = Rows.empty(n, dim, len(columns.quality), columns.length is not None)
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"

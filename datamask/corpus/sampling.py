@@ -19,6 +19,9 @@ from datamask.corpus.decode import plain
 BASE = np.uint64(0x9E3779B97F4A7C15)
 BASE_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
 CHUNK = 1 << 16
+MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where Linux tells a process the limit of its control group, by version."""
+
 NEIGHBORS_BYTES = 1024
 """Per row beside the features: a 64-neighbour graph, ids, and a little text."""
 
@@ -61,7 +64,7 @@ def row_hash(ids: pa.Array | pa.ChunkedArray, seed: int) -> np.ndarray:
 
 def _string_hash(ids: pa.Array) -> np.ndarray:
     """``sum_j (byte_j + 1) BASE^j + length`` of each string, modulo 2^64."""
-    ids = ids.fill_null("").cast(pa.large_string())
+    ids = ids.cast(pa.large_string()).fill_null("")
     offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset:ids.offset + len(ids) + 1]
     low, high = int(offsets[0]), int(offsets[-1])
     data = ids.buffers()[2]
@@ -127,7 +130,7 @@ class Chosen:
 def memory_bytes() -> int:
     """The memory this process may use: the machine's, or its control group's where that is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    for name in MEMORY_LIMITS:
         limit = Path(name)
         if limit.exists():
             text = limit.read_text().strip()
