@@ -1,0 +1,78 @@
+"""Fixtures of the page tests: a runs folder and shards of their own, an open corpus, and pages drawn on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from datamask.dashboard.openings import Opening, openings
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import write_shard
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def runs_dir(tmp_path, monkeypatch) -> Path:
+    """An empty runs folder that the pages use; files may be read under `tmp_path` and the repository only."""
+    monkeypatch.setenv("DATAMASK_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("DATAMASK_ROOTS", f"{tmp_path}:{ROOT}")
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def store(runs_dir) -> RunStore:
+    """The store the pages use."""
+    return RunStore(runs_dir)
+
+
+@pytest.fixture
+def shard(tmp_path) -> Path:
+    """One shard of 240 rows, 8 dimensions, with text, source and token counts; the first text is nasty."""
+    path = tmp_path / "shard.parquet"
+    write_shard(path)
+    return path
+
+
+@pytest.fixture
+def opened(runs_dir, tmp_path) -> Opening:
+    """A corpus that is open in this process, copies counted."""
+    opening = openings(runs_dir).start(write_shard(tmp_path / "shard.parquet"), "shard.parquet")
+    opening.wait(60)
+    assert opening.state == "ready", opening.error
+    return opening
+
+
+@pytest.fixture
+def page(runs_dir):
+    """Draws a page: ``page("pages/run.py", corpus=..., run=...)``."""
+    def draw(script: str = "app.py", **parameters: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        if script != "app.py":
+            app.switch_page(script)
+        app.run()
+        assert not app.exception, app.exception[0].message + app.exception[0].stack_trace[-1]
+        return app
+    return draw
+
+
+@pytest.fixture
+def explained():
+    """Fails where a control of a page has no label or no help text."""
+    kinds = ("slider", "number_input", "selectbox", "multiselect", "text_input", "text_area", "checkbox", "toggle",
+             "radio", "button", "segmented_control", "file_uploader", "download_button")
+
+    def check(app: AppTest, at_least: int = 1) -> None:
+        seen = 0
+        for kind in kinds:
+            for control in app.get(kind):
+                seen += 1
+                proto = control.proto
+                assert getattr(proto, "label", ""), f"a {kind} without a label"
+                assert getattr(proto, "help", ""), f"{kind} {proto.label!r} has no help text"
+        assert seen >= at_least
+    return check

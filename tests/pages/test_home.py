@@ -1,0 +1,196 @@
+"""Home: open a corpus by path, upload or sample, and see what is in it, or why it cannot be opened."""
+
+import shutil
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask.config import CorpusConfig
+from datamask.dashboard import sample
+from datamask.dashboard.openings import openings
+from tests.dashboard.made_runs import NASTY, write_shard
+from tests.pages.conftest import ROOT
+
+
+def choose_path(app, text):
+    app.get("segmented_control")[0].set_value("path").run()
+    app.text_area(key="corpus_paths").set_value(str(text)).run()
+    return app
+
+
+def button(app, label):
+    return next(b for b in app.button if b.label == label)
+
+
+def open_and_wait(app, runs_dir, label="Open"):
+    button(app, label).click().run()
+    assert not app.exception
+    opening = openings(runs_dir).get(app.query_params["corpus"])
+    opening.wait(60)
+    return app.run(), opening
+
+
+def said(app):
+    return " ".join([*(e.value for e in app.markdown), *(e.value for e in app.caption), *(e.value for e in app.error)])
+
+
+def test_nothing_open_says_what_to_do(page, explained):
+    app = page()
+    assert app.title[0].value == "Which corpus?"
+    assert any("No corpus is open" in heading.value for heading in app.subheader)
+    assert button(app, "Open the sample")
+    assert "None open yet" in [m.value for m in app.sidebar.markdown]
+    explained(app, 2)
+
+
+def test_a_path_is_inspected_mapped_and_opened(page, runs_dir, shard, explained):
+    app = choose_path(page(), shard)
+    assert "240 rows" in said(app) and "8 dimensions" in said(app)
+    explained(app, 8)
+    app, opening = open_and_wait(app, runs_dir)
+    assert opening.config == CorpusConfig((str(shard),)), "guesses that were kept must not lengthen the configuration"
+    values = {metric.label: metric.value for metric in app.metric}
+    assert values["Rows"] == "240" and values["Dimensions"] == "8" and "–" not in values["Near-copies"]
+    assert "shard\\.parquet" in " ".join(m.value for m in app.sidebar.markdown)
+
+
+def test_texts_are_shown_as_data_and_never_as_markup(page, opened):
+    app = page(corpus=opened.key)
+    assert not any(NASTY in element.value for kind in ("markdown", "caption") for element in app.get(kind))
+    table = next(frame.value for frame in app.dataframe if "chunk_id" in frame.value.columns)
+    assert table["text"][0] == NASTY
+    assert not any(getattr(element.proto, "allow_html", False) for element in app.markdown)
+
+
+def test_the_overview_adds_up(page, opened):
+    app = page(corpus=opened.key)
+    tokens = int(np.nansum(opened.corpus.lengths))
+    assert any(f"{tokens / 1000:.3g}" in caption.value for caption in app.caption)
+    assert app.get("vega_lite_chart")
+    assert opened.corpus.fingerprint[:12] in said(app)
+
+
+def test_paths_outside_the_roots_are_refused_without_a_look(page):
+    for path in ("/etc", "/etc/passwd", f"{ROOT}/../../etc/passwd", "/etc/no-such-file"):
+        app = choose_path(page(), path)
+        assert len(app.error) == 1 and "outside the folders" in app.error[0].value
+        assert not any(b.label == "Open" for b in app.button)
+
+
+def test_a_link_out_of_the_roots_is_refused(page, tmp_path, shard):
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "out.parquet").symlink_to("/etc/hostname")
+    app = choose_path(page(), tmp_path / "links")
+    assert "outside the folders" in app.error[0].value
+
+
+def test_what_is_no_parquet_is_said_in_a_sentence(page, tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"this is no parquet file")
+    app = choose_path(page(), tmp_path / "bad.parquet")
+    assert "not a parquet file" in app.error[0].value.replace("\\", "") and not app.exception
+
+
+def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs_dir):
+    n = 40
+    features = pa.FixedSizeListArray.from_arrays(pa.array(np.random.default_rng(0).normal(size=n * 4)), 4)
+    pq.write_table(pa.table({"name": [f"n{i}" for i in range(n)], "first": np.arange(n) * 1.5,
+                             "second": np.arange(n) * 0.5, "vec": features}), tmp_path / "odd.parquet")
+    app = choose_path(page(), tmp_path / "odd.parquet")
+    assert "several columns" in app.error[0].value and button(app, "Open").disabled
+    assert "--" not in app.error[0].value.replace("\\", ""), "on a page an option is a control"
+    app.multiselect[0].set_value(["first", "second"]).run()
+    assert not app.error and not button(app, "Open").disabled
+    app, opening = open_and_wait(app, runs_dir)
+    assert [(q.name, q.transform) for q in opening.config.quality_columns] == [("first", "z"), ("second", "z")]
+    assert opening.state == "ready"
+
+
+def test_a_row_budget_takes_a_sample_and_says_so(page, runs_dir, shard):
+    app = choose_path(page(), shard)
+    next(n for n in app.number_input if n.label == "Row budget").set_value(100).run()
+    app, opening = open_and_wait(app, runs_dir)
+    assert opening.config.rows == 100 and len(opening.corpus) == 100
+    assert "of 240" in said(app)
+
+
+def test_invalid_rows_refuse_the_corpus_or_are_counted(page, runs_dir, tmp_path):
+    write_shard(tmp_path / "nan.parquet")
+    table = pq.read_table(tmp_path / "nan.parquet")
+    values = table["feature_arr"].combine_chunks().flatten().to_numpy().copy()
+    values[8:16] = np.nan
+    broken = table.set_column(table.schema.get_field_index("feature_arr"), "feature_arr",
+                              pa.FixedSizeListArray.from_arrays(pa.array(values), 8))
+    pq.write_table(broken, tmp_path / "nan.parquet")
+    app, opening = open_and_wait(choose_path(page(), tmp_path / "nan.parquet"), runs_dir)
+    assert opening.state == "failed"
+    assert any("could not be opened" in heading.value for heading in app.subheader) and "NaN" in said(app)
+    assert any(b.label == "Try again" for b in app.button)
+    app.checkbox(key="corpus_drop").check().run()
+    app, opening = open_and_wait(app, runs_dir)
+    assert opening.state == "ready" and len(opening.corpus) == 239
+    problems = next(frame.value for frame in app.dataframe if "problem" in frame.value.columns)
+    assert problems["rows"].sum() == 1
+
+
+def test_uploads_are_kept_once_by_their_content(page, runs_dir, shard):
+    app = page()
+    app.get("segmented_control")[0].set_value("upload").run()
+    app.file_uploader[0].upload("../../my shard<1>.parquet", shard.read_bytes()).run()
+    app, opening = open_and_wait(app, runs_dir)
+    kept = list((runs_dir / ".uploads").rglob("*.parquet"))
+    assert opening.state == "ready" and [str(path) for path in kept] == list(opening.config.inputs)
+    assert kept[0].read_bytes() == shard.read_bytes() and kept[0].name == "my-shard-1.parquet"
+
+
+def test_the_sample_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "built")
+    monkeypatch.setattr(sample, "BUILT", tmp_path / "built")
+    app, opening = open_and_wait(page(), runs_dir, "Open the sample")
+    assert opening.sample and len(opening.corpus) == 1200
+    assert "Sample corpus" in " ".join(m.value for m in app.sidebar.markdown)
+
+
+def test_a_reload_finds_the_corpus_again(page, opened):
+    assert page(corpus=opened.key).metric[0].value == "240"
+
+
+def test_a_link_from_before_a_restart_opens_the_corpus_anew(page, opened, runs_dir):
+    openings(runs_dir)._by_key.clear()
+    app = page(corpus=opened.key)
+    openings(runs_dir).get(opened.key).wait(60)
+    assert app.run().metric[0].value == "240"
+
+
+def test_a_made_up_key_is_no_path(page):
+    app = page(corpus="../../etc/passwd")
+    assert any("No corpus is open" in heading.value for heading in app.subheader)
+
+
+def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard, monkeypatch):
+    def slow(self, config, *, progress, should_stop, **_):
+        from datamask.errors import Stopped
+        progress(0.4, "Reading rows")
+        while not should_stop():
+            time.sleep(0.01)
+        raise Stopped("stopped")
+
+    monkeypatch.setattr("datamask.corpus.shelf.Shelf.get", slow)
+    app = choose_path(page(), shard)
+    button(app, "Open").click().run()
+    assert any("Opening shard" in heading.value for heading in app.subheader)
+    assert any("Reading rows" in bar.proto.text for bar in app.get("progress"))
+    button(app, "Stop").click().run()
+    openings(runs_dir).get(app.query_params["corpus"]).wait(10)
+    app.run()
+    assert any("Opening was stopped" in heading.value for heading in app.subheader)
+    assert any(b.label == "Open it again" for b in app.button)
+
+
+def test_earlier_corpora_are_offered(page, opened):
+    app = page()
+    recent = [b for b in app.button if "240 rows" in b.label]
+    assert len(recent) == 1
+    recent[0].click().run()
+    assert app.query_params["corpus"] == opened.key
