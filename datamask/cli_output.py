@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from datamask.errors import OptionError, StoreError
+from datamask.runs.formats import to_plain
 from datamask.runs.progress import Eta, duration
-from datamask.runs.status import to_plain
 from datamask.runs.store import Run
 
 LINE_SECONDS = 5.0
@@ -71,7 +71,7 @@ def say(sentence: str) -> None:
 
 def print_json(data: Mapping[str, Any]) -> None:
     """One JSON object on one line of stdout; what is not finite becomes null."""
-    print(json.dumps(to_plain(data), ensure_ascii=False, allow_nan=False), flush=True)
+    print(json.dumps(to_plain(data), allow_nan=False), flush=True)
 
 
 def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> str:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import replacing
+from datamask.runs.formats import write_table
 from datamask.runs.store import Run
-from datamask.runs.writer import write_table
 
 BATCH_ROWS = 8192
 """Rows read at a time: 768 float32 dimensions are 24 MB."""

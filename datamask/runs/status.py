@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 STATES = ("queued", "running", "done", "stopped", "failed", "interrupted")
@@ -71,18 +69,3 @@ class RunStatus:
             raise ValueError(f"state must be one of {', '.join(STATES)}, got {data.get('state')!r}")
         known = {f.name for f in fields(cls)}
         return cls(**{k: v for k, v in data.items() if k in known})
-
-
-def to_plain(value: Any) -> Any:
-    """`value` as strict JSON can hold it: numpy scalars and arrays as Python's, NaN and infinity as None."""
-    if isinstance(value, Mapping):
-        return {str(k): to_plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [to_plain(v) for v in value]
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):
-        return to_plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

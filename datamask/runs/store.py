@@ -41,6 +41,7 @@ import pyarrow.parquet as pq
 from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.runs import writer
+from datamask.runs.formats import load_arrays, read_json
 from datamask.runs.locks import FileLock, is_held
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
@@ -172,7 +173,7 @@ class Run:
 
     def _written_status(self) -> RunStatus:
         try:
-            status = RunStatus.from_dict(_read_json(self.path / "status.json"))
+            status = RunStatus.from_dict(read_json(self.path / "status.json"))
             self._record()
             return status
         except FileNotFoundError:
@@ -195,7 +196,7 @@ class Run:
             stat = path.stat()
             key = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
             if self._cached is None or self._cached[0] != key:
-                self._cached = (key, _read_json(path))
+                self._cached = (key, read_json(path))
         except (OSError, ValueError) as error:
             raise StoreError(f"config.json of run {self.id} cannot be read: {error}") from error
         return self._cached[1]
@@ -203,7 +204,7 @@ class Run:
     def _label(self) -> dict:
         # a label is decoration: a damaged one must not hide a run
         with contextlib.suppress(OSError, ValueError):
-            return {k: v for k, v in _read_json(self.path / "label.json").items() if isinstance(v, str)}
+            return {k: v for k, v in read_json(self.path / "label.json").items() if isinstance(v, str)}
         return {}
 
     # -- what the worker measured and found ---------------------------------------------------------------------
@@ -259,11 +260,7 @@ class Run:
         path = self.path / "history.npz"
         if not path.is_file():
             return {}
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                return {name: stored[name] for name in stored.files}
-        except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
-            raise StoreError(f"{path} is damaged: {error}") from error
+        return load_arrays(path)[0]
 
     def _table(self, name: str) -> pa.Table:
         path = self.path / name
@@ -319,13 +316,6 @@ def _valid_id(run_id: str) -> str:
     if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
         raise InputError(f"a run id has only lower-case letters, digits and hyphens, got {str(run_id)[:80]!r}")
     return run_id
-
-
-def _read_json(path: Path) -> dict:
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(data, dict):
-        raise ValueError(f"{path.name} must hold a JSON object, got {type(data).__name__}")
-    return data
 
 
 def _number(value: object) -> float:

@@ -17,18 +17,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from datamask import __version__
 from datamask.config import RunConfig
 from datamask.errors import RunStateError, StoreError
 from datamask.files import replacing
+from datamask.runs.formats import load_arrays, read_json, save_arrays, to_plain, write_json, write_table
 from datamask.runs.locks import FileLock
-from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus, to_plain
+from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus
 
 FORMAT_VERSION = 1
 BEAT_SECONDS = 0.5
-META = "__meta__"
 FLOAT16_MAX = 65504.0
 
 
@@ -110,13 +109,6 @@ def remove_folder(folder: Path) -> None:
         lock.release()
 
 
-def write_json(path: Path, data: Mapping[str, Any], *, sync: bool = True) -> None:
-    """Replace `path` by `data` as strict JSON, whole or not at all."""
-    text = json.dumps(to_plain(data), ensure_ascii=False, indent=1, allow_nan=False)
-    with replacing(path, sync=sync) as part:
-        part.write_text(text + "\n", encoding="utf-8")
-
-
 class RunWriter:
     """What the holder of a run's lock may do; a context manager that takes the lock and gives it back.
 
@@ -160,7 +152,7 @@ class RunWriter:
         """Add to, or replace in, the facts of config.json: fingerprint, n, selected, anchors ..."""
         path = self.folder / "config.json"
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = read_json(path)
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
         record["facts"] = {**record.get("facts", {}), **facts}
@@ -257,7 +249,7 @@ class RunWriter:
 
     def save_checkpoint(self, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
         """Replace checkpoint.npz: named arrays of plain numbers, and `meta` as JSON."""
-        _save_arrays(self.folder / "checkpoint.npz", arrays, meta)
+        save_arrays(self.folder / "checkpoint.npz", arrays, meta)
 
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict] | None:
         """The arrays and meta of the last `save_checkpoint`; None if there was none. Executes no code from the file.
@@ -269,11 +261,10 @@ class RunWriter:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files if name != META}
-                return arrays, json.loads(stored[META].tobytes().decode())
-        except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
-            raise StoreError(f"{path} is damaged ({error}); delete it to start this run from its beginning") from error
+            arrays, meta = load_arrays(path)
+        except StoreError as error:
+            raise StoreError(f"{error}; delete it to start this run from its beginning") from error
+        return arrays, meta or {}
 
     def write_history(self, **arrays: np.ndarray) -> None:
         """Replace history.npz. Floating arrays of two or more dimensions are kept as float16, the rest as they are."""
@@ -285,7 +276,7 @@ class RunWriter:
                 array = np.where(np.isfinite(array), np.clip(array, -FLOAT16_MAX, FLOAT16_MAX), array)
                 array = array.astype(np.float16)
             slim[name] = array
-        _save_arrays(self.folder / "history.npz", slim, None)
+        save_arrays(self.folder / "history.npz", slim)
 
     def write_rows(self, table: pa.Table) -> None:
         """Replace rows.parquet: one row per sample of the corpus, in input order."""
@@ -319,23 +310,6 @@ class RunWriter:
             os.close(handle)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Replace `path` by `table` as parquet, whole or not at all."""
-    with replacing(path) as part:
-        pq.write_table(table, part, compression="zstd")
-
-
-def _save_arrays(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any] | None) -> None:
-    stored = {name: np.asarray(array) for name, array in arrays.items()}
-    for name, array in stored.items():
-        if array.dtype.hasobject or name == META:
-            raise ValueError(f"array {name!r} must hold plain numbers or text, got dtype {array.dtype}")
-    if meta is not None:
-        stored[META] = np.frombuffer(json.dumps(to_plain(meta)).encode(), dtype=np.uint8)
-    with replacing(path) as part, part.open("wb") as sink:
-        np.savez(sink, **stored)
-
-
 def _step_of(line: bytes) -> float:
     try:
         return float(json.loads(line)["step"])
@@ -345,8 +319,8 @@ def _step_of(line: bytes) -> float:
 
 def _read_status(folder: Path) -> RunStatus:
     try:
-        return RunStatus.from_dict(json.loads((folder / "status.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        return RunStatus.from_dict(read_json(folder / "status.json"))
+    except (OSError, ValueError, TypeError) as error:
         raise StoreError(f"{folder / 'status.json'} cannot be read: {error}") from error
 
 

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.config import RunConfig
+from datamask.config import CorpusConfig, RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.runs import store as store_module
 from datamask.runs import writer as writer_module
@@ -75,6 +75,11 @@ def test_a_new_run_is_queued_and_its_settings_read_back(store):
     assert again.facts()["format_version"] == 1
     assert again.facts()["versions"]["numpy"] == np.__version__
     assert names(run.path) == ["config.json", "status.json"]
+
+
+def test_a_file_name_that_is_no_utf8_and_other_letters_survive(store):
+    strange = RunConfig(CorpusConfig(("caf\udce9.parquet", "日本語.parquet")), name="größer & <b>")
+    assert RunStore(store.root).get(store.create(strange).id).config == strange
 
 
 def test_ids_tell_time_and_objective_and_differ(store):

@@ -1,0 +1,92 @@
+"""How values go to disk and come back: strict JSON, npz without pickle, parquet; replaced whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask.errors import StoreError
+from datamask.files import replacing
+
+META = "__meta__"
+"""The name under which an npz keeps its JSON."""
+
+
+def to_plain(value: Any) -> Any:
+    """`value` as strict JSON can hold it: numpy scalars and arrays as Python's, NaN and infinity as None."""
+    if isinstance(value, Mapping):
+        return {str(k): to_plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [to_plain(v) for v in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return to_plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_json(path: Path, data: Mapping[str, Any], *, sync: bool = True) -> None:
+    """Replace `path` by `data` as strict JSON, whole or not at all."""
+    # as ASCII: a file name that is no UTF-8 reaches us with lone surrogates, which only escapes can carry
+    text = json.dumps(to_plain(data), indent=1, allow_nan=False)
+    with replacing(path, sync=sync) as part:
+        part.write_text(text + "\n", encoding="ascii")
+
+
+def read_json(path: Path) -> dict:
+    """The JSON object in `path`.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no JSON object.
+    """
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(data, dict):
+        raise ValueError(f"{path.name} must hold a JSON object, got {type(data).__name__}")
+    return data
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Replace `path` by `table` as parquet, whole or not at all."""
+    with replacing(path) as part:
+        pq.write_table(table, part, compression="zstd")
+
+
+def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any] | None = None) -> None:
+    """Replace `path` by an uncompressed npz of `arrays`, with `meta` as JSON inside.
+
+    Raises:
+        ValueError: an array would need pickle, which could execute code when it is read.
+    """
+    stored = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in stored.items():
+        if array.dtype.hasobject or name == META:
+            raise ValueError(f"array {name!r} must hold plain numbers or text, got dtype {array.dtype}")
+    if meta is not None:
+        stored[META] = np.frombuffer(json.dumps(to_plain(meta)).encode(), dtype=np.uint8)
+    with replacing(path) as part, part.open("wb") as sink:
+        np.savez(sink, **stored)
+
+
+def load_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict | None]:
+    """Read what `save_arrays` wrote; executes no code from the file.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+            meta = arrays.pop(META, None)
+            return arrays, None if meta is None else json.loads(meta.tobytes().decode())
+    except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
+        raise StoreError(f"{path} is damaged: {error}") from error
