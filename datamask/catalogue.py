@@ -26,6 +26,9 @@ class ObjectiveEntry:
         label: what a form shows.
         sees: one sentence for a newcomer: what it rewards, and what it is blind to.
         needs_neighbors: whether it is computed on the corpus's k-nearest-neighbour graph.
+        proof: where an upper bound comes from: ``relaxation`` (a concave function of inclusion weights), ``dual``
+        (prices
+            on neighbour lists), or empty: there is none.
     """
 
     name: str
@@ -34,6 +37,7 @@ class ObjectiveEntry:
     label: str
     sees: str
     needs_neighbors: bool = False
+    proof: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,17 +63,28 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
     ObjectiveEntry(
         "facility", "datamask.objectives.facility:Facility", (), "Facility location",
         "Every sample of the corpus should have a close selected neighbour. Covers all regions and sees near-copies.",
-        needs_neighbors=True,
+        needs_neighbors=True, proof="dual",
     ),
     ObjectiveEntry(
         "pairwise", "datamask.objectives.pairwise:Pairwise", ("pair_simi", "pairsimi", "pair-simi"),
         "Pair-wise similarity",
         "Selected samples should be dissimilar on average. Thins out over-full directions; blind to near-copies.",
+        proof="relaxation",
     ),
     ObjectiveEntry(
         "disf", "datamask.objectives.disf:DiSF", (), "DiSF (feature decorrelation)",
         "The selected samples' feature dimensions should be uncorrelated. Balances directions; blind to near-copies; "
         "wants many more selected samples than dimensions.",
+    ),
+    ObjectiveEntry(
+        "disf_fixed", "datamask.objectives.disf_fixed:DiSFFixed", ("disf-fixed",), "DiSF, fixed scale",
+        "As DiSF, with the corpus's own mean and scale: a different value, but one whose optimum can be proved.",
+        proof="relaxation",
+    ),
+    ObjectiveEntry(
+        "graphcut", "datamask.objectives.graphcut:GraphCut", ("graph-cut", "graph_cut"), "Graph cut",
+        "Selected samples should not be each other's near neighbours. Sees near-copies; cheap on any corpus.",
+        needs_neighbors=True,
     ),
 )
 

@@ -77,6 +77,18 @@ class SetFunction(abc.ABC):
         """Frozen-size marginals at one mask as they are reported: float64 ``(n,)``."""
         return self.marginals(mask[None], poll).double()
 
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll) -> tuple[float, Tensor] | None:
+        """Value and gradient (float64 ``(n,)``) at inclusion weights of a concave function that equals f on masks.
+
+        Args:
+            weights: ``(n,)`` in [0, 1], adding up to about `size`.
+            size: S.
+
+        Returns:
+            None where there is no such smooth function; then there is no Frank-Wolfe bound either.
+        """
+        return None
+
     def missed(self, mask: Tensor) -> float:
         """Share of the pool whose value the steps cannot see at this mask; 0 where there are no lists."""
         return 0.0

@@ -39,19 +39,7 @@ class DiSF(SetFunction):
 
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSF:
-        wide = torch.float32 if features.device.type == "mps" else torch.float64
-        n, d = features.shape
-        mean = torch.zeros(d, dtype=wide, device=features.device)
-        for part in chunks(n, ELEMENTS_AT_ONCE // d):
-            mean += features[part].to(wide).sum(0)
-        mean /= n
-        variance = torch.zeros_like(mean)
-        for part in chunks(n, ELEMENTS_AT_ONCE // d):
-            variance += (features[part].to(wide) - mean).square().sum(0)
-        sd = (variance / n).sqrt()
-        alive = sd > DEAD_SHARE * sd.median()
-        inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(wide).tiny), 0.0)
-        return cls(((features - mean.float()) * inverse.float()).contiguous())
+        return cls(standardise(features))
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         size = int(masks[0].sum())
@@ -155,3 +143,20 @@ class DiSF(SetFunction):
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         return sampled_random_value(self, size, generator, poll)
+
+
+def standardise(features: Tensor) -> Tensor:
+    """Pool mean 0 and sd 1 per dimension, float32 ``(n, d)``; dead dimensions become 0."""
+    wide = torch.float32 if features.device.type == "mps" else torch.float64
+    n, d = features.shape
+    mean = torch.zeros(d, dtype=wide, device=features.device)
+    for part in chunks(n, ELEMENTS_AT_ONCE // d):
+        mean += features[part].to(wide).sum(0)
+    mean /= n
+    variance = torch.zeros_like(mean)
+    for part in chunks(n, ELEMENTS_AT_ONCE // d):
+        variance += (features[part].to(wide) - mean).square().sum(0)
+    sd = (variance / n).sqrt()
+    alive = sd > DEAD_SHARE * sd.median()
+    inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(wide).tiny), 0.0)
+    return ((features - mean.float()) * inverse.float()).contiguous()

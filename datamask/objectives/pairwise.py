@@ -81,6 +81,15 @@ class Pairwise(SetFunction):
             removed = torch.full_like(added, before)  # one member or none is left: no pair, value 0
         return torch.where(mask, removed, added)
 
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll) -> tuple[float, Tensor]:
+        """``F(p) = -(||X'p||^2 - S) / (S (S - 1))``: not the mean of f under independent draws."""
+        s = torch.zeros(self.d, dtype=torch.float64, device=self.device)
+        for part in chunks(self.n, ROWS_AT_ONCE):
+            poll()
+            s += weights[part].double() @ self.features[part].double()
+        pairs = max(size * (size - 1), 1)
+        return float(-(s @ s - size) / pairs), self._similarity_to(s, poll) * (-2.0 / pairs)
+
     def batch(self, rows: Tensor, size: int) -> Pairwise:
         return Pairwise(self.features[rows])
 

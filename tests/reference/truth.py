@@ -39,7 +39,24 @@ def disf(x: np.ndarray, members) -> float:
     return -float((c**2).sum() / (d * (d - 1)))
 
 
-OBJECTIVES = {"pairwise": pairwise, "facility": facility, "disf": disf}
+def disf_fixed(x: np.ndarray, members) -> float:
+    """Minus the mean squared second moment over ordered pairs of dimensions, standardised on the pool."""
+    d = x.shape[1]
+    sd = x.std(axis=0)
+    alive = sd > 1e-4 * np.median(sd)
+    y = np.where(alive, (x - x.mean(axis=0)) / np.where(alive, sd, 1.0), 0.0)[list(members)]
+    moment = y.T @ y / len(y)
+    np.fill_diagonal(moment, 0.0)
+    return -float((moment**2).sum() / (d * (d - 1)))
+
+
+def graphcut(x: np.ndarray, members) -> float:
+    """Minus the members' mean summed similarity to the other members, when every list holds the whole pool."""
+    near = np.maximum(0.0, x[list(members)] @ x[list(members)].T)
+    return -float((near.sum() - np.trace(near)) / len(near))
+
+
+OBJECTIVES = {"disf_fixed": disf_fixed, "graphcut": graphcut, "pairwise": pairwise, "facility": facility, "disf": disf}
 
 
 def plackett_luce(logits: np.ndarray, size: int) -> dict[tuple[int, ...], float]:

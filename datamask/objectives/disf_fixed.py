@@ -1,0 +1,111 @@
+"""DiSF with the pool's own mean and scale: second moments instead of correlations, hence concave and with a proof."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
+from datamask.objectives.disf import ELEMENTS_AT_ONCE, standardise
+
+
+class DiSFFixed(SetFunction):
+    """``f(U) = - mean over ordered pairs a != b of (mean over U of y_a y_b)^2``, y standardised on the pool.
+
+    With the kernel ``k_ij = (y_i . y_j)^2 - sum_a y_ia^2 y_ja^2`` it is ``-(1 / (S^2 d (d - 1))) sum_ij in U k_ij``, i
+    = j included: a quadratic form of a positive semidefinite kernel, so minus it is concave in inclusion probabilities.
+    It is another objective than DiSF: its bound says nothing about DiSF's value.
+    """
+
+    def __init__(self, standardised: Tensor) -> None:
+        """Args: standardised: ``(n, d)``, pool mean 0 and sd 1 (0 for dead dimensions)."""
+        self.y = standardised
+        self.n, self.d = standardised.shape
+        self.device = standardised.device
+        self.pairs = max(self.d * (self.d - 1), 1)
+
+    @classmethod
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None,
+             exact_lists: bool = True) -> DiSFFixed:
+        return cls(standardise(features))
+
+    @property
+    def _wide(self) -> torch.dtype:
+        return torch.float32 if self.device.type == "mps" else torch.float64
+
+    def _moment(self, weights: Tensor, dtype: torch.dtype, poll: Poll) -> Tensor:
+        """Off-diagonal part of ``sum_i w_i y_i y_i'``, ``(d, d)``; rows of weight 0 are skipped."""
+        rows = weights.nonzero().squeeze(1)
+        total = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
+        for part in chunks(len(rows), ELEMENTS_AT_ONCE // (4 * self.d)):
+            poll()
+            y = self.y[rows[part]].to(dtype)
+            total += y.T @ (y * weights[rows[part]].to(dtype)[:, None])
+        return total.fill_diagonal_(0.0)
+
+    def _against(self, moment: Tensor, dtype: torch.dtype, poll: Poll) -> Tensor:
+        """``y_i' moment y_i`` for all i, ``(n,)``."""
+        out = torch.empty(self.n, dtype=dtype, device=self.device)
+        for part in chunks(self.n, ELEMENTS_AT_ONCE // (4 * self.d)):
+            poll()
+            y = self.y[part].to(dtype)
+            out[part] = ((y @ moment) * y).sum(1)
+        return out
+
+    def _own(self, dtype: torch.dtype) -> Tensor:
+        """``k_ii = |y_i|^4 - sum_a y_ia^4``, ``(n,)``."""
+        squares = self.y.to(dtype).square()
+        return squares.sum(1).square() - squares.square().sum(1)
+
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        out = torch.empty(len(masks), device=self.device)
+        for j, mask in enumerate(masks):
+            moment = self._moment(mask, torch.float32, poll) / mask.sum()
+            out[j] = -moment.square().sum() / self.pairs
+        return out
+
+    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        # linear in the mask but for the sample's own term, so the mean over masks needs one pass
+        size = float(masks[0].sum())
+        mean_mask = masks.float().mean(0)
+        crowding = self._against(self._moment(mean_mask, torch.float32, poll), torch.float32, poll)
+        own = self._own(torch.float32)
+        return -(2.0 * crowding + own * (1.0 - 2.0 * mean_mask)) / (size * size * self.pairs)
+
+    def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        moment = self._moment(mask, self._wide, poll) / mask.sum()
+        return -float(moment.square().sum()) / self.pairs
+
+    def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        """``-(2 c_i + k_ii) / (S^2 d (d - 1))`` outside, ``-(2 c_i - k_ii)`` inside, ``c_i = sum over U of k``.
+
+        A swap is then exactly ``f(U - j + i) - f(U) = D_i - D_j + 2 k_ij / (S^2 d (d - 1))``.
+        """
+        size = float(mask.sum())
+        crowding = self._against(self._moment(mask, self._wide, poll), self._wide, poll)
+        own = self._own(self._wide)
+        return -(2.0 * crowding + torch.where(mask, -own, own)) / (size * size * self.pairs)
+
+    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        size = float(mask.sum())
+        moment = self._moment(mask, self._wide, poll)
+        total = float(moment.square().sum())  # sum over members of k_ij
+        crowding = self._against(moment, self._wide, poll)
+        own = self._own(self._wide)
+        here = -total / (size * size)
+        added = -(total + 2.0 * crowding + own) / (size + 1) ** 2 - here
+        rest = max(size - 1, 1.0)
+        removed = here + (total - 2.0 * crowding + own) / rest**2
+        return torch.where(mask, removed, added) / self.pairs
+
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll) -> tuple[float, Tensor]:
+        moment = self._moment(weights, self._wide, poll)
+        value = -float(moment.square().sum()) / (size * size * self.pairs)
+        gradient = self._against(moment, self._wide, poll) * (-2.0 / (size * size * self.pairs))
+        return value, gradient
+
+    def batch(self, rows: Tensor, size: int) -> DiSFFixed:
+        return DiSFFixed(self.y[rows])
+
+    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
+        return sampled_random_value(self, size, generator, poll)
