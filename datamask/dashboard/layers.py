@@ -1,7 +1,8 @@
 """What a panel of the map shows: one value per sample, ready to be coloured. Pure numpy and pyarrow.
 
 Four kinds: `Number` (cividis, clipped), `Category` (the seven most frequent and "other"), `Selection` (in or out) and
-`Change` (kept, gained, lost between two runs). Each knows its title and the sentence that has to stand under it.
+`Change` (kept, gained, lost between two runs). Each knows its title and the sentence that has to stand under it. A
+fifth, `Blank`, keeps a panel's place while its values are still being computed.
 """
 
 from __future__ import annotations
@@ -151,7 +152,21 @@ class Change:
         return cls(title, codes.astype(np.uint8))
 
 
-Layer = Number | Category | Selection | Change
+@dataclass(frozen=True)
+class Blank:
+    """An empty panel.
+
+    Attributes:
+        title: what will be shown.
+        text: why it is not there yet, or what to do.
+    """
+
+    title: str
+    text: str
+    note: str = ""
+
+
+Layer = Number | Category | Selection | Change | Blank
 
 
 def colourable(table: pa.Table, skip: tuple[str, ...] = ()) -> list[str]:
@@ -170,6 +185,13 @@ def colourable(table: pa.Table, skip: tuple[str, ...] = ()) -> list[str]:
         if _is_number(kind) or pa.types.is_boolean(kind) or repeats:
             names.append(name)
     return names
+
+
+def categorical(table: pa.Table, skip: tuple[str, ...] = ()) -> list[str]:
+    """Those of `colourable` that `layer_of_column` shows as classes, as far as the first 20 000 rows tell."""
+    head = table.slice(0, 20_000)
+    few = {name for name in head.column_names if pa.types.is_integer(head[name].type) and _distinct(head[name]) <= FEW}
+    return [name for name in colourable(table, skip) if name in few or not _is_number(head[name].type)]
 
 
 def layer_of_column(name: str, column: pa.ChunkedArray) -> Layer:

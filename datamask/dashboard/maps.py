@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from plotly import graph_objects as go
 
 from datamask.dashboard import palette
-from datamask.dashboard.layers import Layer, Number, Selection
+from datamask.dashboard.layers import Blank, Category, Change, Layer, Number, Selection
 from datamask.dashboard.panels import Panel
 from datamask.dashboard.places import Places
 from datamask.dashboard.regions import Region
@@ -39,7 +39,7 @@ def draw_map(places: Places, layers: Sequence[Layer], hover: Sequence[str], *, o
     if not layers:
         raise ValueError("layers must hold at least one layer to draw, got none")
     for layer in layers:
-        if rows_of(layer) != n:
+        if not isinstance(layer, Blank) and rows_of(layer) != n:
             raise ValueError(f"layer {layer.title!r} must have a value for each of {n:,} rows, got {rows_of(layer):,}")
     if len(hover) != len(places.drawn):
         raise ValueError(f"hover must have {len(places.drawn):,} texts, one per drawn row, got {len(hover):,}")
@@ -49,6 +49,7 @@ def draw_map(places: Places, layers: Sequence[Layer], hover: Sequence[str], *, o
     width = (1 - GAP * (len(layers) - 1)) / len(layers)
     plain = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "showline": True,
              "mirror": True, "linecolor": tone.grid, "linewidth": 1, "constrain": "range"}
+    lines = 1
     for i, layer in enumerate(layers):
         left = i * (width + GAP)
         key = "" if i == 0 else str(i + 1)
@@ -58,13 +59,17 @@ def draw_map(places: Places, layers: Sequence[Layer], hover: Sequence[str], *, o
             f"yaxis{key}": {**plain, "anchor": f"x{key}", "range": [y0, y1],
                             **({"matches": "y"} if i else {"scaleanchor": "x", "scaleratio": 1})},
         })
-        Panel(figure, places, hover, dark, f"x{key}", f"y{key}", left, width).draw(layer)
+        panel = Panel(figure, places, hover, dark, f"x{key}", f"y{key}", left, width)
+        panel.draw(layer)
+        lines = max(lines, panel.lines)
     figure.update_layout(
-        template=palette.template(dark), height=height, margin={"l": 2, "r": 2, "t": 52, "b": 58}, showlegend=False,
+        template=palette.template(dark), height=height, showlegend=False,
+        margin={"l": 2, "r": 2, "t": 52, "b": 20 + 17 * lines},
         dragmode="lasso", hovermode="closest", hoverdistance=12,
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent},
         newselection={"line": {"color": tone.text, "width": 1.5, "dash": "solid"}},
-        activeselection={"fillcolor": tone.text, "opacity": 0.08})
+        activeselection={"fillcolor": tone.text, "opacity": 0.05},
+        hoverlabel={"font": {"family": palette.template(dark).layout.font.family, "size": 12}})
     for region in outlines:
         path = "M" + "L".join(f"{x:.5g},{y:.5g}" for x, y in region.corners) + "Z"
         for i in range(len(layers)):
@@ -74,7 +79,7 @@ def draw_map(places: Places, layers: Sequence[Layer], hover: Sequence[str], *, o
     return figure
 
 
-def rows_of(layer: Layer) -> int:
+def rows_of(layer: Number | Selection | Category | Change) -> int:
     """How many rows a layer has values for."""
     if isinstance(layer, Number):
         return len(layer.values)

@@ -21,6 +21,7 @@ from datamask.dashboard.layers import (
     KEPT,
     LOST,
     NEITHER,
+    Blank,
     Category,
     Change,
     Layer,
@@ -45,6 +46,7 @@ class Panel:
         places: where the samples lie; hover: labels of the drawn ones.
         x, y: the panel's axes, ``"x2"``, ``"y2"``.
         left, width: its place across the figure, as shares.
+        lines: of its scale or key below; known once it is drawn.
     """
 
     figure: go.Figure
@@ -55,6 +57,7 @@ class Panel:
     y: str
     left: float
     width: float
+    lines: int = 1
 
     def draw(self, layer: Layer) -> None:
         """Add the layer's traces, its title above and its scale or key below."""
@@ -64,8 +67,10 @@ class Panel:
             self._category(layer)
         elif isinstance(layer, Selection):
             self._selection(layer)
-        else:
+        elif isinstance(layer, Change):
             self._change(layer)
+        else:
+            self._blank(layer)
         self.figure.add_annotation(
             text=f"<b>{cut(layer.title, 46)}</b>", x=self.left, y=1.0, xref="paper", yref="paper", xanchor="left",
             yanchor="bottom", showarrow=False, font={"size": 14}, yshift=3)
@@ -74,11 +79,12 @@ class Panel:
 
     def _number(self, layer: Number) -> None:
         scale = cividis(self.dark)
-        name = html.escape(layer.title.lower())
+        # the label says quality already
+        name = "" if layer.title.lower() == "quality" else html.escape(layer.title.lower())
         bar = self._bar(*_ticks(layer.low, layer.high, layer.clipped))
         if self.places.cells is None:
             self._points({"color": layer.values[self.places.drawn], "cmin": layer.low, "cmax": layer.high,
-                          "colorscale": scale, "colorbar": bar}, f"{name} %{{marker.color:.4~g}}")
+                          "colorscale": scale, "colorbar": bar}, f"{name} %{{marker.color:.4~g}}" if name else "")
             return
         # means spread less than single values: on the values' own scale every cell would look the same
         means = self.places.cells.means(layer.values)
@@ -89,7 +95,7 @@ class Panel:
             low, high = layer.low, layer.high
         self._hexagons((means - low) / (high - low), scale)
         self._bar_alone(scale, *_ticks(low, high, True, "cell mean"))
-        self._clear_points(means, f"{name} %{{customdata[1]:.4~g}} on average")
+        self._clear_points(means, f"{name or 'quality'} %{{customdata[1]:.4~g}} on average")
 
     def _category(self, layer: Category) -> None:
         colors = category_colors(layer, self.dark)
@@ -114,7 +120,7 @@ class Panel:
             size = self._size()
             self._points({"color": chosen.astype(np.uint8), "cmin": 0, "cmax": 1,
                           "colorscale": _flat([tone.muted, tone.accent]),
-                          "size": np.where(chosen, 1.5 * size, 0.85 * size).astype(np.float32),
+                          "size": np.where(chosen, 1.3 * size, 0.85 * size).astype(np.float32),
                           "opacity": np.where(chosen, 0.95, 0.45).astype(np.float32)})
             self._key([("●", tone.accent, f"selected {layer.selected.sum():,}"),
                        ("●", tone.muted, f"not selected {(~layer.selected).sum():,}")])
@@ -140,7 +146,7 @@ class Panel:
             glyphs = dict(zip((NEITHER, KEPT, LOST, GAINED), ("●", "●", "✕", "▲")))
             symbols = np.array(["circle", "circle", "x", "triangle-up"])
             self._points({"color": codes, "cmin": -0.5, "cmax": 3.5, "colorscale": _flat(colors),
-                          "symbol": symbols[codes], "size": (np.array([0.8, 1.1, 1.9, 2.1], np.float32) * size)[codes],
+                          "symbol": symbols[codes], "size": (np.array([0.8, 1.0, 1.5, 1.7], np.float32) * size)[codes],
                           "opacity": np.array([0.4, 0.6, 0.95, 0.95], np.float32)[codes]})
             self._key([(glyphs[k], colors[k], f"{CHANGE_NAMES[k]} {counts[k]:,}")
                        for k in (GAINED, LOST, KEPT, NEITHER)])
@@ -156,6 +162,13 @@ class Panel:
         self._bar_alone(scale, [0.0, 0.5, 1.0],
                         [f"≤ −{words.percent(top)}", "gained less lost", f"≥ +{words.percent(top)}"])
         self._clear_points(net, "%{customdata[1]:+,} of them selected")
+
+    def _blank(self, layer: Blank) -> None:
+        # an axis without a trace is not drawn; this one has a trace that shows nothing
+        self.figure.add_trace(go.Scatter(x=[None], y=[None], xaxis=self.x, yaxis=self.y, hoverinfo="skip"))
+        self.figure.add_annotation(
+            text=cut(layer.text, 60), x=self.left + self.width / 2, y=0.5, xref="paper", yref="paper", showarrow=False,
+            font={"size": 13, "color": palette.shades(self.dark).random})
 
     # -- marks --------------------------------------------------------------------------------------------------
 
@@ -227,6 +240,7 @@ class Panel:
                 filled = 0
             lines[-1].append(f'<span style="color:{color}">{glyph}</span> {cut(name, 28)}')
             filled += wide
+        self.lines = len(lines)
         self.figure.add_annotation(
             text="<br>".join("   ".join(line) for line in lines), x=self.left, y=-0.012, xref="paper", yref="paper",
             xanchor="left", yanchor="top", showarrow=False, align="left", font={"size": 12})

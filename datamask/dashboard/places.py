@@ -107,7 +107,9 @@ def hover_texts(ids: Sequence[object], quality: Sequence[float], texts: Sequence
 def _wrapped(text: str, width: int, limit: int) -> list[str]:
     """Lines of at most `width` characters, broken at spaces where there are any; `textwrap` takes ten times as long."""
     text = " ".join(text.split())
-    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) > limit:
+        space = text.rfind(" ", limit // 2, limit)
+        text = text[:space if space > 0 else limit - 1] + "…"
     lines = []
     while len(text) > width:
         space = text.rfind(" ", width // 2, width + 1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from datamask.corpus.projection import layout_path
 from datamask.dashboard.openings import Opening, openings
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
@@ -43,6 +45,20 @@ def opened(runs_dir, tmp_path) -> Opening:
     opening.wait(60)
     assert opening.state == "ready", opening.error
     return opening
+
+
+@pytest.fixture
+def mapped(opened, store) -> np.ndarray:
+    """Crowding and a layout on disk, the three clumps as three far corners; gives the clump of each row."""
+    corpus = opened.corpus
+    clump = corpus.features[:, :3].argmax(axis=1)
+    rng = np.random.default_rng(0)
+    points = np.array([[0, 0], [10, 0], [0, 10]])[clump] + rng.normal(0, 0.3, (len(corpus), 2))
+    path = layout_path(corpus.fingerprint, store.cache_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, points=points.astype(np.float32), kept=0.5, fitted=len(corpus))
+    np.save(path.with_name("crowding.npy"), rng.random(len(corpus)).astype(np.float32))
+    return clump
 
 
 @pytest.fixture

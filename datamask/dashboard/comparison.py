@@ -1,0 +1,309 @@
+"""Two to four runs on the same corpus, side by side: what they share, what only one kept, which settings differ.
+
+Pure: run records in, small tables out. Maps, overlaps and ids compare whenever the rows are the same (equal corpus
+fingerprint). Values compare only where the scale is the same too: quality where the quality anchors are equal (equal
+number of selected rows), diversity where the objective is equal as well. `caveats` says so in sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from datamask.config import SelectionConfig
+from datamask.dashboard import words
+from datamask.dashboard.layers import Category
+from datamask.errors import DatamaskError, InputError
+from datamask.runs.store import Run
+
+LETTERS = "ABCD"
+MOST = 4
+MEASURES = ("joint", "quality", "diversity")
+
+SETTINGS = {
+    "lamb": "Balance λ", "select_ratio": "Select ratio", "objective": "Diversity objective", "estimator": "Estimator",
+    "preset": "Preset", "n_rollout": "Masks per step (G)", "n_epochs": "Steps, at most", "partial": "Batch share",
+    "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "readout": "Final subset",
+    "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed", "seed": "Seed",
+    "device": "Device",
+}
+"""Settings in the order and with the names of the Run form."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One finished run in a comparison.
+
+    Attributes:
+        letter: A to D; label: letter and name, unique within the comparison.
+        config: its settings.
+        selected: bool ``(N,)``.
+        shares: quality, diversity and joint as share of the attainable gain; None where a term is constant.
+        raw: quality and diversity as they are.
+        anchors: the ends of its scales, ``{"quality": {...}, "diversity": {objective: {...}}}``.
+        metrics: columns of its metrics.
+    """
+
+    run_id: str
+    letter: str
+    label: str
+    config: SelectionConfig
+    selected: np.ndarray
+    shares: dict[str, float | None]
+    raw: dict[str, float | None]
+    anchors: dict
+    metrics: dict[str, np.ndarray]
+
+    @property
+    def ratio(self) -> float:
+        """Share of all rows that it selected."""
+        return float(self.selected.mean())
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A run that cannot be compared on this corpus, and why, in a sentence."""
+
+    run: Run
+    reason: str
+
+
+def candidates(runs: Sequence[Run], fingerprint: str) -> tuple[list[Run], list[Refused]]:
+    """Finished runs on the corpus of that fingerprint, in the order given, and the others with the reason."""
+    fit, others = [], []
+    for run in runs:
+        state = run.status().state
+        try:
+            known = run.facts().get("fingerprint")
+        except DatamaskError as error:
+            others.append(Refused(run, str(error)))
+            continue
+        if known and known != fingerprint:
+            others.append(Refused(run, f"learned on other rows: its corpus has fingerprint {known[:8]}, the open one "
+                                       f"{fingerprint[:8]}"))
+        elif state != "done":
+            others.append(Refused(run, f"not finished: it is {state}"))
+        elif known != fingerprint or not run.has_rows:
+            others.append(Refused(run, "its record does not say which rows it selected"))
+        else:
+            fit.append(run)
+    return fit, others
+
+
+def default_pair(runs: Sequence[Run], current: Run | None = None) -> list[Run]:
+    """The two runs to show first, A before B: B is the current or else the newest one, A the newest other one of the
+    same objective and size where there is such a run, else of the same size, else the newest.
+
+    Args:
+        runs: at least two candidates, newest first.
+    """
+    second = next((run for run in runs if current is not None and run.id == current.id), runs[0])
+    config = second.config.selection
+
+    def unlike(run: Run) -> tuple[bool, bool]:
+        other = run.config.selection
+        return other.select_ratio != config.select_ratio, other.objective != config.objective
+
+    return [min((run for run in runs if run.id != second.id), key=unlike), second]
+
+
+def load(runs: Sequence[Run], n: int) -> list[Entry]:
+    """Read two to four finished runs of a corpus of n rows.
+
+    Raises:
+        InputError: fewer than two or more than four runs, or a table of another length.
+    """
+    if not 2 <= len(runs) <= MOST:
+        raise InputError(f"a comparison takes 2 to {MOST} runs, got {len(runs)}")
+    entries = []
+    for letter, run in zip(LETTERS, runs):
+        selected = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+        if len(selected) != n:
+            raise InputError(f"run {run.id} holds {len(selected):,} rows, the open corpus {n:,}; open the corpus it "
+                             "was learned on")
+        summary = run.status().summary or {}
+        calibrated = summary.get("calibrated") or {}
+        entries.append(Entry(
+            run.id, letter, f"{letter} · {run.config.name or run.id}", run.config.selection, selected,
+            {measure: calibrated.get(measure) for measure in MEASURES},
+            {measure: summary.get(measure) for measure in ("quality", "diversity")},
+            summary.get("anchors") or run.facts().get("anchors") or {}, run.metrics()))
+    return entries
+
+
+# -- overlap ------------------------------------------------------------------------------------------------------
+
+
+def chance_overlap(first: float, second: float) -> float:
+    """Jaccard overlap of two independent uniform subsets with these shares of the rows, for many rows.
+
+    The expected intersection is ``r s N`` and the expected union ``(r + s - r s) N``; their ratio is the limit that the
+    overlap concentrates on. Equal shares give ``r / (2 - r)``.
+
+    Raises:
+        ValueError: a share outside (0, 1].
+    """
+    if not (0 < first <= 1 and 0 < second <= 1):
+        raise ValueError(f"shares must lie above 0 and at most at 1, got {first} and {second}")
+    return first * second / (first + second - first * second)
+
+
+def overlaps(entries: Sequence[Entry]) -> pd.DataFrame:
+    """One row per pair: ``pair, shared, only_first, only_second, overlap, chance, most``.
+
+    ``overlap`` is Jaccard's shared / either; ``chance`` what random subsets of these sizes have; ``most`` what sizes as
+    different as these allow.
+    """
+    rows = []
+    for a, b in combinations(entries, 2):
+        shared = int((a.selected & b.selected).sum())
+        sizes = sorted((int(a.selected.sum()), int(b.selected.sum())))
+        rows.append({"pair": f"{a.letter} and {b.letter}", "shared": shared,
+                     "only_first": int(a.selected.sum()) - shared, "only_second": int(b.selected.sum()) - shared,
+                     "overlap": shared / (sum(sizes) - shared), "chance": chance_overlap(a.ratio, b.ratio),
+                     "most": sizes[0] / sizes[1]})
+    return pd.DataFrame(rows)
+
+
+def only_in(entries: Sequence[Entry], letter: str) -> np.ndarray:
+    """Rows that this run selected and none of the others did, ascending int64 ``(n,)``."""
+    others = np.zeros(len(entries[0].selected), bool)
+    for entry in entries:
+        if entry.letter != letter:
+            others |= entry.selected
+    own = next(entry for entry in entries if entry.letter == letter)
+    return np.flatnonzero(own.selected & ~others)
+
+
+def by_category(entries: Sequence[Entry], category: Category) -> pd.DataFrame:
+    """Where each run takes more or less: one row per class and run, ``category, n, run, selected, share``.
+
+    ``n`` is the number of all rows of the class, ``share`` the part of them that the run selected. Largest class first.
+    """
+    total = np.bincount(category.codes, minlength=len(category.names))
+    rows = []
+    for code, name in enumerate(category.names):
+        for entry in entries:
+            taken = int(entry.selected[category.codes == code].sum())
+            rows.append({"category": name, "n": int(total[code]), "run": entry.label, "selected": taken,
+                         "share": taken / total[code] if total[code] else math.nan})
+    return pd.DataFrame(rows)
+
+
+# -- values and settings --------------------------------------------------------------------------------------------
+
+
+def values(entries: Sequence[Entry]) -> pd.DataFrame:
+    """One row per run: ``run, selected, quality, diversity`` (shares of the attainable gain) and ``raw_...``."""
+    return pd.DataFrame([{
+        "run": entry.label, "selected": int(entry.selected.sum()),
+        "quality": _number(entry.shares["quality"]), "diversity": _number(entry.shares["diversity"]),
+        "raw_quality": _number(entry.raw["quality"]), "raw_diversity": _number(entry.raw["diversity"]),
+        "objective": entry.config.objective,
+    } for entry in entries])
+
+
+def settings(entries: Sequence[Entry]) -> pd.DataFrame:
+    """Only the settings that differ: first column ``Setting``, then one text column per run; may be empty."""
+    rows = []
+    for name, label in SETTINGS.items():
+        found = [getattr(entry.config, name) for entry in entries]
+        if any(value != found[0] for value in found):
+            rows.append({"Setting": label, **{entry.label: _said(value) for entry, value in zip(entries, found)}})
+    return pd.DataFrame(rows, columns=["Setting", *(entry.label for entry in entries)])
+
+
+def same_quality_scale(entries: Sequence[Entry]) -> bool:
+    """Whether one unit of quality is the same gain in every run."""
+    return _equal([entry.anchors.get("quality") for entry in entries])
+
+
+def same_diversity_scale(entries: Sequence[Entry]) -> bool:
+    """Whether one unit of diversity is the same gain of the same objective in every run."""
+    return _equal([entry.config.objective for entry in entries]) and _equal(
+        [entry.anchors.get("diversity") for entry in entries])
+
+
+def caveats(entries: Sequence[Entry]) -> list[str]:
+    """What must not be read out of this comparison, one sentence each."""
+    said = []
+    names = " and ".join
+    if not _equal([int(entry.selected.sum()) for entry in entries]):
+        sizes = names(f"{entry.letter} {entry.selected.sum():,}" for entry in entries)
+        said.append(f"They select different numbers of rows ({sizes}), so their shares are of different attainable "
+                    "gains: compare overlap and samples, not values.")
+    if not _equal([entry.config.objective for entry in entries]):
+        used = names(f"{entry.letter} {entry.config.objective}" for entry in entries)
+        said.append(f"Diversity means something else in each ({used}), so their diversity values do not compare.")
+    if not _equal([entry.config.lamb for entry in entries]):
+        said.append("They weigh quality and diversity differently: their joint values are of different sums. Compare "
+                    "quality with quality and diversity with diversity.")
+    return said
+
+
+# -- curves ---------------------------------------------------------------------------------------------------------
+
+
+def curves(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
+    """Whole-corpus values over the steps, all as shares of the attainable gain: ``run, step, seconds, value``.
+
+    Runs on the raw scale are brought to shares by their anchors, so that every curve has 0 at a random subset. A run
+    without steps (a baseline) has one row at step 0, its final value.
+    """
+    parts = []
+    for entry in entries:
+        steps = entry.metrics.get("step", np.zeros(0))
+        shares = _share_curve(entry, measure)
+        there = np.flatnonzero(np.isfinite(shares))
+        if len(there):
+            seconds = entry.metrics.get("seconds", np.full(len(steps), np.nan))
+            parts.append(pd.DataFrame({"run": entry.label, "step": steps[there], "seconds": seconds[there],
+                                       "value": shares[there]}))
+        elif entry.shares.get(measure) is not None:
+            parts.append(pd.DataFrame({"run": [entry.label], "step": [0.0], "seconds": [0.0],
+                                       "value": [float(entry.shares[measure])]}))
+    if not parts:
+        return pd.DataFrame({"run": [], "step": [], "seconds": [], "value": []})
+    return pd.concat(parts, ignore_index=True)
+
+
+def _share_curve(entry: Entry, measure: str) -> np.ndarray:
+    metrics = entry.metrics
+    steps = metrics.get("step", np.zeros(0))
+    blank = np.full(len(steps), np.nan)
+    if entry.config.scale == "calibrated":
+        return metrics.get(measure, blank)
+    quality = _share(metrics.get("raw_quality", blank), entry.anchors.get("quality"))
+    # a weighted sum of raw objectives cannot be taken apart again; its anchors have no common scale
+    diversity = _share(metrics.get("raw_diversity", blank),
+                       (entry.anchors.get("diversity") or {}).get(entry.config.objective))
+    if measure == "joint":
+        return entry.config.lamb * quality + (1 - entry.config.lamb) * diversity
+    return quality if measure == "quality" else diversity
+
+
+def _share(raw: np.ndarray, anchor: dict | None) -> np.ndarray:
+    if not anchor or not anchor["best"] > anchor["random"]:
+        return np.full(len(raw), np.nan)
+    return (raw - anchor["random"]) / (anchor["best"] - anchor["random"])
+
+
+def _equal(items: Sequence[object]) -> bool:
+    return all(item == items[0] for item in items)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _said(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return words.value(value)
+    return str(value)

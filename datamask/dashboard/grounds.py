@@ -1,0 +1,96 @@
+"""What a corpus's map stands on: crowding and the UMAP layout, computed once, in the background, kept on disk.
+
+Both follow from the corpus alone; runs only recolour them. PCA is quick and is asked for where it is needed
+(`datamask.corpus.projection.pca`). Pure: no streamlit; torch is loaded only inside the background thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from datamask.corpus import Corpus
+from datamask.corpus.projection import GRAPH_K, Layout, load_layout, start_layout
+from datamask.dashboard import tasks
+from datamask.errors import DatamaskError, Stopped
+from datamask.files import replacing
+
+CROWD = 15
+"""Other rows that crowding looks at."""
+
+BY_ITSELF = 100_000
+"""Up to this many rows preparing starts without being asked; more take many minutes."""
+
+GRAPH_SHARE = 0.4
+
+
+def key_of(corpus: Corpus) -> str:
+    """The name under which `datamask.dashboard.tasks` knows the preparation of this corpus."""
+    return f"map-{corpus.fingerprint}"
+
+
+def crowding(corpus: Corpus, cache_dir: str | Path) -> np.ndarray | None:
+    """Mean similarity of each row to its 15 nearest others, float32 ``(N,)``; None where it is not computed yet."""
+    try:
+        values = np.load(_crowding_path(corpus, cache_dir), allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return values if values.shape == (len(corpus),) and values.dtype == np.float32 else None
+
+
+def layout(corpus: Corpus, cache_dir: str | Path) -> Layout | None:
+    """The UMAP layout; None where it is not computed yet."""
+    return load_layout(corpus.fingerprint, Path(cache_dir))
+
+
+def start(corpus: Corpus, cache_dir: str | Path) -> tasks.Task:
+    """Compute in the background what is missing; joins the preparation under way where there is one."""
+    return tasks.start(key_of(corpus), lambda report, stop: prepare(corpus, Path(cache_dir), report, stop))
+
+
+def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None], should_stop: Callable[[], bool],
+            wait: float = 0.2) -> None:
+    """Neighbour graph, crowding, then the layout, which uses the graph; each is on disk as soon as it is there.
+
+    Args:
+        report: called with a share from 0 to 1 and what is being done.
+        should_stop: polled at least every `wait` seconds.
+
+    Raises:
+        Stopped: should_stop answered true.
+        DatamaskError: the layout failed; the message is its last word.
+    """
+    if crowding(corpus, cache_dir) is None:
+        # torch and numba come with these, so only in the thread that needs them
+        from datamask.corpus.density import local_density
+        from datamask.corpus.neighbors import cache_path, load_neighbors, neighbors_for
+
+        graph = load_neighbors(cache_path(corpus.fingerprint, cache_dir), len(corpus))
+        if graph is None or graph.k <= min(CROWD, len(corpus) - 1):
+            graph = neighbors_for(corpus, GRAPH_K, cache_dir, should_stop=should_stop,
+                                  progress=lambda share, what: report(GRAPH_SHARE * share, what))
+        with replacing(_crowding_path(corpus, cache_dir)) as part, part.open("wb") as file:
+            np.save(file, local_density(graph, CROWD))
+    if layout(corpus, cache_dir) is not None:
+        return
+    handle = start_layout(corpus, cache_dir)
+    while True:
+        state, share, message = handle.poll()
+        if state == "done":
+            return
+        if state == "stopped":
+            raise Stopped("the layout was stopped")
+        if state == "failed":
+            raise DatamaskError(message)
+        if should_stop():
+            handle.stop()
+            raise Stopped("the layout was stopped")
+        report(GRAPH_SHARE + (1 - GRAPH_SHARE) * share, message)
+        time.sleep(wait)
+
+
+def _crowding_path(corpus: Corpus, cache_dir: str | Path) -> Path:
+    return Path(cache_dir) / corpus.fingerprint / "crowding.npy"

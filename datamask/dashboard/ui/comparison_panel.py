@@ -1,0 +1,140 @@
+"""The lower half of the Compare page: overlap, values, curves, settings, and the samples only one run kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard import comparison, words
+from datamask.dashboard.charts.overlay import overlay
+from datamask.dashboard.charts.shares import shares
+from datamask.dashboard.comparison import Entry
+from datamask.dashboard.layers import Category, categorical
+from datamask.dashboard.ui import scene, session
+from datamask.runs.exports import table_csv
+
+PAGE = 100
+
+
+def overlaps(entries: Sequence[Entry]) -> None:
+    """Overlap of every pair beside what chance gives; two runs get large numbers, more of them a table."""
+    table = comparison.overlaps(entries)
+    if len(table) == 1:
+        pair = table.iloc[0]
+        a, b = entries
+        with st.container(horizontal=True, gap="large"):
+            for label, value, caption, help_ in (
+                    ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
+                    ("Kept", words.count(pair.shared), "selected by both", None),
+                    ("Lost", words.count(pair.only_first), f"only {a.letter} selected them", None),
+                    ("Gained", words.count(pair.only_second), f"only {b.letter} selected them", None)):
+                with st.container(gap=None, width="content"):
+                    st.metric(label, value, help=help_, width="content")
+                    st.caption(caption)
+        return
+    st.markdown("**Overlap of each pair**", help=_about(None))
+    shown = pd.DataFrame({"runs": table.pair, "overlap": 100 * table.overlap, "by chance": 100 * table.chance,
+                          "shared": table.shared, "only the first": table.only_first,
+                          "only the second": table.only_second})
+    st.dataframe(shown, hide_index=True, lazy=False, alt="Overlap of each pair of runs beside chance", column_config={
+        "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
+        "by chance": st.column_config.NumberColumn(format="%.0f %%")})
+
+
+def _about(pair) -> str:
+    said = ("Samples selected by both, as share of those selected by either (Jaccard). By chance, two random subsets "
+            "that hold shares r and s of the rows overlap by rs / (r + s − rs), which is r / (2 − r) where r = s.")
+    if pair is not None and pair.most < 1:
+        said += f" Selections of such different sizes overlap by {words.percent(pair.most)} at most."
+    return said
+
+
+def values(entries: Sequence[Entry]) -> None:
+    """Quality and diversity of each run as shares of the attainable gain, raw values beside them."""
+    table = comparison.values(entries)
+    shown = pd.DataFrame({"run": table.run, "quality": 100 * table.quality, "diversity": 100 * table.diversity,
+                          "mean quality": table.raw_quality, "raw diversity": table.raw_diversity})
+    share = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100, width="small",
+                                            help="Share of the way from a random subset to the best this term reaches.")
+    st.markdown("**Values**", help="100 % is the best that quality, or that diversity objective, reaches alone; 0 % is "
+                "a random subset of the same size. Raw values are on their own scales.")
+    st.dataframe(shown, hide_index=True, lazy=False, alt="Quality and diversity of each run", column_config={
+        "quality": share, "diversity": share, "run": st.column_config.TextColumn(width="medium"),
+        "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+        "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small")})
+    for sentence in comparison.caveats(entries):
+        st.caption(f":material/info: {words.plain(sentence, 400)}")
+
+
+def curves(entries: Sequence[Entry]) -> None:
+    """Whole-corpus values of all runs in one chart, where they are on one scale."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        measure = st.segmented_control("Value", comparison.MEASURES, default="quality", key="compare_measure",
+                                       required=True, format_func=str.capitalize, label_visibility="collapsed",
+                                       persist_state="session", help="All are measured on the whole corpus.")
+        across = st.segmented_control("Along", ("step", "seconds"), default="step", key="compare_x", required=True,
+                                      format_func={"step": "Steps", "seconds": "Seconds"}.get, persist_state="session",
+                                      label_visibility="collapsed", help="What runs along the axis.")
+    fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
+    fit["joint"] = fit["quality"] and fit["diversity"] and len({entry.config.lamb for entry in entries}) == 1
+    if not fit[measure]:
+        st.caption(f":material/info: These runs have no common scale of {measure}, so heights do not compare here; "
+                   "when a curve rises and when it settles does.")
+    table = comparison.curves(entries, measure)
+    if table.empty:
+        st.caption("None of these runs has values of it.")
+        return
+    st.vega_lite_chart(table, overlay([entry.label for entry in entries], across, measure=measure, dark=session.dark()),
+                       width="stretch", key="compare_curves", alt=f"{measure} of each run over {across}")
+
+
+def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """What share of each class every run selects, for a metadata column of the reader's choice."""
+    text = corpus.provenance.columns.get("text")
+    names = categorical(corpus.metadata, skip=(text,) if text else ())
+    if not names:
+        return
+    name = st.selectbox("Selected share by", names, key="compare_category", persist_state="session",
+                        help="Of all samples of each class, the share that each run selected; n counts all of them.")
+    table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
+    st.vega_lite_chart(table, shares([entry.label for entry in entries], [entry.ratio for entry in entries], name,
+                                     dark=session.dark()),
+                       width="stretch", key="compare_shares", alt=f"Share of each {name} that each run selected")
+
+
+def settings(entries: Sequence[Entry]) -> None:
+    """Only what differs."""
+    table = comparison.settings(entries)
+    st.markdown("**Settings that differ**", help="Everything else is the same in all of them.")
+    if table.empty:
+        st.caption("None: the same settings on the same rows.")
+        return
+    st.dataframe(table, hide_index=True, lazy=False, alt="Settings that differ between the runs")
+
+
+def only_one(entries: Sequence[Entry], corpus: Corpus) -> None:
+    """The samples that one run kept and no other, a page of them with their texts, and a download."""
+    labels = {entry.letter: entry.label for entry in entries}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        letter = st.segmented_control("Samples that only this run kept", list(labels), default="A", required=True,
+                                      format_func=labels.get, key="compare_only",
+                                      help="Selected by this run and by none of the others above.")
+        rows = comparison.only_in(entries, letter)
+        pages = max(1, -(-len(rows) // PAGE))
+        page = st.number_input("Page", 1, pages, 1, key=f"compare_page_{letter}_{pages}", width=120,
+                               help=f"{PAGE} samples a page, {pages:,} pages.")
+        id_name = str(corpus.provenance.columns.get("id", "id"))
+        st.download_button(f"CSV, {len(rows):,} ids", lambda: table_csv(scene.id_table(corpus, rows)),
+                           file_name=f"only-{letter}.csv", mime="text/csv", on_click="ignore", key="compare_csv",
+                           icon=":material/download:", disabled=not len(rows),
+                           help=f"{id_name}, quality, and where in the input each sample stands.")
+    if not len(rows):
+        st.caption("None: the others selected all of them too.")
+        return
+    st.dataframe(scene.sample_table(corpus, rows[(page - 1) * PAGE:page * PAGE]), hide_index=True, lazy=False,
+                 height=360, alt=f"Samples that only {labels[letter]} kept", column_config={
+                     "text": st.column_config.TextColumn("text", width="large"),
+                     "quality": st.column_config.NumberColumn(format="%.4g", width="small")})

@@ -1,0 +1,153 @@
+"""What the map pages share: coordinates, hover texts, the columns of a run, and figures, each computed once.
+
+Everything is cached for all sessions, bounded, and read-only. Any visitor may clear these caches; all that is lost is
+the time to fill them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+from plotly import graph_objects as go
+
+from datamask.corpus import Corpus
+from datamask.corpus.projection import pca
+from datamask.dashboard import grounds
+from datamask.dashboard.layers import Layer
+from datamask.dashboard.maps import draw_map
+from datamask.dashboard.places import Places, hover_texts, place
+from datamask.dashboard.regions import Region
+from datamask.runs.store import Run
+
+TEXT_SHOWN = 400
+"""Characters of a text that a table cell gets."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a map is drawn.
+
+    Attributes:
+        kind: ``UMAP`` or ``PCA``.
+        places: coordinates and what is drawn of them.
+        kept: of each row's 15 nearest neighbours, the share that is still among its 15 nearest on the map; None if
+            nobody measured it.
+        scope: names corpus and projection.
+    """
+
+    kind: str
+    places: Places
+    kept: float | None
+    scope: str
+
+    @property
+    def caption(self) -> str:
+        """The sentence every map needs below it."""
+        if self.kept is None:
+            said = "PCA shows the two directions of most variance and folds the rest together"
+        else:
+            said = (f"{self.kind} keeps {15 * self.kept:.1f} of each sample's 15 nearest neighbours; sizes of islands "
+                    "and gaps between them mean nothing")
+        return f"{self.places.caption} {said}."
+
+
+def ground(corpus: Corpus, cache_dir: Path, wanted: str, hexagons: bool | None) -> Ground:
+    """The wanted projection, or PCA for as long as there is no UMAP layout.
+
+    Args:
+        wanted: ``UMAP`` or ``PCA``. hexagons: None: by the number of rows.
+    """
+    # read anew every time, a few milliseconds: it may have appeared since
+    layout = grounds.layout(corpus, cache_dir) if wanted == "UMAP" else None
+    kind = "UMAP" if layout is not None else "PCA"
+    places = _places(corpus.fingerprint, kind, hexagons, corpus, layout)
+    return Ground(kind, places, layout.kept if layout is not None else None, f"{corpus.fingerprint} {kind}")
+
+
+@st.cache_resource(max_entries=8, show_spinner="Placing the samples")
+def _places(fingerprint: str, kind: str, hexagons: bool | None, _corpus: Corpus, _layout) -> Places:
+    return place(pca(_corpus.features) if kind == "PCA" else _layout.points, hexagons)
+
+
+def hover(corpus: Corpus, places: Places) -> list[str]:
+    """Labels of the drawn rows."""
+    return _hover(corpus.fingerprint, len(places.drawn), corpus, places)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the drawn samples")
+def _hover(fingerprint: str, drawn: int, _corpus: Corpus, _places: Places) -> list[str]:
+    # the drawing order depends on the number of rows alone, so every projection of a corpus shares these
+    rows = pa.array(_places.drawn)
+    texts = texts_of(_corpus)
+    return hover_texts(_corpus.ids.take(rows).to_pylist(), _corpus.quality[_places.drawn],
+                       None if texts is None else pc.utf8_slice_codeunits(texts.take(rows), 0, 300).to_pylist())
+
+
+def texts_of(corpus: Corpus) -> pa.ChunkedArray | None:
+    """The corpus's text column as strings, or None."""
+    name = corpus.provenance.columns.get("text")
+    if not name or name not in corpus.metadata.column_names:
+        return None
+    return corpus.metadata[name].cast(pa.string())
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """What the pages need of rows.parquet: bool and float32 arrays ``(N,)``."""
+
+    selected: np.ndarray
+    score: np.ndarray
+    marginal_quality: np.ndarray
+    marginal_diversity: np.ndarray
+
+
+def run_columns(run: Run) -> RunColumns:
+    """The columns of a finished run."""
+    return _run_columns(run.id, (run.path / "rows.parquet").stat().st_mtime_ns, run)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the run")
+def _run_columns(run_id: str, changed: int, _run: Run) -> RunColumns:
+    table = _run.rows()
+    numbers = (table[name].to_numpy(zero_copy_only=False).astype(np.float32)
+               for name in ("score", "marginal_quality", "marginal_diversity"))
+    return RunColumns(table["selected"].to_numpy(zero_copy_only=False).astype(bool), *numbers)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Drawing the map")
+def figure(version: str, _places: Places, _layers: Sequence[Layer], _hover: Sequence[str],
+           _outlines: Sequence[Region], dark: bool, height: int, outlined: str) -> go.Figure:
+    """The figure of a map; `version` and `outlined` name what the underscored arguments hold."""
+    return draw_map(_places, _layers, _hover, outlines=_outlines, dark=dark, height=height)
+
+
+def sample_table(corpus: Corpus, rows: np.ndarray, extra: Sequence[str] = ()) -> pa.Table:
+    """Some rows for a table on a page: id, quality, the start of the text, and other metadata columns."""
+    taken = pa.array(rows)
+    columns = {str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(taken),
+               "quality": pa.array(corpus.quality[rows])}
+    for name in extra:
+        if name not in columns and name in corpus.metadata.column_names:
+            columns[name] = corpus.metadata[name].take(taken)
+    texts = texts_of(corpus)
+    if texts is not None:
+        columns["text"] = pc.utf8_slice_codeunits(texts.take(taken), 0, TEXT_SHOWN)
+    return pa.table(columns)
+
+
+def id_table(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None = None) -> pa.Table:
+    """Some rows for a download: id, quality, whether selected where that is known, and their place in the input."""
+    taken = pa.array(rows)
+    columns = {str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(taken),
+               "quality": pa.array(corpus.quality[rows])}
+    if selected is not None:
+        columns["selected"] = pa.array(selected[rows])
+    columns["source_file"] = pa.array(list(corpus.provenance.files)).take(pa.array(corpus.source_file[rows]))
+    columns["source_row"] = pa.array(corpus.source_row[rows])
+    return pa.table(columns)

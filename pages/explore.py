@@ -1,0 +1,104 @@
+"""Explore: which samples are kept, and where do they lie? Three linked panels of the same map."""
+
+import streamlit as st
+
+from datamask.dashboard import comparison, grounds
+from datamask.dashboard.layers import Blank, Layer, Number, Selection, colourable, layer_of_column
+from datamask.dashboard.places import MAX_POINTS
+from datamask.dashboard.regions import rows_inside
+from datamask.dashboard.ui import preparing, region_panel, render_map, scene, session
+from datamask.dashboard.ui.frame import frame
+
+QUALITY, CROWDING, MARGINAL, SCORE = "quality", "crowding in the pool", "marginal diversity in this run", "score"
+ABOUT = ("Quality: the score you brought. Crowding in the pool: mean similarity to the 15 nearest other samples, "
+         "whatever is selected. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
+         "column of your shards can be a colour too.")
+
+frame("Explore", "Which samples are kept, and where do they lie?")
+
+corpus = session.open_corpus_or_stop()
+cache_dir = session.store().cache_dir
+runs, _ = comparison.candidates(session.store().list(), corpus.fingerprint)
+by_id = {run.id: run for run in runs}
+current = session.current_run()
+if current is not None and current.id in by_id:
+    st.session_state["explore_run"] = current.id
+elif st.session_state.get("explore_run") not in by_id:
+    st.session_state["explore_run"] = next(iter(by_id), None)
+
+text = corpus.provenance.columns.get("text")
+columns = colourable(corpus.metadata, skip=(text,) if text else ())
+lengths = ["length"] if corpus.lengths is not None and "length" not in columns else []
+choices = [QUALITY, CROWDING, *([MARGINAL, SCORE] if runs else []), *lengths, *columns]
+
+left, middle, right, layout, marks = st.columns([2.2, 2.2, 2.6, 1.5, 1.7], gap="small")
+with left:
+    first = st.selectbox("Left panel", choices, index=0, key="explore_left", help=ABOUT, persist_state="session")
+with middle:
+    second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
+with right:
+    run_id = st.selectbox("Right panel: selected by", list(by_id), key="explore_run", placeholder="no finished run yet",
+                          format_func=lambda found: by_id[found].config.name or found, disabled=not by_id,
+                          on_change=lambda: session.choose_run(st.session_state["explore_run"]),
+                          help="Finished runs on this corpus, newest first.")
+with layout:
+    wanted = st.segmented_control(
+        "Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="explore_layout", persist_state="session",
+        help="UMAP keeps neighbours together and is computed once per corpus; until it is there, PCA stands in. PCA "
+             "keeps directions of largest variance.")
+with marks:
+    many = len(corpus) > MAX_POINTS
+    shown = st.segmented_control(
+        "Marks", ("points", "hexagons"), default="hexagons" if many else "points", required=True, key="explore_marks",
+        persist_state="session", help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are "
+        "more. Hexagons show the mean or the selected share of all samples in a cell.")
+
+preparing.prepare(corpus, cache_dir)
+ground = scene.ground(corpus, cache_dir, wanted, shown == "hexagons")
+run = scene.run_columns(by_id[run_id]) if run_id else None
+
+
+def layer_of(name: str) -> Layer:
+    """The layer behind a name in the panels' menus."""
+    if name == QUALITY:
+        return Number.of("Quality", corpus.quality)
+    if name == CROWDING:
+        values = grounds.crowding(corpus, cache_dir)
+        return Blank("Crowding in the pool", "waits for the neighbours") if values is None else Number.of(
+            "Crowding in the pool", values)
+    if name == MARGINAL:
+        return Number.of("Marginal diversity in this run", run.marginal_diversity)
+    if name == SCORE:
+        return Number.of("Score in this run", run.score)
+    if name == "length" and lengths:
+        return Number.of("Length", corpus.lengths)
+    return layer_of_column(name, corpus.metadata[name])
+
+
+layers = [layer_of(first), layer_of(second)]
+if run is not None:
+    layers.append(Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected))
+else:
+    layers.append(Blank("Selected", "no finished run on this corpus yet"))
+
+dark = session.dark()
+waiting = [layer.title for layer in layers if isinstance(layer, Blank)]
+version = f"{corpus.fingerprint} {ground.kind} {shown} {first} {second} {run_id} {dark} {waiting}"
+hover = scene.hover(corpus, ground.places)
+regions = render_map.render_map(
+    "explore_map", ground.scope, version,
+    lambda outlines: scene.figure(version, ground.places, layers, hover, outlines, dark, 490,
+                                  str([region.corners.tolist() for region in outlines])),
+    alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected")
+notes = dict.fromkeys(layer.note for layer in layers if layer.note)
+st.caption(" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]))
+if run is None:
+    st.page_link("pages/run.py", label="Start a run to see what it selects", icon=":material/arrow_forward:",
+                 query_params=session.link_parameters())
+
+if regions:
+    rows = rows_inside(ground.places.points, regions)
+    region_panel.show("explore_map", corpus, rows, run.selected if run is not None else None,
+                      [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names])
+else:
+    region_panel.hint()

@@ -1,0 +1,184 @@
+"""Comparisons against plain set arithmetic and simulated chance."""
+
+import numpy as np
+import pytest
+
+from datamask.corpus import open_corpus
+from datamask.dashboard import comparison
+from datamask.dashboard.charts.overlay import overlay
+from datamask.dashboard.charts.shares import shares
+from datamask.dashboard.layers import Category, categorical
+from datamask.errors import InputError
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import finish_run, write_shard
+
+
+@pytest.fixture
+def world(tmp_path):
+    config = write_shard(tmp_path / "shard.parquet")
+    return RunStore(tmp_path / "runs"), open_corpus(config), config
+
+
+@pytest.fixture
+def three(world):
+    store, corpus, config = world
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(3, len(corpus)))
+    runs = [finish_run(store, corpus, config, scores[0], name="first", lamb=0.5),
+            finish_run(store, corpus, config, scores[0] + 0.5 * scores[1], name="second", lamb=0.2,
+                       shares={"quality": 0.4, "diversity": 0.9}),
+            finish_run(store, corpus, config, scores[2], name="third", select_ratio=0.1, objective="pairwise")]
+    return comparison.load(runs, len(corpus)), runs, corpus
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.3, 0.3), (0.1, 0.4)])
+def test_chance_is_what_random_subsets_share(first, second):
+    rng = np.random.default_rng(0)
+    n = 20_000
+    found = []
+    for _ in range(20):
+        a = set(rng.choice(n, int(first * n), replace=False).tolist())
+        b = set(rng.choice(n, int(second * n), replace=False).tolist())
+        found.append(len(a & b) / len(a | b))
+    assert comparison.chance_overlap(first, second) == pytest.approx(np.mean(found), abs=0.002)
+
+
+def test_chance_at_equal_ratios_is_r_over_two_minus_r():
+    assert comparison.chance_overlap(0.3, 0.3) == pytest.approx(0.3 / 1.7)
+    with pytest.raises(ValueError, match="above 0"):
+        comparison.chance_overlap(0.0, 0.3)
+
+
+def test_overlaps_are_set_arithmetic(three):
+    entries, _, _ = three
+    table = comparison.overlaps(entries).set_index("pair")
+    assert list(table.index) == ["A and B", "A and C", "B and C"]
+    sets = {entry.letter: set(np.flatnonzero(entry.selected)) for entry in entries}
+    for pair, row in table.iterrows():
+        a, b = sets[pair[0]], sets[pair[-1]]
+        assert row.shared == len(a & b) and row.only_first == len(a - b) and row.only_second == len(b - a)
+        assert row.overlap == pytest.approx(len(a & b) / len(a | b))
+    assert table.loc["A and B", "most"] == 1.0 and table.loc["A and C", "most"] == pytest.approx(24 / 72)
+
+
+def test_rows_only_one_run_kept(three):
+    entries, _, _ = three
+    sets = [set(np.flatnonzero(entry.selected)) for entry in entries]
+    assert set(comparison.only_in(entries, "A")) == sets[0] - sets[1] - sets[2]
+    assert set(comparison.only_in(entries, "C")) == sets[2] - sets[0] - sets[1]
+
+
+def test_only_the_settings_that_differ(three):
+    entries, _, _ = three
+    table = comparison.settings(entries)
+    assert table["Setting"].tolist() == ["Balance λ", "Select ratio", "Diversity objective"]
+    assert table.columns[1:].tolist() == ["A · first", "B · second", "C · third"]
+    assert table.iloc[0, 1:].tolist() == ["0.5", "0.2", "0.5"]
+    assert comparison.settings(entries[:1] * 2).empty
+
+
+def test_every_setting_has_a_name():
+    from dataclasses import fields
+
+    from datamask.config import SelectionConfig
+    assert set(comparison.SETTINGS) == {field.name for field in fields(SelectionConfig)}
+
+
+def test_values_and_scales(three):
+    entries, _, _ = three
+    table = comparison.values(entries)
+    assert table["quality"].tolist() == [0.8, 0.4, 0.8] and table["selected"].tolist() == [72, 72, 24]
+    assert comparison.same_quality_scale(entries[:2]) and comparison.same_diversity_scale(entries[:2])
+    assert not comparison.same_quality_scale(entries) and not comparison.same_diversity_scale(entries)
+    said = " ".join(comparison.caveats(entries))
+    assert "A 72 and B 72 and C 24" in said and "C pairwise" in said and "joint" in said
+    assert comparison.caveats([entries[0], entries[0]]) == []
+
+
+def test_a_constant_term_has_no_share(world):
+    store, corpus, config = world
+    run = finish_run(store, corpus, config, np.arange(len(corpus)), shares={"quality": None})
+    entries = comparison.load([run, run], len(corpus))
+    assert np.isnan(comparison.values(entries)["quality"]).all()
+
+
+def test_curves_are_shares_whatever_the_scale(world):
+    store, corpus, config = world
+    scores = np.arange(len(corpus))
+    anchors = {"quality": {"random": 5.0, "best": 7.0}, "diversity": {"facility": {"random": -1.0, "best": 1.0}}}
+    calibrated = finish_run(store, corpus, config, scores, name="calibrated", lamb=0.5)
+    raw = finish_run(store, corpus, config, scores, name="raw", scale="raw", lamb=0.25, anchors=anchors)
+    entries = comparison.load([calibrated, raw], len(corpus))
+    quality = comparison.curves(entries, "quality")
+    assert quality[quality.run == "A · calibrated"]["value"].tolist() == pytest.approx([0.16, 0.32, 0.48, 0.64, 0.8])
+    # raw quality 5.2 ... 6 between a random 5 and a best 7
+    assert quality[quality.run == "B · raw"]["value"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+    joint = comparison.curves(entries, "joint")
+    assert joint[joint.run == "B · raw"]["value"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def test_a_run_without_steps_is_one_point(world):
+    store, corpus, config = world
+    run = finish_run(store, corpus, config, np.arange(len(corpus)), estimator="top-quality")
+    (run.path / "metrics.jsonl").unlink()
+    entries = comparison.load([run, run], len(corpus))
+    table = comparison.curves(entries, "quality")
+    assert table["value"].tolist() == [0.8, 0.8] and table["step"].tolist() == [0, 0]
+
+
+def test_candidates_say_why_others_are_not(world):
+    store, corpus, config = world
+    good = finish_run(store, corpus, config, np.arange(len(corpus)))
+    other = finish_run(store, corpus, config, np.arange(len(corpus)))
+    with other.writer() as writer:
+        writer.update_facts(fingerprint="f" * 64)
+    queued = store.create(good.config)
+    with queued.writer() as writer:
+        writer.update_facts(fingerprint=corpus.fingerprint)
+    fit, refused = comparison.candidates([good, other, queued], corpus.fingerprint)
+    assert [run.id for run in fit] == [good.id]
+    reasons = {entry.run.id: entry.reason for entry in refused}
+    assert "ffffffff" in reasons[other.id] and corpus.fingerprint[:8] in reasons[other.id]
+    assert "not finished" in reasons[queued.id]
+
+
+def test_load_refuses_what_does_not_fit(three):
+    _, runs, corpus = three
+    with pytest.raises(InputError, match="2 to 4 runs, got 1"):
+        comparison.load(runs[:1], len(corpus))
+    with pytest.raises(InputError, match="240 rows, the open corpus 7"):
+        comparison.load(runs[:2], 7)
+
+
+def test_shares_by_category(three):
+    entries, _, corpus = three
+    category = Category.of("source", corpus.metadata["source"])
+    table = comparison.by_category(entries, category)
+    source = np.array(corpus.metadata["source"].to_pylist())
+    for row in table.itertuples():
+        entry = next(e for e in entries if e.label == row.run)
+        assert row.n == (source == row.category).sum()
+        assert row.selected == entry.selected[source == row.category].sum()
+        assert row.share == pytest.approx(row.selected / row.n)
+    assert categorical(corpus.metadata, skip=("text",)) == ["source"]
+
+
+def test_the_pair_shown_first_is_of_one_kind(three):
+    _, runs, _ = three
+    first, second, third = runs
+    newest_first = [third, second, first]
+    assert [r.id for r in comparison.default_pair(newest_first)] == [second.id, third.id]
+    assert [r.id for r in comparison.default_pair(newest_first, first)] == [second.id, first.id]
+
+
+def test_charts_give_every_run_a_colour_and_a_second_sign(three):
+    entries, _, _ = three
+    labels = [entry.label for entry in entries]
+    curves = overlay(labels, "seconds", measure="quality")
+    line = next(layer for layer in curves["layer"] if layer["mark"]["type"] == "line")
+    dots = shares(labels, [entry.ratio for entry in entries], "source")["layer"][1]
+    for encoding, sign in ((line["encoding"], "strokeDash"), (dots["encoding"], "shape")):
+        for channel in ("color", sign):
+            scale = encoding[channel]["scale"]
+            assert scale["domain"] == labels and len({str(value) for value in scale["range"]}) == 3
+    assert line["encoding"]["x"]["field"] == "seconds" and "quality" in line["encoding"]["y"]["title"]

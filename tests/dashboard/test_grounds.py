@@ -1,0 +1,92 @@
+"""Preparing a map: the order of its stages, what is kept on disk, its stop and its failure."""
+
+import numpy as np
+import pytest
+
+from datamask.corpus import open_corpus
+from datamask.corpus.projection import layout_path
+from datamask.dashboard import grounds, tasks
+from datamask.errors import DatamaskError, Stopped
+from tests.dashboard.made_runs import write_shard
+
+
+class Handle:
+    """A layout that answers as told."""
+
+    def __init__(self, *answers):
+        self.answers, self.stopped = list(answers), False
+
+    def poll(self):
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def stop(self):
+        self.stopped = True
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return open_corpus(write_shard(tmp_path / "shard.parquet"))
+
+
+def prepare(corpus, cache_dir, should_stop=lambda: False):
+    said = []
+    grounds.prepare(corpus, cache_dir, lambda share, what: said.append((share, what)), should_stop, wait=0.0)
+    return said
+
+
+def test_crowding_is_the_mean_of_the_nearest_fifteen(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(grounds, "start_layout", lambda *_: Handle(("done", 1.0, "")))
+    assert grounds.crowding(corpus, tmp_path) is None
+    prepare(corpus, tmp_path)
+    similar = corpus.features @ corpus.features.T
+    np.fill_diagonal(similar, -np.inf)
+    expected = np.sort(similar, axis=1)[:, -15:].mean(axis=1)
+    assert np.allclose(grounds.crowding(corpus, tmp_path), expected, atol=1e-5)
+
+
+def test_progress_rises_over_both_stages(corpus, tmp_path, monkeypatch):
+    handle = Handle(("running", 0.0, "fitting"), ("running", 0.5, "fitting"), ("done", 1.0, ""))
+    monkeypatch.setattr(grounds, "start_layout", lambda *_: handle)
+    said = prepare(corpus, tmp_path)
+    shares = [share for share, _ in said]
+    assert shares == sorted(shares) and said[-1] == (pytest.approx(0.7), "fitting")
+    assert grounds.GRAPH_SHARE * 0.99 <= shares[-2] <= shares[-1] <= 1
+
+
+def test_a_stop_reaches_the_child(corpus, tmp_path, monkeypatch):
+    handle = Handle(("running", 0.1, "fitting"))
+    monkeypatch.setattr(grounds, "start_layout", lambda *_: handle)
+    prepared = grounds.crowding  # the graph is cut off by its own tests; here the stop comes while UMAP fits
+    monkeypatch.setattr(grounds, "crowding", lambda *_: np.zeros(len(corpus), np.float32))
+    with pytest.raises(Stopped):
+        prepare(corpus, tmp_path, should_stop=lambda: True)
+    assert handle.stopped and prepared(corpus, tmp_path) is None
+
+
+def test_a_failure_is_a_sentence_and_keeps_crowding(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(grounds, "start_layout", lambda *_: Handle(("failed", 0.0, "The map failed: no memory")))
+    with pytest.raises(DatamaskError, match="no memory"):
+        prepare(corpus, tmp_path)
+    assert grounds.crowding(corpus, tmp_path) is not None
+
+
+def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
+    path = layout_path(corpus.fingerprint, tmp_path)
+    path.parent.mkdir()
+    np.savez(path, points=np.zeros((len(corpus), 2), np.float32), kept=0.4, fitted=len(corpus))
+    np.save(path.with_name("crowding.npy"), np.zeros(len(corpus), np.float32))
+    monkeypatch.setattr(grounds, "start_layout", lambda *_: pytest.fail("the layout is there"))
+    assert prepare(corpus, tmp_path) == [] and grounds.layout(corpus, tmp_path).kept == 0.4
+    task = grounds.start(corpus, tmp_path)
+    assert tasks.find(grounds.key_of(corpus)) is task
+
+
+@pytest.mark.parametrize("content", [b"", b"not numpy", None])
+def test_a_damaged_crowding_file_is_one_that_is_not_there(corpus, tmp_path, content):
+    path = tmp_path / corpus.fingerprint / "crowding.npy"
+    path.parent.mkdir()
+    if content is None:
+        np.save(path, np.zeros(3, np.float32))
+    else:
+        path.write_bytes(content)
+    assert grounds.crowding(corpus, tmp_path) is None
