@@ -36,6 +36,11 @@ class Task:
     result: object = None
     error: str = ""
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _ended: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for the work to end, at most `seconds`. For tests and scripts; a page never waits."""
+        self._ended.wait(seconds)
 
     def stop(self) -> None:
         """Ask the work to stop."""
@@ -78,6 +83,8 @@ def _work(task: Task, work: Callable[[Progress, Callable[[], bool]], object]) ->
         task.error, task.state = f"This stopped on an unexpected error: {type(error).__name__}: {error}", "failed"
     else:
         task.share, task.state = 1.0, "done"
+    finally:
+        task._ended.set()
 
 
 def _holder() -> types.ModuleType:

@@ -66,9 +66,9 @@ def rows(run: Run) -> None:
         if about is None:
             st.warning("The corpus's shards are no longer where they were; put them back to export their rows.")
         elif about <= provenance.SMALL:
-            st.download_button(f"Parquet, about {words.size(about)}", _bytes_of(lambda path: exports.filtered_rows(
-                run, path)), on_click="ignore", file_name=f"{run.id}-rows.parquet", mime=PARQUET, width="stretch",
-                icon=":material/download:", key="rows_parquet", help="Reads the shards again when you press it.")
+            st.download_button(f"Parquet, about {words.size(about)}", lambda: filtered(run), on_click="ignore",
+                               file_name=f"{run.id}-rows.parquet", mime=PARQUET, icon=":material/download:",
+                               width="stretch", key="rows_parquet", help="Reads the shards again when you press it.")
         else:
             target = run.path / "exports" / "rows.parquet"
             _to_folder(f"rows-{run.id}", f"Write about {words.size(about)} to disk", target,
@@ -82,22 +82,21 @@ def masks(run: Run) -> None:
         st.caption("One small parquet per shard with a 0 or 1 for each of its rows, in the shard's order, to filter "
                    "them where they lie. Rows that were never in the corpus are marked as not considered.")
         st.space("stretch")
-        st.download_button("Zip of masks", lambda: _zip(run), on_click="ignore", file_name=f"{run.id}-masks.zip",
-                           mime="application/zip", icon=":material/download:", width="stretch", key="masks_zip",
-                           help="Each file keeps its shard's name, with .mask.parquet.")
+        st.download_button("Zip of masks", lambda: zip_of_masks(run), on_click="ignore",
+                           file_name=f"{run.id}-masks.zip", mime="application/zip", icon=":material/download:",
+                           width="stretch", key="masks_zip", help="Files keep their shards' names, with .mask.parquet.")
 
 
-def _bytes_of(write: Callable[[Path], object]) -> Callable[[], bytes]:
-    """A file's bytes, written when they are asked for."""
-    def make() -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "export"
-            write(path)
-            return path.read_bytes()
-    return make
+def filtered(run: Run) -> bytes:
+    """The corpus's own selected rows as a parquet file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        exports.filtered_rows(run, path)
+        return path.read_bytes()
 
 
-def _zip(run: Run) -> bytes:
+def zip_of_masks(run: Run) -> bytes:
+    """A mask per shard, in one zip file."""
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in exports.mask_per_shard(run, folder):

@@ -27,9 +27,11 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
         shown.setdefault(run.id, run)
     if not shown:
         return
+    # the words are made once: a run may change its state while the list is being drawn
+    lines = {run_id: _line(listed) for run_id, listed in shown.items()}
     st.session_state["run_choice"] = run.id if run is not None else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Run", list(shown), key="run_choice", format_func=lambda run_id: _line(shown[run_id]),
+        st.selectbox("Run", list(shown), key="run_choice", format_func=lines.get,
                      on_change=_chosen, label_visibility="collapsed", placeholder="Choose a run",
                      help="All runs on this corpus, newest first, those made on the command line included.")
         if run is not None:
@@ -51,7 +53,7 @@ def _label(run: Run) -> None:
                          help="What this run is called in lists and pictures.")
     notes = st.text_area("Notes", run.config.notes, key=f"notes_{run.id}", max_chars=2000,
                          help="Anything worth remembering. Kept in the run's folder.")
-    if st.button("Save", key=f"save_{run.id}", type="primary"):
+    if st.button("Save", key=f"save_{run.id}", type="primary", help="Keeps name and notes in the run's folder."):
         try:
             run.rename(name.strip(), notes.strip())
         except DatamaskError as error:
@@ -157,7 +159,8 @@ def _curve(run: Run) -> None:
                                             "diversity.")
         across = st.segmented_control("Along", ("step", "seconds"), default="step", key="curve_x", required=True,
                                       format_func={"step": "Steps", "seconds": "Seconds"}.get,
-                                      label_visibility="collapsed")
+                                      label_visibility="collapsed", help="Seconds of learning, without the time for "
+                                      "the neighbour graph and the references.")
     curve = curves.curve(run, measure)
     st.vega_lite_chart(curve.table, convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT),
                        key="curve", width="stretch",

@@ -1,0 +1,87 @@
+"""Export: what is offered is what the run selected, with where it came from."""
+
+import io
+import zipfile
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard import tasks
+from datamask.dashboard.ui import export_cards
+from datamask.dashboard.views import provenance
+from datamask.runs.execute import execute
+
+
+@pytest.fixture
+def run(opened, store):
+    """A run that really learned, in a second."""
+    options = {"objective": "pairwise", "n_epochs": 3, "select_ratio": 0.25, "device": "cpu"}
+    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(**options), "to take home"))
+    execute(run)
+    return run
+
+
+def test_nothing_finished_says_what_to_do(page, opened):
+    app = page("pages/export.py", corpus=opened.key)
+    assert any("Nothing to take home yet" in heading.value for heading in app.subheader)
+
+
+def test_an_unfinished_run_is_not_exported(page, opened, store):
+    unfinished = store.create(RunConfig(opened.config))
+    app = page("pages/export.py", corpus=opened.key, run=unfinished.id)
+    assert any("no selection yet" in heading.value for heading in app.subheader)
+    assert not app.get("download_button")
+
+
+def test_three_ways_home_and_where_it_comes_from(page, opened, run, explained):
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    assert len(app.get("download_button")) == 4
+    explained(app, 5)
+    told = dict(app.dataframe[0].value.itertuples(index=False))
+    assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
+    assert "torch" in told["versions"] and told["seed"] == "0"
+    assert app.code[0].value == provenance.command(run)
+
+
+def test_rows_are_the_corpus_own_ones_in_order(run, opened):
+    table = pq.read_table(io.BytesIO(export_cards.filtered(run)))
+    shard = pq.read_table(opened.config.inputs[0])
+    kept = set(run.selection()["chunk_id"].to_pylist())
+    assert table.column_names == shard.column_names
+    assert table["chunk_id"].to_pylist() == [i for i in shard["chunk_id"].to_pylist() if i in kept]
+
+
+def test_masks_count_what_was_selected(run, opened):
+    with zipfile.ZipFile(io.BytesIO(export_cards.zip_of_masks(run))) as archive:
+        names = archive.namelist()
+        mask = pq.read_table(io.BytesIO(archive.read(names[0])))
+    assert names == ["shard.mask.parquet"] and mask.num_rows == 240
+    assert sum(mask["selected"].to_pylist()) == 60
+
+
+def test_csv_and_parquet_hold_the_same_ids(run):
+    from datamask.runs.exports import selected_csv
+    table = pa.csv.read_csv(io.BytesIO(selected_csv(run)))
+    assert table["chunk_id"].to_pylist() == run.selection()["chunk_id"].to_pylist()
+
+
+def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeypatch):
+    monkeypatch.setattr(provenance, "SMALL", 10)
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    assert len(app.get("download_button")) == 3
+    app.button(key=f"rows-{run.id}").click().run()
+    task = tasks.find(f"rows-{run.id}")
+    task.wait(30)
+    assert task.state == "done", task.error
+    app.run()
+    target = run.path / "exports" / "rows.parquet"
+    assert pq.read_table(target).num_rows == 60 and str(target.resolve()) in [code.value for code in app.code]
+
+
+def test_shards_that_are_gone_are_said(page, opened, run, tmp_path):
+    (tmp_path / "shard.parquet").rename(tmp_path / "moved.parquet")
+    app = page("pages/export.py", run=run.id)
+    assert any("no longer where they were" in warning.value for warning in app.warning)

@@ -1,0 +1,250 @@
+"""Run: the form makes the configuration it shows, runs really learn, and every state has its words and its way out."""
+
+import shlex
+import time
+
+import pytest
+
+from datamask import catalogue
+from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.ui import session
+from datamask.runs.jobs import office
+from tests.dashboard.made_runs import finish_run
+
+
+def said(app):
+    kinds = ("markdown", "caption", "error", "warning", "info")
+    return " ".join(element.value for kind in kinds for element in app.get(kind)).replace("\u00a0", " ")
+
+
+def key(app, kind, name):
+    return getattr(app, kind)(key=f"form_{name}")
+
+
+def create(store, opened, name="", **options):
+    return store.create(RunConfig(opened.config, SelectionConfig.from_options(**options), name))
+
+
+def ended(store, opened, state, error="", step=40, traceback="", **options):
+    run = create(store, opened, **options)
+    with run.writer() as writer:
+        writer.set_status("running", total_steps=100)
+        writer.append_metrics({"step": step, "seconds": 2.0, "joint": 0.3, "batch_joint_mean": 0.2,
+                               "batch_joint_std": 0.05})
+        if state == "interrupted":
+            writer.set_status("running", step=step, total_steps=100)
+        else:
+            writer.finish(state, step=step, total_steps=100, error=error, traceback=traceback)
+    return run
+
+
+@pytest.fixture(autouse=True)
+def idle_office(runs_dir):
+    """No job outlives its test."""
+    yield
+    office(runs_dir).close(10)
+
+
+def test_without_a_corpus_it_points_home(page):
+    app = page("pages/run.py")
+    assert any("No corpus is open" in heading.value for heading in app.subheader)
+    assert any(b.label == "Choose a corpus" for b in app.button)
+
+
+def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, explained):
+    app = page("pages/run.py", corpus=opened.key)
+    assert app.title[0].value == "How does the learner choose?"
+    defaults = catalogue.estimator("counterfactual").defaults
+    assert key(app, "slider", "lamb").value == 0.5 and key(app, "number_input", "select_ratio").value == 0.3
+    for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
+        assert key(app, "number_input", name).value == defaults[name], name
+    assert catalogue.objective("facility").sees in said(app)
+    assert "No run on this corpus yet" in [heading.value for heading in app.subheader]
+    assert "Selects **72** of 240 rows" in said(app)
+    explained(app, 15)
+
+
+def test_every_objective_can_be_chosen_and_says_what_it_sees(page, opened):
+    app = page("pages/run.py", corpus=opened.key)
+    for entry in catalogue.OBJECTIVES:
+        key(app, "selectbox", "objective").set_value(entry.name).run()
+        assert entry.sees in said(app) and not app.exception
+
+
+def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_dir, explained):
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "slider", "lamb").set_value(0.25)
+    key(app, "selectbox", "objective").set_value("pairwise")
+    key(app, "number_input", "n_epochs").set_value(5)
+    key(app, "selectbox", "device").set_value("cpu")
+    key(app, "text_input", "name").set_value("mine *bold*").run()
+    app.button(key="start").click().run()
+    assert not app.exception
+    run = store.get(app.query_params["run"])
+    assert run.config.selection == SelectionConfig.from_options(
+        objective="pairwise", lamb=0.25, n_epochs=5, device="cpu", estimator="counterfactual")
+    assert run.config.corpus == opened.config and run.config.name == "mine *bold*"
+    deadline = time.monotonic() + 60
+    while run.status().active and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert run.status().state == "done", run.status().error
+    app.run()
+    assert not app.exception
+    shares = run.status().summary["calibrated"]
+    values = {metric.label: metric.value for metric in app.metric}
+    assert values["Quality"].startswith(f"{100 * shares['quality']:.0f}".replace("-", "−"))
+    assert values["Selected"] == "72" and "of 240 rows" in said(app)
+    assert app.get("vega_lite_chart") and "spread over the G masks" in said(app)
+    assert "*bold*" not in said(app).replace("\\*bold\\*", "")
+    explained(app, 15)
+
+
+def test_the_command_line_repeats_the_run(page, opened, store):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="disf", lamb=0.2)
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    words = shlex.split(app.code[0].value)
+    assert words[:3] == ["python", "-m", "datamask"]
+    assert words[3:] == run.config.arguments(words[words.index("--output") + 1])
+
+
+def test_the_paper_preset_is_the_papers_and_cannot_be_changed(page, opened, store):
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "selectbox", "estimator").set_value("paper preset").run()
+    for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
+        assert key(app, "number_input", name).value == PAPER_PRESET[name] and key(app, "number_input", name).disabled
+    assert key(app, "selectbox", "scale").value == "raw"
+
+
+def test_another_estimator_brings_its_own_defaults(page, opened):
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "number_input", "max_lr").set_value(3.0).run()
+    key(app, "selectbox", "estimator").set_value("reinforce").run()
+    assert key(app, "number_input", "max_lr").value == catalogue.estimator("reinforce").defaults["max_lr"]
+    key(app, "selectbox", "estimator").set_value("random").run()
+    assert not app.exception and key(app, "number_input", "n_rollout").disabled
+    assert not [n for n in app.number_input if n.key == "form_n_epochs"]
+
+
+def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "number_input", "min_lr").set_value(5.0).run()
+    assert "min lr" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+
+
+def test_a_ratio_too_small_for_the_corpus_is_said(page, opened):
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "number_input", "select_ratio").set_value(0.001).run()
+    assert "select ratio" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+
+
+@pytest.mark.parametrize("state, words, action", [
+    ("stopped", "stopped at step 40 of 100", "Resume"), ("interrupted", "ended without a word", "Resume"),
+    ("failed", "There is no room", "Try again")])
+def test_runs_that_did_not_finish_say_why_and_what_next(page, opened, store, state, words, action):
+    run = ended(store, opened, state, "There is no room on the disk." if state == "failed" else "")
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    assert words in said(app).replace("\\", "")
+    assert {b.label for b in app.button} >= {action, "Remove this run"}
+    assert app.get("vega_lite_chart"), "what was learned before it ended is still to be seen"
+
+
+def test_a_fault_of_the_program_shows_its_traceback_to_copy(page, opened, store):
+    run = ended(store, opened, "failed", "datamask failed unexpectedly", traceback="Traceback: <b>boom</b>")
+    assert any("boom" in code.value for code in page("pages/run.py", corpus=opened.key, run=run.id).code)
+
+
+def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store):
+    run = create(store, opened)
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    assert "Waiting for its turn" in said(app) and app.button(key="stop_run")
+
+
+def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs_dir):
+    run = create(store, opened, "long", objective="pairwise", n_epochs=1_000_000, device="cpu")
+    office(runs_dir).submit(run.id)
+    deadline = time.monotonic() + 60
+    while not len(run.metrics().get("step", ())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    home = page(corpus=opened.key)
+    assert "long" in " ".join(m.value for m in home.sidebar.markdown)
+    assert any("of 1,000,000" in bar.proto.text for bar in home.sidebar.get("progress"))
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    assert app.get("vega_lite_chart")
+    app.button(key="stop_run").click().run()
+    deadline = time.monotonic() + 10
+    while run.status().active and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert run.status().state == "stopped"
+    assert any(b.label == "Resume" for b in app.run().button)
+
+
+def test_removing_a_run_asks_no_second_run_to_go(page, opened, store):
+    keep = ended(store, opened, "stopped")
+    gone = ended(store, opened, "stopped")
+    app = page("pages/run.py", corpus=opened.key, run=gone.id)
+    app.button(key="remove_run").click().run()
+    assert [run.id for run in store.list()] == [keep.id] and app.query_params.get("run") != gone.id
+    assert not app.exception
+
+
+def test_names_and_notes_are_kept_with_the_run(page, opened, store):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app.text_input(key=f"name_{run.id}").set_value("keeper").run()
+    app.text_area(key=f"notes_{run.id}").set_value("<i>first</i> good one").run()
+    app.button(key=f"save_{run.id}").click().run()
+    assert (run.config.name, run.config.notes) == ("keeper", "<i>first</i> good one")
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    assert "\\<i\\>first" in said(app) and "keeper" in app.selectbox(key="run_choice").options[0]
+
+
+def test_the_newest_run_of_this_corpus_is_shown_unasked(page, opened, store):
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="older")
+    time.sleep(0.01)
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="newer")
+    other = store.create(RunConfig(CorpusConfig(("elsewhere.parquet",)), name="of another corpus"))
+    app = page("pages/run.py", corpus=opened.key)
+    choices = app.selectbox(key="run_choice")
+    assert "newer" in choices.options[0] and len(choices.options) == 2 and other.id not in choices.options
+
+
+def test_choosing_a_run_puts_it_into_the_address(page, opened, store):
+    first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="first")
+    time.sleep(0.01)
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="second")
+    app = page("pages/run.py", corpus=opened.key)
+    app.selectbox(key="run_choice").set_value(first.id).run()
+    assert app.query_params["run"] == first.id
+
+
+@pytest.mark.parametrize("name", ["../../etc", "no-such-run", "<b>x</b>"])
+def test_a_run_that_does_not_exist_is_said_once(page, opened, name):
+    app = page("pages/run.py", corpus=opened.key, run=name)
+    assert app.warning and "run" not in app.query_params
+    assert "<b>" not in app.warning[0].value
+
+
+def test_the_settings_of_a_run_fill_the_form(page, opened, store):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise:0.7,facility:0.3",
+                     lamb=0.9, collapse="0.97", estimator="reinforce", n_rollout=16)
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app.button(key="use_settings").click().run()
+    assert not app.exception
+    assert key(app, "slider", "lamb").value == 0.9 and key(app, "number_input", "n_rollout").value == 16
+    assert key(app, "selectbox", "objective").value == run.config.selection.objective
+    assert key(app, "number_input", "cosine").value == 0.97
+
+
+def test_a_run_opens_its_own_corpus_when_none_is_open(page, opened, store):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
+    app = page("pages/run.py", run=run.id)
+    assert app.query_params["corpus"] == opened.key
+    assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
+
+
+def test_the_server_reads_paths_freely_on_the_loopback_only(page, monkeypatch):
+    monkeypatch.delenv("DATAMASK_ROOTS")
+    monkeypatch.setattr(session.st, "get_option", lambda name: "0.0.0.0")
+    assert session.roots() == ()
+    monkeypatch.setattr(session.st, "get_option", lambda name: "127.0.0.1")
+    assert len(session.roots()) == 2
