@@ -1,7 +1,8 @@
 """The sample corpus: built on first opening, in a child process that shows progress and can be stopped.
 
 A child, because half a minute of parsing in a thread of the server would leave the pages a fraction of a core. Run as
-``python -m datamask.dashboard.sample FOLDER`` it builds the shards and prints one JSON object of progress per line.
+``python -m datamask.dashboard.sample BUILDER FOLDER`` it builds the shards and prints its progress, a JSON object a
+line.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from pathlib import Path
 from datamask.config import CorpusConfig
 from datamask.errors import InputError, Stopped
 
-BUILDER = Path(__file__).resolve().parents[2] / "sample_data" / "build.py"
+ROOT = Path(__file__).resolve().parents[2]
+BUILDER = ROOT / "sample_data" / "build.py"
 BUILT = BUILDER.parent / "built"
 
 TITLE = "Sample corpus"
@@ -52,8 +54,8 @@ def build_in_child(progress: Callable[[float, str], None], should_stop: Callable
     if not BUILDER.exists():
         raise InputError(f"the sample corpus cannot be built: {BUILDER} is missing; open your own shards instead")
     with tempfile.TemporaryFile("w+") as complaints:
-        child = subprocess.Popen([sys.executable, "-m", __name__, str(BUILT)], stdout=subprocess.PIPE,
-                                 stderr=complaints, text=True, cwd=BUILDER.parent.parent)
+        child = subprocess.Popen([sys.executable, "-m", __name__, str(BUILDER), str(BUILT)], cwd=ROOT,
+                                 stdout=subprocess.PIPE, stderr=complaints, text=True)
         reader = threading.Thread(target=_relay, args=(child.stdout, progress), daemon=True)
         reader.start()
         try:
@@ -80,9 +82,9 @@ def _relay(lines, progress: Callable[[float, str], None]) -> None:
             progress(said["share"], said["what"])
 
 
-def main(output: str) -> None:
-    """Build the shards into `output`, telling of progress on standard output."""
-    spec = importlib.util.spec_from_file_location("datamask_sample_build", BUILDER)
+def main(builder: str, output: str) -> None:
+    """Build the shards into the folder `output`, telling of progress on standard output."""
+    spec = importlib.util.spec_from_file_location("datamask_sample_build", builder)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     last = 0.0
@@ -103,4 +105,4 @@ def main(output: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

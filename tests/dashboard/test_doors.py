@@ -1,0 +1,82 @@
+"""Doors: only files under the roots, and uploads that can do no harm."""
+
+import io
+
+import pytest
+
+from datamask.config import CorpusConfig
+from datamask.dashboard.doors import confined_config, keep_upload
+from datamask.errors import InputError, StoreError
+from tests.dashboard.made_runs import write_shard
+
+
+@pytest.fixture
+def inside(tmp_path):
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    write_shard(folder / "a.parquet", 20)
+    return folder
+
+
+@pytest.fixture
+def outside(tmp_path):
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    write_shard(folder / "secret.parquet", 20)
+    return folder
+
+
+@pytest.mark.parametrize("spelling", ["{inside}", "{inside}/a.parquet", "{inside}/*.parquet",
+                                      "{inside}/../inside/a.parquet", "{inside}/**/*.parquet"])
+def test_files_folders_and_globs_under_a_root_pass(inside, spelling):
+    config = confined_config(CorpusConfig((spelling.format(inside=inside),)), [inside])
+    assert all(path.startswith(str(inside.parent)) for path in config.inputs)
+
+
+@pytest.mark.parametrize("spelling", ["{outside}", "{outside}/secret.parquet", "{outside}/*.parquet",
+                                      "{inside}/../outside/secret.parquet", "{root}/*/secret.parquet", "/etc/passwd",
+                                      "{outside}/no-such-file", "~root/../etc/passwd"])
+def test_what_lies_outside_is_refused(inside, outside, tmp_path, spelling):
+    path = spelling.format(inside=inside, outside=outside, root=tmp_path)
+    with pytest.raises(InputError, match="outside the folders"):
+        confined_config(CorpusConfig((path,)), [inside])
+
+
+def test_links_out_are_refused_wherever_they_hide(inside, outside):
+    (inside / "link.parquet").symlink_to(outside / "secret.parquet")
+    (inside / "folder").symlink_to(outside)
+    for path in (inside, inside / "link.parquet", inside / "folder", inside / "*.parquet"):
+        with pytest.raises(InputError, match="outside the folders"):
+            confined_config(CorpusConfig((str(path),)), [inside])
+
+
+def test_side_shards_pass_the_same_door(inside, outside):
+    for name in ("features", "scores"):
+        with pytest.raises(InputError, match="outside the folders"):
+            confined_config(CorpusConfig((str(inside),), **{name: (str(outside / "secret.parquet"),)}), [inside])
+
+
+def test_without_roots_nothing_is_read(inside):
+    with pytest.raises(InputError, match="DATAMASK_ROOTS"):
+        confined_config(CorpusConfig((str(inside),)), [])
+
+
+def test_an_upload_is_kept_once_under_its_content(tmp_path):
+    one = keep_upload("a.parquet", io.BytesIO(b"12345"), tmp_path)
+    again = keep_upload("a.parquet", io.BytesIO(b"12345"), tmp_path)
+    other = keep_upload("a.parquet", io.BytesIO(b"54321"), tmp_path)
+    assert one == again and one != other and one.read_bytes() == b"12345" and other.read_bytes() == b"54321"
+
+
+@pytest.mark.parametrize("name", ["../../etc/cron.d/x", "..", "/abs/olute.parquet", "a\x00b.parquet", "x" * 500, "",
+                                  "<b>.parquet", "-rf.parquet", ".hidden"])
+def test_the_name_of_an_upload_is_no_path(tmp_path, name):
+    kept = keep_upload(name, io.BytesIO(b"data"), tmp_path)
+    assert tmp_path / ".uploads" in kept.parents and kept.suffix == ".parquet" and len(kept.name) < 80
+    assert not kept.name.startswith((".", "-"))
+
+
+def test_a_runs_folder_that_is_a_file_is_said(tmp_path):
+    (tmp_path / "runs").write_text("x")
+    with pytest.raises(StoreError):
+        keep_upload("a.parquet", io.BytesIO(b"data"), tmp_path / "runs")

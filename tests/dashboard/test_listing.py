@@ -1,0 +1,58 @@
+"""The list of runs: whose corpus, and what is under way, in this process or another."""
+
+from types import SimpleNamespace
+
+from datamask.config import CorpusConfig, RunConfig
+from datamask.dashboard.views import listing
+from datamask.runs.store import RunStore
+
+NOBODY = SimpleNamespace(active=list)
+
+
+def create(store, name="", inputs=("a.parquet",)):
+    return store.create(RunConfig(CorpusConfig(inputs), name=name))
+
+
+def opening(fingerprint="f", inputs=("a.parquet",)):
+    return SimpleNamespace(corpus=SimpleNamespace(fingerprint=fingerprint), config=CorpusConfig(inputs))
+
+
+def test_runs_of_a_corpus_by_fingerprint_then_by_files(tmp_path):
+    store = RunStore(tmp_path)
+    known, other, fresh, elsewhere = (create(store) for _ in range(4))
+    for run, fingerprint in ((known, "f"), (other, "g")):
+        with run.writer() as writer:
+            writer.update_facts(fingerprint=fingerprint)
+    store.remove(elsewhere.id)
+    elsewhere = create(store, inputs=("b.parquet",))
+    ids = {run.id for run in listing.runs_on(store, opening())}
+    assert ids == {known.id, fresh.id}
+    assert {run.id for run in listing.runs_on(store, None)} == {known.id, other.id, fresh.id, elsewhere.id}
+
+
+def test_a_damaged_record_belongs_to_no_corpus(tmp_path):
+    store = RunStore(tmp_path)
+    (create(store).path / "config.json").write_text("{")
+    assert listing.runs_on(store, opening()) == []
+
+
+def test_what_another_process_runs_is_shown_too(tmp_path):
+    store = RunStore(tmp_path)
+    run = create(store, "theirs")
+    with run.writer() as writer:
+        writer.set_status("running", step=30, total_steps=100, message="learning")
+        busy = listing.running(store, NOBODY)
+        assert [(b.name, b.state, b.share, b.sentence) for b in busy] == [("theirs", "running", 0.3, "learning")]
+        assert listing.running(store, NOBODY, only=(run.id, "gone")) == busy
+    assert listing.running(store, NOBODY) == [], "its lock is free, so nobody works on it"
+
+
+def test_the_office_knows_better_and_how_long_it_takes(tmp_path):
+    store = RunStore(tmp_path)
+    run = create(store)
+    job = SimpleNamespace(run_id=run.id, state="running", share=0.5, message="step 5 of 10", eta_seconds=177.0)
+    with run.writer() as writer:
+        writer.set_status("running")
+        busy = listing.running(store, SimpleNamespace(active=lambda: [job]))
+    assert busy[0].name == run.id and busy[0].share == 0.5
+    assert busy[0].sentence.replace("\u00a0", " ") == "step 5 of 10, about 3 min left"

@@ -1,0 +1,161 @@
+"""Openings: once per process, in the background, stoppable, remembered, and bounded."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from datamask.config import CorpusConfig
+from datamask.corpus.shelf import Shelf
+from datamask.dashboard import openings as module
+from datamask.dashboard import sample
+from datamask.dashboard.openings import Openings, openings
+from datamask.errors import InputError, Stopped
+from tests.dashboard.made_runs import write_shard
+
+
+@pytest.fixture
+def config(tmp_path):
+    return write_shard(tmp_path / "shard.parquet")
+
+
+def ready(opening):
+    opening.wait(60)
+    assert opening.state == "ready", opening.error
+    return opening
+
+
+def test_a_corpus_opens_counts_its_copies_and_is_noted(tmp_path, config):
+    all_ = Openings(tmp_path / "runs")
+    opening = ready(all_.start(config, "mine"))
+    assert len(opening.corpus) == 240 and opening.share == 1.0
+    assert opening.copies.state == "ready" and opening.copies.exact == 0 and 0 <= opening.copies.near <= 1
+    assert [(note.title, note.rows, note.config) for note in all_.recent()] == [("mine", 240, config)]
+
+
+def test_the_same_openings_whoever_asks(tmp_path):
+    assert openings(tmp_path) is openings(str(tmp_path) + "/../" + tmp_path.name)
+    assert openings(tmp_path) is not openings(tmp_path / "other")
+
+
+def test_a_second_asker_joins_the_opening_under_way(tmp_path, config, monkeypatch):
+    started, calls = threading.Event(), []
+
+    def slow(self, config, *, progress, should_stop, **_):
+        calls.append(config)
+        progress(0.5, "reading")
+        started.set()
+        while not should_stop():
+            time.sleep(0.005)
+        raise Stopped("stopped")
+
+    monkeypatch.setattr(Shelf, "get", slow)
+    all_ = Openings(tmp_path / "runs")
+    first = all_.start(config, "mine")
+    assert started.wait(10)
+    assert all_.start(config, "mine") is first and all_.active() == [first] and first.share == 0.5
+    begin = time.monotonic()
+    first.stop()
+    first.wait(10)
+    assert first.state == "stopped" and len(calls) == 1 and time.monotonic() - begin < 1
+    assert all_.recent() == []
+
+
+def test_what_cannot_be_opened_says_why(tmp_path):
+    opening = Openings(tmp_path / "runs").start(CorpusConfig((str(tmp_path / "none.parquet"),)), "gone")
+    opening.wait(10)
+    assert opening.state == "failed" and "does not exist" in opening.error and opening.details == ""
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(tmp_path, config, monkeypatch):
+    def broken(self, *_, **__):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(Shelf, "get", broken)
+    opening = Openings(tmp_path / "runs").start(config, "mine")
+    opening.wait(10)
+    assert opening.state == "failed" and "ZeroDivisionError" in opening.error and "Traceback" in opening.details
+
+
+def test_only_a_few_corpora_stay_open_and_the_rest_come_back(tmp_path):
+    all_ = Openings(tmp_path / "runs")
+    keys = []
+    for i in range(3):
+        opening = ready(all_.start(write_shard(tmp_path / f"{i}.parquet", 60, seed=i), str(i)))
+        keys.append(opening.key)
+        opening.used = i
+    assert all_.get(keys[0]) is None and all_.get(keys[2]) is not None
+    assert len(ready(all_.resume(keys[0])).corpus) == 60
+
+
+@pytest.mark.parametrize("key", ["", "../../../etc/passwd", "0123456789ab", "ABCDEF012345", "0" * 13])
+def test_keys_that_name_nothing_open_nothing(tmp_path, key):
+    assert Openings(tmp_path / "runs").resume(key) is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", json.dumps({"key": 1}), json.dumps({"config": {"inputs": []}})])
+def test_a_damaged_note_is_no_note(tmp_path, content):
+    all_ = Openings(tmp_path / "runs")
+    all_.folder.mkdir(parents=True)
+    (all_.folder / "0123456789ab.json").write_text(content)
+    assert all_.recent() == [] and all_.resume("0123456789ab") is None
+
+
+def test_near_copies_of_a_large_corpus_wait_to_be_asked_for(tmp_path, config, monkeypatch):
+    monkeypatch.setattr(module, "COUNTED_AT_ONCE", 10)
+    all_ = Openings(tmp_path / "runs")
+    opening = ready(all_.start(config, "mine"))
+    assert (opening.copies.state, opening.copies.exact, opening.copies.near) == ("waiting", 0, None)
+    all_.count_copies(opening)
+    deadline = time.monotonic() + 30
+    while opening.copies.state == "counting" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert opening.copies.state == "ready" and opening.copies.near is not None
+
+
+def test_a_runs_folder_that_cannot_be_written_does_not_close_the_corpus(tmp_path, config):
+    (tmp_path / "runs").write_text("a file where a folder is expected")
+    opening = Openings(tmp_path / "runs").start(config, "mine")
+    opening.wait(60)
+    assert opening.state == "ready" and "not noted" in opening.message
+
+
+def build_script(tmp_path, body: str):
+    folder = tmp_path / "sample_data"
+    folder.mkdir()
+    (folder / "build.py").write_text(
+        "import time\nfrom pathlib import Path\nfrom datamask.errors import Stopped\n"
+        "def build(output_dir, *, progress, should_stop):\n" + "".join(f"    {line}\n" for line in body.splitlines()))
+    return folder
+
+
+def test_the_sample_is_built_in_a_child_with_progress(tmp_path, monkeypatch):
+    folder = build_script(tmp_path, "progress(0.5, 'half')\nprogress(1.0, 'whole')\nPath(output_dir).mkdir()\n"
+                                    "(Path(output_dir) / '_manifest.json').write_text('x')")
+    monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
+    monkeypatch.setattr(sample, "BUILT", folder / "built")
+    said = []
+    sample.build_in_child(lambda share, what: said.append((share, what)), lambda: False)
+    assert said == [(0.5, "half"), (1.0, "whole")] and sample.is_built()
+    sample.build_in_child(lambda share, what: said.append((share, what)), lambda: False)
+    assert len(said) == 2, "what is built is not built again"
+
+
+def test_a_stopped_build_ends_within_a_second_and_leaves_nothing(tmp_path, monkeypatch):
+    folder = build_script(tmp_path, "progress(0.1, 'begun')\nwhile not should_stop():\n    time.sleep(0.01)\n"
+                                    "raise Stopped('stopped')")
+    monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
+    monkeypatch.setattr(sample, "BUILT", folder / "built")
+    begun = []
+    with pytest.raises(Stopped):
+        sample.build_in_child(lambda share, what: begun.append(time.monotonic()), lambda: bool(begun))
+    assert time.monotonic() - begun[0] < 2 and not sample.is_built()
+
+
+def test_a_build_that_fails_says_its_last_line(tmp_path, monkeypatch):
+    folder = build_script(tmp_path, "raise OSError('no space left')")
+    monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
+    monkeypatch.setattr(sample, "BUILT", folder / "built")
+    with pytest.raises(InputError, match="no space left"):
+        sample.build_in_child(lambda *_: None, lambda: False)
