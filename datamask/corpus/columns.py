@@ -219,9 +219,10 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
                    tuple(note for note in notes if note))
 
 
-def side_id(schema: pa.Schema, id_name: str) -> str | None:
-    """The column of a side shard that holds ids: the corpus's own id name, else a known id name, else None."""
+def side_id(schema: pa.Schema, id_name: str, id_kind: pa.DataType) -> str | None:
+    """The column of a side shard that holds ids: the corpus's own id name, else a known one of its kind, else None."""
     for name in (id_name, *ID_NAMES):
-        if len(schema.get_all_field_indices(name)) == 1 and is_id(schema.field(name).type):
+        if len(schema.get_all_field_indices(name)) == 1 and is_id(schema.field(name).type) and \
+                (name == id_name or is_string(schema.field(name).type) == is_string(id_kind)):
             return name
     return None

@@ -16,7 +16,8 @@ def _stays(kind: pa.DataType) -> bool:
     # a second embedding would double the memory, and bytes are of no use in a table or a colour
     if is_list(kind):
         return not is_number(value_type(kind).value_type)
-    return not (pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_null(kind))
+    return not (pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_null(kind)
+                or pt.is_list_view(kind) or pt.is_large_list_view(kind))
 
 
 def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema, list[str]]:
@@ -55,7 +56,10 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
 
 def _common(kinds: list[pa.DataType]) -> pa.DataType | None:
     if all(kind == kinds[0] for kind in kinds):
-        # views decode to plain strings, which every writer and filter knows
+        # views decode to plain strings, which every writer and filter knows; the dictionaries of many shards together
+        # may outgrow an 8-bit index
+        if pt.is_dictionary(kinds[0]):
+            return pa.dictionary(pa.int32(), kinds[0].value_type)
         return pa.string() if pt.is_string_view(kinds[0]) else kinds[0]
     plain = [value_type(kind) for kind in kinds]
     if all(is_number(kind) or pt.is_null(kind) for kind in plain) and not all(pt.is_null(kind) for kind in plain):
@@ -99,4 +103,6 @@ def _without_columns(n: int) -> pa.Table:
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if column.type == kind:
         return column
+    if pt.is_dictionary(kind):
+        return pc.cast(column, kind)
     return pc.cast(decode.plain(column), kind, safe=False)

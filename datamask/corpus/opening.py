@@ -15,7 +15,7 @@ from datamask.corpus.quality import weighted_sum
 from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
 from datamask.corpus.sampling import default_row_limit, memory_bytes
 from datamask.corpus.shards import Source, open_source, pieces, read_piece
-from datamask.corpus.threads import Progress, ShouldStop
+from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError
 
 
@@ -34,19 +34,14 @@ def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, shoul
         InputError: a file, column or row that cannot be used; one sentence that names it.
         Stopped: `should_stop` answered true.
     """
-    def part(low: float, high: float) -> Progress | None:
-        if progress is None:
-            return None
-        return lambda share, what: progress(low + (high - low) * share, what)
-
     sources = open_sources(config, should_stop)
     columns = resolve_columns(config, sources)
     dim = feature_dim(sources[columns.feature_from], columns.feature)
     limit = row_limit if row_limit is not None else default_row_limit(dim, None)
-    plan = plan_rows(sources, columns, config.rows, limit, config.seed, progress=part(0.0, 0.2),
+    plan = plan_rows(sources, columns, config.rows, limit, config.seed, progress=within(progress, 0.0, 0.2),
                      should_stop=should_stop)
-    rows = _read(sources, columns, plan, dim, part(0.2, 0.8), should_stop)
-    return _finish(config, sources["input"], columns, plan, rows, part(0.8, 1.0), should_stop)
+    rows = _read(sources, columns, plan, dim, within(progress, 0.2, 0.8), should_stop)
+    return _finish(config, sources["input"], columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
 
 
 def open_sources(config: CorpusConfig, should_stop: ShouldStop | None = None, limit: int | None = None
@@ -128,10 +123,9 @@ def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, pr
                      enumerate(zip(columns.quality, columns.quality_from)) if origin == name},
             length=columns.length if is_main else None,
             metadata=metadata_names(main, columns)[0] if is_main else ())
-        low = position / len(sources)
+        share = within(progress, position / len(sources), (position + 1) / len(sources))
         read_rows(source, wanted, Targets.of(plan.rows if is_main else plan.side[name]), into,
-                  progress=progress and (lambda share, what, low=low: progress(low + share / len(sources), what)),
-                  should_stop=should_stop)
+                  progress=share, should_stop=should_stop)
     return into
 
 

@@ -15,7 +15,7 @@ from datamask.corpus.columns import ID_NAMES, Columns, side_id
 from datamask.corpus.reading import id_batch
 from datamask.corpus.sampling import Chosen, row_hash
 from datamask.corpus.shards import Source, scan
-from datamask.corpus.threads import Progress, ShouldStop
+from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError
 
 
@@ -53,7 +53,7 @@ def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, li
         Stopped: `should_stop` answered true.
     """
     main = sources["input"]
-    side_ids = {name: side_id(source.first().schema, columns.id)
+    side_ids = {name: side_id(source.first().schema, columns.id, main.first().schema.field(columns.id).type)
                 for name, source in sources.items() if name != "input"}
     for name, id_name in side_ids.items():
         if id_name is None and sources[name].rows != main.rows:
@@ -64,8 +64,11 @@ def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, li
     notes = [f"--{name} was joined by {'row position' if id_name is None else f'the id column {id_name!r}'}."
              for name, id_name in side_ids.items()]
     k = rows if rows is not None else limit
-    joins = {name: _Index(sources[name], id_name, columns.id, main, seed, progress, should_stop)
-             for name, id_name in side_ids.items() if id_name is not None}
+    by_id = {name: id_name for name, id_name in side_ids.items() if id_name is not None}
+    steps = len(by_id) + 1
+    joins = {name: _Index(sources[name], id_name, columns.id, main, seed,
+                          within(progress, step / steps, (step + 1) / steps), should_stop)
+             for step, (name, id_name) in enumerate(by_id.items())}
     if not joins and main.rows <= k:
         return Plan(None, dict.fromkeys(side_ids), notes=tuple(notes))
 
@@ -83,7 +86,8 @@ def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, li
             keep &= partner >= 0
         chosen.offer(hashes[keep], numbers[keep], *(partner[keep] for partner in found.values()))
 
-    scan(main, [columns.id], work, row_bytes=64, progress=progress, should_stop=should_stop, what="Reading ids:")
+    scan(main, [columns.id], work, row_bytes=64, progress=within(progress, (steps - 1) / steps, 1.0),
+         should_stop=should_stop, what="Reading ids:")
     if chosen.offered == 0:
         name = next(name for name in joins if lost[name])
         raise InputError(f"no id of --input ({main.first().path}, column {columns.id!r}) occurs in --{name} "

@@ -25,7 +25,8 @@ BATCH_BYTES = 4 << 20
 """Decoded bytes per batch: stays near the cache, and makes stop and progress answer within a tenth of a second."""
 
 READ_BUFFER = 1 << 20
-"""Stream column chunks through a buffer; without one, a whole compressed chunk lies in memory per thread."""
+"""Stream column chunks through a buffer. Without it, or with pyarrow's pre-buffering, which overrides it, each thread
+holds a whole compressed column chunk: measured, 156 instead of 12 MiB for one of 200 000 x 384 float16."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def read_piece(source: Source, piece: Piece, columns: Sequence[str], batch_rows:
     numbers = np.concatenate([np.arange(edges[group], edges[group + 1]) for group in piece.groups])
     done = 0
     try:
-        with pq.ParquetFile(shard.path, metadata=shard.footer, buffer_size=READ_BUFFER) as file:
+        with pq.ParquetFile(shard.path, metadata=shard.footer, buffer_size=READ_BUFFER, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_rows, row_groups=list(piece.groups), columns=list(columns),
                                            use_threads=False):
                 rows = numbers[done:done + batch.num_rows]

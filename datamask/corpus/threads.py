@@ -20,6 +20,13 @@ ShouldStop = Callable[[], bool]
 Result = TypeVar("Result")
 
 
+def within(progress: Progress | None, low: float, high: float) -> Progress | None:
+    """A progress callable for one part of the work, which fills the whole from `low` to `high`; None for None."""
+    if progress is None:
+        return None
+    return lambda share, what: progress(low + (high - low) * share, what)
+
+
 def thread_count(tasks: int) -> int:
     """As many threads as this process may use cores, at most 16 and at most one per task."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

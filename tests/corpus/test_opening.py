@@ -1,5 +1,9 @@
 """open_corpus: what it reads, in which order, and what it says about it."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -65,3 +69,134 @@ def test_invalid_rows_are_refused_then_dropped(tmp_path):
     assert corpus.ids.to_pylist() == [0, 2]
     assert sum(corpus.provenance.dropped.values()) == 4
     assert corpus.source_row.tolist() == [0, 2]
+
+
+def test_metadata_of_shards_that_differ_is_brought_together(tmp_path):
+    def words(*values):
+        return pa.array(values).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+
+    first = table(3, domain=words("a", "b", "a"), year=pa.array([1, 2, 3], pa.int16()), note=pa.array(["x", "y", "z"]),
+                  mixed=pa.array([1, 2, 3]), other=pa.array([[1.0]] * 3), raw=pa.array([b"0"] * 3))
+    second = table(2, start=3, domain=words("c", "a"), year=pa.array([4, 5], pa.int64()), mixed=pa.array(["p", "q"]),
+                   other=pa.array([[1.0]] * 2), raw=pa.array([b"0"] * 2))
+    pq.write_table(first, tmp_path / "a.parquet")
+    pq.write_table(second, tmp_path / "b.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),)))
+    assert corpus.metadata.to_pydict() == {"domain": ["a", "b", "a", "c", "a"], "year": [1, 2, 3, 4, 5],
+                                           "note": ["x", "y", "z", None, None]}
+    assert pa.types.is_dictionary(corpus.metadata.schema.field("domain").type)
+    assert len({str(chunk.dictionary) for chunk in corpus.metadata["domain"].chunks}) == 1, "one dictionary"
+    notes = " ".join(corpus.provenance.notes)
+    for said in ("'mixed' was left out: its type differs", "'other' (list<", "'raw' (binary) was left out",
+                 "'note' is missing from 1 of 2 files"):
+        assert said in notes
+
+
+def test_dictionaries_of_many_shards_may_outgrow_their_index(tmp_path):
+    for number in range(3):
+        values = [f"{number} {i}" for i in range(100)]
+        pq.write_table(table(100, start=100 * number, domain=pa.DictionaryArray.from_arrays(
+            pa.array(np.arange(100), pa.int8()), pa.array(values))), tmp_path / f"{number}.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),)))
+    assert corpus.metadata["domain"].to_pylist() == [f"{n} {i}" for n in range(3) for i in range(100)]
+
+
+def test_a_corpus_without_metadata_has_an_empty_table_of_its_length(tmp_path):
+    pq.write_table(table(4), tmp_path / "x.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),), rows=3))
+    assert corpus.metadata.num_rows == 3 and corpus.metadata.num_columns == 0
+
+
+def test_lengths_are_read_and_kept_in_step(tmp_path):
+    pq.write_table(table(5, token_count=pa.array([5, 4, 3, 2, 1]), quality_score=pa.array([1.0, None, 3, 4, 5])),
+                   tmp_path / "x.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),), drop_invalid=True))
+    assert corpus.lengths.tolist() == [5, 3, 2, 1] and corpus.lengths.dtype == np.float64
+    assert corpus.provenance.columns["length"] == "token_count"
+    assert corpus.provenance.dropped == {"null quality in column 'quality_score'": 1}
+
+
+def test_dropping_rows_gives_the_corpus_that_never_had_them(tmp_path):
+    good = table(5000, dim=3)
+    features = np.array(good["feature_arr"].to_pylist(), np.float32)
+    bad = np.random.default_rng(0).random(5000) < 0.3
+    spoiled = features.copy()
+    spoiled[bad, 1] = np.nan
+    pq.write_table(good.set_column(2, "feature_arr", pa.FixedSizeListArray.from_arrays(pa.array(spoiled.ravel()), 3)),
+                   tmp_path / "bad.parquet")
+    pq.write_table(good.filter(~bad), tmp_path / "good.parquet")
+    dropped = open_corpus(CorpusConfig((str(tmp_path / "bad.parquet"),), drop_invalid=True))
+    never = open_corpus(CorpusConfig((str(tmp_path / "good.parquet"),)))
+    assert dropped.fingerprint == never.fingerprint
+    np.testing.assert_array_equal(dropped.features, never.features)
+    np.testing.assert_array_equal(dropped.source_row, np.flatnonzero(~bad))
+    assert dropped.features.flags.c_contiguous
+
+
+def test_the_fingerprint_does_not_depend_on_dead_or_denormal_float16(tmp_path):
+    rows = np.zeros((4, 3), np.float16)
+    rows[:, 0], rows[:, 1] = [1, 2, 3, 4], np.float16(6e-8)  # a denormal; the last dimension is dead
+    for name, kind in (("half", np.float16), ("single", np.float32)):
+        features = pa.FixedSizeListArray.from_arrays(pa.array(rows.astype(kind).ravel()), 3)
+        pq.write_table(table(4, feature_arr=features), tmp_path / f"{name}.parquet")
+    half, single = (open_corpus(CorpusConfig((str(tmp_path / f"{name}.parquet"),))) for name in ("half", "single"))
+    assert half.fingerprint == single.fingerprint
+    assert (half.features[:, 1] > 0).all() and (half.features[:, 2] == 0).all()
+
+
+def test_progress_ends_at_one_and_never_falls(tmp_path):
+    pq.write_table(table(3000), tmp_path / "x.parquet", row_group_size=100)
+    for options in ({}, {"rows": 100}):
+        shares = []
+        open_corpus(CorpusConfig((str(tmp_path),), **options), progress=lambda share, what: shares.append(share))  # noqa: B023
+        assert shares == sorted(shares) and shares[-1] == 1.0
+
+
+def test_opening_loads_no_heavy_library():
+    code = ("import sys, datamask.corpus, datamask.corpus.neighbors, datamask.corpus.copies, datamask.corpus.shelf, "
+            "datamask.corpus.projection, datamask.corpus.density\n"
+            "print([name for name in ('torch', 'sklearn', 'umap', 'numba', 'scipy', 'pandas', 'streamlit') "
+            "if name in sys.modules])")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+MEASURE = """
+import sys
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from datamask.config import CorpusConfig
+from datamask.corpus import open_corpus
+
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024
+
+rows = int(sys.argv[2]) or None
+# one small opening first, so that libraries and thread pools are there
+open_corpus(CorpusConfig((sys.argv[1],), rows=100))
+before = peak()
+corpus = open_corpus(CorpusConfig((sys.argv[1],), rows=rows))
+print(peak() - before, corpus.features.nbytes / 2**20)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own account of peak memory")
+def test_features_are_held_once_and_a_sample_never_loads_them_all(tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(2):
+        features = rng.normal(size=(50_000, 384)).astype(np.float16)
+        pq.write_table(table(50_000, start=50_000 * number, feature_arr=pa.FixedSizeListArray.from_arrays(
+            pa.array(features.ravel()), 384)), tmp_path / f"{number}.parquet", use_dictionary=False)
+
+    def measure(rows):
+        out = subprocess.run([sys.executable, "-c", MEASURE, str(tmp_path), str(rows)], capture_output=True, text=True,
+                             check=True)
+        return map(float, out.stdout.split())
+
+    peak, features = measure(0)
+    assert 140 < features < 150 and peak < 1.35 * features
+    peak, features = measure(500)
+    assert features < 1 and peak < 40

@@ -1,0 +1,139 @@
+"""Files, pieces and scanning; threads."""
+
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.corpus.shards import list_files, open_source, pieces, scan
+from datamask.corpus.threads import in_threads, within
+from datamask.errors import InputError, Stopped
+
+
+def test_files_folders_and_globs_each_file_once_in_order(tmp_path, monkeypatch):
+    for name in ("b.parquet", "a.parquet", "deep/er/c.parquet", "x.txt", ".hidden.parquet", "odd[1].parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    names = [str(tmp_path / name) for name in ("a.parquet", "b.parquet", "deep/er/c.parquet", "odd[1].parquet")]
+    assert list(list_files([str(tmp_path)])) == names
+    assert list(list_files([names[1], str(tmp_path / "*.parquet")])) == [names[1], names[0], names[3]]
+    assert list(list_files([str(tmp_path / "**" / "*.parquet")])) == names
+    assert list(list_files([str(tmp_path / "odd[1].parquet")])) == [names[3]], "a name is not a pattern if it exists"
+    monkeypatch.chdir(tmp_path)
+    assert list_files(["a.parquet", "./a.parquet", names[0]]) == ("a.parquet",)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert list_files(["~/a.parquet"]) == (names[0],)
+    with pytest.raises(InputError, match=r"--scores .* matches no file"):
+        list_files([str(tmp_path / "*.csv")], "scores")
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Rows 0 to 99 in three files, row groups of 7."""
+    for number, (low, high) in enumerate([(0, 30), (30, 30), (30, 100)]):
+        pq.write_table(pa.table({"n": np.arange(low, high), "other": np.zeros(high - low)}),
+                       tmp_path / f"{number}.parquet", row_group_size=7)
+    return open_source("input", [str(tmp_path)])
+
+
+def read(source, **options):
+    got, lock = {}, threading.Lock()
+
+    def work(rows, batch):
+        assert batch.schema.names == ["n"]
+        with lock:
+            got.update(zip(rows.tolist(), batch["n"].to_pylist()))
+
+    scan(source, ["n"], work, **options)
+    return got
+
+
+def test_a_scan_sees_every_row_with_its_number(source):
+    assert source.rows == 100 and source.starts.tolist() == [0, 30, 30, 100]
+    assert read(source, row_bytes=8) == {i: i for i in range(100)}
+    assert read(source, row_bytes=1 << 30) == {i: i for i in range(100)}
+    assert source.place(35).endswith("2.parquet row 5")
+    files, rows = source.locate(np.array([0, 29, 30, 99]))
+    assert files.tolist() == [0, 0, 2, 2] and rows.tolist() == [0, 29, 0, 69]
+
+
+def test_row_groups_without_a_wanted_row_are_not_read(source):
+    got = read(source, row_bytes=8, wanted=np.array([3, 40, 95]))
+    assert got == {i: i for i in [*range(7), *range(37, 44), *range(93, 100)]}
+    assert read(source, row_bytes=8, wanted=np.array([], np.int64)) == {}
+
+
+def test_pieces_hold_about_as_many_rows_as_asked(source):
+    cut = pieces(source, rows_each=14)
+    assert sum(piece.rows for piece in cut) == 100
+    assert all(piece.rows <= 14 for piece in cut) and len(cut) == 8
+
+
+def test_one_failing_batch_ends_the_scan(source):
+    def work(rows, batch):
+        raise InputError("row is bad")
+
+    with pytest.raises(InputError, match="row is bad"):
+        scan(source, ["n"], work, row_bytes=8)
+
+
+def test_a_file_changed_after_opening_is_told(source, tmp_path):
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "0.parquet")
+    with pytest.raises(InputError, match=r"0\.parquet is damaged or was changed"):
+        read(source, row_bytes=8)
+    (tmp_path / "0.parquet").unlink()
+    with pytest.raises(InputError, match=r"0\.parquet is damaged or was changed"):
+        read(source, row_bytes=8)
+
+
+def test_stop_ends_a_scan_at_the_next_batch(source):
+    seen = []
+
+    def work(rows, batch):
+        seen.append(len(rows))
+        time.sleep(0.05)
+
+    with pytest.raises(Stopped):
+        scan(source, ["n"], work, row_bytes=4 << 20, should_stop=lambda: len(seen) > 2)
+    assert len(seen) < 60
+
+
+def test_results_come_in_order_and_threads_run_side_by_side():
+    barrier = threading.Barrier(3, timeout=10)
+    assert in_threads(lambda i: barrier.wait() * 0 + i, 3, threads=3) == [0, 1, 2]
+    assert in_threads(lambda i: i, 0) == []
+
+
+def test_after_an_error_no_further_task_begins():
+    begun = []
+
+    def task(index):
+        begun.append(index)
+        if index == 3:
+            raise InputError("three")
+        time.sleep(0.01)
+
+    with pytest.raises(InputError, match="three"):
+        in_threads(task, 1000, threads=2)
+    assert len(begun) < 20
+
+
+def test_tick_and_stop_are_called_from_the_calling_thread():
+    callers = set()
+
+    def note():
+        callers.add(threading.get_ident())
+        return False
+
+    in_threads(lambda _: time.sleep(0.25), 1, should_stop=note, tick=note)
+    assert callers == {threading.get_ident()}
+
+
+def test_within_maps_a_part_to_its_share_of_the_whole():
+    seen = []
+    within(lambda share, what: seen.append((share, what)), 0.2, 0.6)(0.5, "half")
+    assert seen == [(pytest.approx(0.4), "half")]
+    assert within(None, 0, 1) is None
