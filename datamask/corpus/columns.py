@@ -127,6 +127,20 @@ def require(schema: pa.Schema, name: str, role: str, path: str) -> str:
     return name
 
 
+def plausible(schema: pa.Schema, role: str) -> list[str]:
+    """The candidates that no other role has a better claim to."""
+    fitting = candidates(schema, role)
+    if role == "id":
+        taken = {*QUALITY_NAMES, *LENGTH_NAMES, *TEXT_NAMES}
+        return [name for name in fitting if name not in taken]
+    if role == "quality":
+        taken = {*ID_NAMES, *LENGTH_NAMES}
+        fitting = [name for name in fitting if name not in taken]
+        # a float is rather a score than an integer is: integers are counts, years, labels
+        return [name for name in fitting if not pt.is_integer(value_type(schema.field(name).type))] or fitting
+    return fitting
+
+
 def guess(schema: pa.Schema, role: str) -> tuple[str | None, str]:
     """The column for `role` and how it was found: ``name``, ``type``, or ``none`` and ``several`` without one.
 
@@ -138,15 +152,7 @@ def guess(schema: pa.Schema, role: str) -> tuple[str | None, str]:
             return name, "name"
     if role in ("length", "text"):
         return None, "none"  # these may be missing, so a type alone is not enough
-    if role == "id":
-        taken = set(QUALITY_NAMES) | set(LENGTH_NAMES) | set(TEXT_NAMES)
-        fitting = [name for name in fitting if name not in taken]
-    elif role == "quality":
-        taken = set(ID_NAMES) | set(LENGTH_NAMES)
-        fitting = [name for name in fitting if name not in taken]
-        # a float is rather a score than an integer is: integers are counts, years, labels
-        floats = [name for name in fitting if not pt.is_integer(value_type(schema.field(name).type))]
-        fitting = floats or fitting
+    fitting = plausible(schema, role)
     if len(fitting) == 1:
         return fitting[0], "type"
     return None, "several" if fitting else "none"
@@ -164,10 +170,9 @@ def _find(schema: pa.Schema, wanted: str | None, role: str, path: str) -> tuple[
     if name is not None:
         usual = NAMES[role][0]
         return name, None if name == usual else f"Column {name!r} was taken as the {role} column, by its {how}."
-    fitting = candidates(schema, role)
     if how == "several":
-        raise InputError(f"{path} has several columns that could be the {role} ({_listed(fitting)}); choose one with "
-                         f"{OPTIONS[role]}")
+        raise InputError(f"{path} has several columns that could be the {role} ({_listed(plausible(schema, role))}); "
+                         f"choose one with {OPTIONS[role]}")
     way_out = {"feature": "; make features with `python -m datamask prepare`, or name their shards with --features",
                "quality": "; make scores with `python -m datamask prepare`, or name their shards with --scores",
                "id": ""}[role]
