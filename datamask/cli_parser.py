@@ -138,6 +138,7 @@ def _select(parser: Parser) -> None:
     add("--min_lr", type=_decimal, metavar="LR", help=f"learning rate of the last step ({_defaults('min_lr')})")
     add("--init", metavar="HOW", help=f"first logits: same or quality ({_defaults('init')})")
     add("--readout", metavar="HOW", help=f"last logits to subset: top or sample ({_defaults('readout')})")
+    add("--polish", metavar="HOW", help=f"swaps after learning: swaps or none ({_defaults('polish')})")
     add("--seed", type=_whole, metavar="N", help="of masks, batches and ties (0)")
     add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
     group = parser.add_argument_group("the run")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from datamask import catalogue
-from datamask.cli_parser import corpus_config, parse, run_config
-from datamask.config import CorpusConfig, QualityColumn, RunConfig, SelectionConfig
+from datamask.cli_parser import SELECTION_OPTIONS, corpus_config, parse, run_config
+from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, RunConfig, SelectionConfig
 from datamask.errors import OptionError
 
 NAMES = (st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12) | st.sampled_from(
@@ -51,7 +53,8 @@ def selections(draw) -> SelectionConfig:
         high = draw(st.floats(1e-6, 1e6))
         own = {"n_rollout": draw(st.integers(2, 10**6)), "n_epochs": draw(st.integers(1, 10**9)),
                "partial": draw(st.floats(1e-6, 1)), "max_lr": high, "min_lr": draw(st.floats(0, high)),
-               "init": draw(st.sampled_from(["same", "quality"])), "readout": draw(st.sampled_from(["top", "sample"]))}
+               "init": draw(st.sampled_from(["same", "quality"])), "readout": draw(st.sampled_from(["top", "sample"])),
+               "polish": draw(st.sampled_from(["swaps", "none"]))}
         options |= {k: v for k, v in own.items() if k in entry.defaults and draw(st.booleans())}
     try:
         return SelectionConfig.from_options(**options)
@@ -77,6 +80,11 @@ def test_hyphens_and_underscores_are_the_same(selection):
     words = RunConfig(CorpusConfig(("in_put.parquet",)), selection).arguments("out_put.parquet")
     hyphens = [word.replace("_", "-") if word.startswith("--") and "=" not in word else word for word in words]
     assert parse(hyphens) == parse(words)
+
+
+def test_every_setting_has_its_option():
+    assert set(SELECTION_OPTIONS) == {field.name for field in dataclasses.fields(SelectionConfig)}
+    assert {option for entry in catalogue.ESTIMATORS for option in entry.defaults} == set(LEARNER_OPTIONS)
 
 
 def test_only_what_differs_from_the_defaults_is_written():
