@@ -20,7 +20,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from datamask.cli_output import Progress, check_output, percent, print_json, say, score_text, summary_text, table_text
+from datamask.cli_output import (
+    Progress,
+    check_apart,
+    check_output,
+    percent,
+    print_json,
+    say,
+    score_text,
+    summary_text,
+    table_text,
+)
 from datamask.cli_parser import corpus_config, inputs, parse, run_config
 from datamask.config import CorpusConfig
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
@@ -60,6 +70,7 @@ def select(options: argparse.Namespace) -> int:
     """`select`: a new run, from shards to OUT.parquet."""
     config = run_config(options)
     output = check_output(options.output, config.corpus.inputs)
+    check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
     _check_device(config.selection.device)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(replace(config, corpus=_absolute(config.corpus)), output)

@@ -137,9 +137,7 @@ def check_output(output: str, inputs: Sequence[str] = ()) -> str:
         source = Path(given).absolute()
         if path == source or fnmatch.fnmatch(str(path), str(source)):
             raise OptionError(f"--output {output} is one of the inputs ({given}); choose another place")
-        if source.is_dir() and source in path.parents:
-            raise OptionError(f"--output {output} lies in the input folder {given}, all of whose files are read as "
-                              "shards; choose another place")
+    check_apart("output", output, inputs)
     ancestor = next(parent for parent in path.parents if parent.exists())
     if not ancestor.is_dir():
         raise StoreError(f"--output {output} cannot be written: {ancestor} is a file, not a folder")
@@ -149,6 +147,20 @@ def check_output(output: str, inputs: Sequence[str] = ()) -> str:
     except OSError as error:
         raise StoreError(f"--output {output} cannot be written: {error.strerror}") from error
     return str(path)
+
+
+def check_apart(option: str, path: str, inputs: Sequence[str]) -> None:
+    """Refuse a path in an input folder: the next run on that folder would take our own parquet files for shards.
+
+    Raises:
+        OptionError: `path` lies in one of `inputs`.
+    """
+    place = Path(path).resolve()
+    for given in inputs:
+        source = Path(given).resolve()
+        if source.is_dir() and (source == place or source in place.parents):
+            raise OptionError(f"--{option} {path} lies in the input folder {given}, whose parquet files are all read as "
+                              "shards; choose another place")
 
 
 def _count(value: Any) -> str:

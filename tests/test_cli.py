@@ -206,6 +206,8 @@ NO = {
     "output is an input": (["in.parquet", "--output", "./in.parquet"], "is one of the inputs"),
     "output matches a glob": (["*.parquet", "--output", "o.parquet"], "is one of the inputs"),
     "output among inputs": (["folder", "--output", "folder/o.parquet"], "lies in the input folder"),
+    "runs among inputs": (["folder", "--output", "o.parquet", "--runs_dir", "folder/runs"],
+                          "--runs_dir folder/runs lies in the input folder"),
     "runs folder is a file": (["in.parquet", "--output", "o.parquet", "--runs_dir", "text.parquet"],
                               "text.parquet is a file, not a folder"),
 }
