@@ -159,8 +159,8 @@ def check_apart(option: str, path: str, inputs: Sequence[str]) -> None:
     for given in inputs:
         source = Path(given).resolve()
         if source.is_dir() and (source == place or source in place.parents):
-            raise OptionError(f"--{option} {path} lies in the input folder {given}, whose parquet files are all read as "
-                              "shards; choose another place")
+            raise OptionError(f"--{option} {path} lies in the input folder {given}, all of whose parquet files are "
+                              "read as shards; choose another place")
 
 
 def _count(value: Any) -> str:
