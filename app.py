@@ -11,10 +11,7 @@ opening = session.current_opening()
 form, picture = st.columns([1, 2.6], gap="large")
 
 with form:
-    corpus_form.corpus_form()
-    if opening is not None and opening.state == "ready":
-        st.page_link("pages/run.py", label="Next: select from it", icon=":material/arrow_forward:",
-                     query_params=session.link_parameters())
+    corpus_form.corpus_form(opening)
 
 with picture:
     if opening is None:

@@ -21,20 +21,27 @@ if run is None:
     st.stop()
 
 run_panel.choose(finished, run)
+if not listing.is_on(run, opening):
+    run_panel.other_corpus(run)
 if not run.has_selection:
     export_cards.not_finished(run)
     st.stop()
 
+shards = provenance.shards(run)
+if shards.newer:
+    st.warning(f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
+               "checked against its ids before anything is written.")
 ids, rows, masks = st.columns(3)
 with ids:
     export_cards.ids(run)
 with rows:
-    export_cards.rows(run)
+    export_cards.rows(run, shards)
 with masks:
-    export_cards.masks(run)
+    export_cards.masks(run, shards)
 
 st.markdown("**Where does it come from?**")
 st.dataframe(provenance.table(run), hide_index=True, lazy=False, alt="Provenance of the selection",
-             column_config={"what": st.column_config.TextColumn(width=110)})
+             column_config={"what": st.column_config.TextColumn(width=110),
+                            "value": st.column_config.TextColumn(width=890)})
 st.code(provenance.command(run), language="bash", wrap_lines=True)
 st.caption("The same lines travel inside selection.parquet, in its metadata under the key datamask.")

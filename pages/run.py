@@ -30,6 +30,8 @@ with controls:
 
 with picture:
     run_panel.choose(runs, run)
+    if run is not None and not listing.is_on(run, opening):
+        run_panel.other_corpus(run)
     if run is None:
         run_panel.nothing_yet()
     else:

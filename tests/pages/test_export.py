@@ -3,7 +3,6 @@
 import io
 import zipfile
 
-import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -64,7 +63,7 @@ def test_masks_count_what_was_selected(run, opened):
 
 def test_csv_and_parquet_hold_the_same_ids(run):
     from datamask.runs.exports import selected_csv
-    table = pa.csv.read_csv(io.BytesIO(selected_csv(run)))
+    table = pyarrow.csv.read_csv(io.BytesIO(selected_csv(run)))
     assert table["chunk_id"].to_pylist() == run.selection()["chunk_id"].to_pylist()
 
 
@@ -79,6 +78,19 @@ def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeyp
     app.run()
     target = run.path / "exports" / "rows.parquet"
     assert pq.read_table(target).num_rows == 60 and str(target.resolve()) in [code.value for code in app.code]
+
+
+def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, tmp_path):
+    shard = tmp_path / "shard.parquet"
+    pq.write_table(pq.read_table(shard).slice(5), shard)
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    assert any("written after this run" in warning.value for warning in app.warning)
+    assert len(app.get("download_button")) == 2, "the ids are still the run's own"
+    for key in (f"rows-{run.id}", f"masks-{run.id}"):
+        app.button(key=key).click().run()
+        tasks.find(key).wait(30)
+        assert tasks.find(key).state == "failed" and not (run.path / "exports" / "rows.parquet").exists()
+    assert sum("has changed since the run" in error.value for error in app.run().error) == 2
 
 
 def test_shards_that_are_gone_are_said(page, opened, run, tmp_path):

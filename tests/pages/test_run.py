@@ -7,9 +7,10 @@ import pytest
 
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.openings import openings
 from datamask.dashboard.ui import session
 from datamask.runs.jobs import office
-from tests.dashboard.made_runs import finish_run
+from tests.dashboard.made_runs import finish_run, write_shard
 
 
 def said(app):
@@ -215,6 +216,16 @@ def test_choosing_a_run_puts_it_into_the_address(page, opened, store):
     app = page("pages/run.py", corpus=opened.key)
     app.selectbox(key="run_choice").set_value(first.id).run()
     assert app.query_params["run"] == first.id
+
+
+def test_a_run_of_another_corpus_says_so_and_opens_it(page, opened, store, runs_dir, tmp_path):
+    other = openings(runs_dir).start(write_shard(tmp_path / "other.parquet", 60, seed=1), "other")
+    other.wait(60)
+    run = finish_run(store, other.corpus, other.config, other.corpus.quality, name="elsewhere")
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    assert "Learned on another corpus: other" in said(app)
+    app.button(key="open_other").click().run()
+    assert app.query_params["corpus"] == other.key and "another corpus" not in said(app)
 
 
 @pytest.mark.parametrize("name", ["../../etc", "no-such-run", "<b>x</b>"])

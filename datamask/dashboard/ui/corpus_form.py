@@ -11,6 +11,7 @@ from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
 from datamask.dashboard import sample, words
 from datamask.dashboard.doors import confined_config, keep_upload
+from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import session
 from datamask.errors import DatamaskError
 
@@ -36,25 +37,30 @@ HELP = {
 }
 
 
-def corpus_form() -> None:
-    """Draw the form; pressing Open starts an opening and makes it the session's corpus."""
+def corpus_form(opening: Opening | None) -> None:
+    """Draw the form; pressing Open starts an opening and makes it the session's corpus.
+
+    Args:
+        opening: what is open already: then opening another is no longer the first thing to do here.
+    """
+    weight = "secondary" if opening is not None and opening.state == "ready" else "primary"
     place = st.segmented_control("Where from", list(PLACES), default="sample", key="corpus_place", required=True,
                                  format_func=PLACES.get, help=HELP["place"], width="stretch")
     if place == "sample":
-        _sample()
+        _sample(weight)
     else:
         config = _from_paths() if place == "path" else _from_uploads()
         if config is not None:
-            _mapping(config)
-    _recent()
+            _mapping(config, weight)
+    _recent(opening)
 
 
-def _sample() -> None:
+def _sample(weight: str) -> None:
     st.markdown("Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
                 "scored by a few plain rules, embedded in 256 dimensions.")
     st.caption("Opens in a few seconds." if sample.is_built() else
                "Built on first opening, in about half a minute. Nothing is downloaded.")
-    if st.button("Open the sample", type="primary", icon=":material/folder_open:", width="stretch", key="open_sample",
+    if st.button("Open the sample", type=weight, icon=":material/folder_open:", width="stretch", key="open_sample",
                  help="Every page works on the sample, so you can try everything before bringing your own shards."):
         _open(sample.config(), sample.TITLE, is_sample=True)
 
@@ -96,7 +102,7 @@ def _inspect(config: str) -> Inspection:
     return inspect_inputs(CorpusConfig.from_dict(json.loads(config)))
 
 
-def _mapping(config: CorpusConfig) -> None:
+def _mapping(config: CorpusConfig, weight: str) -> None:
     """Columns, row budget and the Open button, for files that were found."""
     try:
         seen = _inspect(json.dumps(config.to_dict()))
@@ -125,7 +131,7 @@ def _mapping(config: CorpusConfig) -> None:
         problems = (str(error),)
     for problem in problems:
         _say(problem)
-    if st.button("Open", type="primary", icon=":material/folder_open:", width="stretch", key="open_corpus",
+    if st.button("Open", type=weight, icon=":material/folder_open:", width="stretch", key="open_corpus",
                  disabled=bool(problems), help="Reads and checks the rows in the background."):
         _open(chosen, session.title_of(chosen))
 
@@ -168,8 +174,9 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
     return tuple(columns)
 
 
-def _recent() -> None:
-    recent = [note for note in session.all_openings().recent() if not note.sample]
+def _recent(opening: Opening | None) -> None:
+    shown = opening.key if opening is not None else None
+    recent = [note for note in session.all_openings().recent() if not note.sample and note.key != shown]
     if recent:
         st.caption("Opened before")
     for note in recent:

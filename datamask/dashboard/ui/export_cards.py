@@ -55,36 +55,42 @@ def ids(run: Run) -> None:
                            help="For spreadsheets. Text that a spreadsheet would run as a formula is defused.")
 
 
-def rows(run: Run) -> None:
+def rows(run: Run, shards: provenance.Shards) -> None:
     """The corpus's own rows, filtered."""
-    about = provenance.rows_bytes(run)
     with st.container(border=True, height=HEIGHT):
         st.markdown("**The rows themselves**")
         st.caption("The corpus's own rows, all columns as they are in the shards, only the selected ones, in input "
                    "order. Ready to train on.")
         st.space("stretch")
-        if about is None:
+        if not shards.found:
             st.warning("The corpus's shards are no longer where they were; put them back to export their rows.")
-        elif about <= provenance.SMALL:
-            st.download_button(f"Parquet, about {words.size(about)}", lambda: filtered(run), on_click="ignore",
+        elif shards.bytes <= provenance.SMALL and not shards.newer:
+            st.download_button(f"Parquet, about {words.size(shards.bytes)}", lambda: filtered(run), on_click="ignore",
                                file_name=f"{run.id}-rows.parquet", mime=PARQUET, icon=":material/download:",
                                width="stretch", key="rows_parquet", help="Reads the shards again when you press it.")
         else:
             target = run.path / "exports" / "rows.parquet"
-            _to_folder(f"rows-{run.id}", f"Write about {words.size(about)} to disk", target,
+            _to_folder(f"rows-{run.id}", f"Write about {words.size(shards.bytes)} to disk", target,
                        lambda progress, stop: exports.filtered_rows(run, target, progress=progress, should_stop=stop))
 
 
-def masks(run: Run) -> None:
+def masks(run: Run, shards: provenance.Shards) -> None:
     """A 0/1 mask per shard."""
     with st.container(border=True, height=HEIGHT):
         st.markdown("**A mask per shard**")
         st.caption("One small parquet per shard with a 0 or 1 for each of its rows, in the shard's order, to filter "
                    "them where they lie. Rows that were never in the corpus are marked as not considered.")
         st.space("stretch")
-        st.download_button("Zip of masks", lambda: zip_of_masks(run), on_click="ignore",
-                           file_name=f"{run.id}-masks.zip", mime="application/zip", icon=":material/download:",
-                           width="stretch", key="masks_zip", help="Files keep their shards' names, with .mask.parquet.")
+        if not shards.found:
+            st.warning("The corpus's shards are no longer where they were; put them back to export masks.")
+        elif not shards.newer:
+            st.download_button("Zip of masks", lambda: zip_of_masks(run), on_click="ignore",
+                               file_name=f"{run.id}-masks.zip", mime="application/zip", icon=":material/download:",
+                               width="stretch", key="masks_zip", help="Files keep their shards' names.")
+        else:
+            folder = run.path / "exports" / "masks"
+            _to_folder(f"masks-{run.id}", "Write them to disk", folder,
+                       lambda progress, stop: exports.mask_per_shard(run, folder, progress=progress))
 
 
 def filtered(run: Run) -> bytes:
@@ -110,14 +116,14 @@ def _to_folder(key: str, label: str, target: Path, work: Callable) -> None:
     if task is not None and task.state == "working":
         st.fragment(_working, run_every=0.5)(key)
         return
-    if target.is_file():
+    if task is not None and task.state == "failed":
+        st.error(words.sentence(task.error), icon=":material/error:")
+    elif target.exists():
         st.caption("Written on this server:")
         st.code(str(target.resolve()), language=None, wrap_lines=True)
-    elif task is not None and task.state == "failed":
-        st.error(words.sentence(task.error), icon=":material/error:")
-    st.button(label if not target.is_file() else "Write it again", key=key, icon=":material/save:", width="stretch",
+    st.button(label if not target.exists() else "Write again", key=key, icon=":material/save:", width="stretch",
               on_click=tasks.start, args=(key, work),
-              help="Too large for the browser: written to the run's folder, in the background.")
+              help="Too large for the browser, or to be checked first: written to the run's folder, in the background.")
 
 
 def _working(key: str) -> None:

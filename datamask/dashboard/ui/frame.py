@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import streamlit as st
 from PIL import Image
@@ -12,8 +10,6 @@ from datamask.dashboard import words
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import listing
-
-ROOT = Path(__file__).resolve().parents[3]
 
 PAGES: tuple[tuple[str, str, str, str], ...] = (
     ("app.py", "Home", ":material/database:", "Which corpus? Open the sample or your own shards."),
@@ -68,9 +64,8 @@ def frame(title: str, question: str) -> None:
     with st.sidebar:
         with st.container(gap="xxsmall"):
             for script, label, icon, about in PAGES:
-                if (ROOT / script).exists():
-                    st.page_link(script, label=label, icon=icon, help=about, query_params=session.link_parameters(),
-                                 width="stretch")
+                st.page_link(script, label=label, icon=icon, help=about, query_params=session.link_parameters(),
+                             width="stretch")
         with st.container(gap="xxsmall"):
             _corpus(opening)
         _running()

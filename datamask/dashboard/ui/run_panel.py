@@ -39,6 +39,16 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
                 _label(run)
 
 
+def other_corpus(run: Run) -> None:
+    """A run that was learned on another corpus than the open one: said, with the way there."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Learned on another corpus: {words.plain(session.title_of(run.config.corpus), 80)}",
+                   width="content")
+        st.button("Open that one", key="open_other", type="tertiary", icon=":material/folder_open:",
+                  on_click=lambda: session.choose_opening(session.open_corpus_of(run)),
+                  help="Makes it the open corpus on every page.")
+
+
 def _line(run: Run) -> str:
     status = run.status()
     return f"{listing.name_of(run)}  ·  {status.state}, {words.ago(status.created)}"

@@ -10,7 +10,6 @@ from datamask.dashboard import words
 from datamask.errors import DatamaskError
 
 if TYPE_CHECKING:
-    from datamask.config import CorpusConfig
     from datamask.dashboard.openings import Opening
     from datamask.runs.jobs import Office
     from datamask.runs.store import Run, RunStore
@@ -42,17 +41,16 @@ def runs_on(store: RunStore, opening: Opening | None) -> list[Run]:
 
     By fingerprint where the run got far enough to know it, else by the same files and columns.
     """
-    runs = store.list()
+    return [run for run in store.list() if is_on(run, opening)]
+
+
+def is_on(run: Run, opening: Opening | None) -> bool:
+    """Whether a run was learned on the open corpus; true where none is open."""
     if opening is None or opening.corpus is None:
-        return runs
-    fingerprint = opening.corpus.fingerprint
-    return [run for run in runs if _is_on(run, fingerprint, opening.config)]
-
-
-def _is_on(run: Run, fingerprint: str, config: CorpusConfig) -> bool:
+        return True
     try:
         known = run.facts().get("fingerprint")
-        return known == fingerprint if known else run.config.corpus == config
+        return known == opening.corpus.fingerprint if known else run.config.corpus == opening.config
     except DatamaskError:
         # a damaged record belongs to no corpus; `runs list` shows it
         return False

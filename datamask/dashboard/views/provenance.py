@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from datamask.dashboard import words
 from datamask.dashboard.views import listing, outcome
@@ -43,13 +45,35 @@ def command(run: Run, output: str | None = None) -> str:
                                                                    or "selection.parquet"))
 
 
-def rows_bytes(run: Run) -> int | None:
-    """About how large the corpus's own rows are when only the selected ones are kept; None if the shards are gone."""
+@dataclass(frozen=True)
+class Shards:
+    """The corpus's files as they lie there now.
+
+    Attributes:
+        found: whether all of them are there.
+        bytes: about how large the selected rows alone would be, in the shards' own compression.
+        newer: how many were written after the run was made; their rows may no longer be those it selected from.
+    """
+
+    found: bool
+    bytes: int
+    newer: int
+
+
+def shards(run: Run) -> Shards:
+    """Look at the files a run's rows came from; no row is read."""
     facts = run.facts()
-    files = facts.get("files") or run.rows()["source_file"].combine_chunks().dictionary_encode().dictionary.to_pylist()
     try:
-        on_disk = sum(Path(file).stat().st_size for file in files)
+        seen = [Path(file).stat() for file in source_files(run)]
     except OSError:
-        return None
+        return Shards(False, 0, 0)
+    on_disk = sum(stat.st_size for stat in seen)
     selected, total = facts.get("selected"), facts.get("total_rows")
-    return int(on_disk * selected / total) if selected and total else on_disk
+    share = selected / total if selected and total else 1.0
+    return Shards(True, int(on_disk * share), sum(stat.st_mtime > run.created for stat in seen))
+
+
+def source_files(run: Run) -> list[str]:
+    """The files that hold rows of a finished run, in reading order."""
+    names = run.rows()["source_file"].combine_chunks()
+    return (names if pa.types.is_dictionary(names.type) else names.dictionary_encode()).dictionary.to_pylist()
