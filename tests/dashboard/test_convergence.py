@@ -98,7 +98,8 @@ def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
     lines = [layer for layer in own if layer["mark"]["type"] == "line"]
     assert all(layer["encoding"]["x"]["field"] == across for layer in own)
     assert [layer["transform"][0]["filter"]["equal"] for layer in lines] == [view.BATCH, view.SUBSET]
-    labels = [layer["data"]["values"][0]["label"] for layer in spec["layer"] if "text" in layer.get("encoding", {})]
+    labels = [layer["data"]["values"][0]["label"] for layer in spec["layer"]
+              if "text" in layer.get("encoding", {}) and "color" in layer["mark"]]
     assert labels == ["top quality  0.2", "random subset  0"]
     assert set(curve.table.columns) == {"step", "seconds", "series", "value", "low", "high"}
 

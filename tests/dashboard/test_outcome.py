@@ -43,6 +43,13 @@ def test_a_constant_term_has_no_share(tmp_path):
     assert quality.value == "7.9" and "constant" in quality.help
 
 
+def test_a_certificate_says_exactly_what_is_proved(tmp_path):
+    run = finish(create(tmp_path / "a"), upper_bound=0.501, gap=0.01)
+    assert outcome.certificate(run) == ("Proved: no selection of 5,400 samples has a higher value of this objective on "
+                                        "these features than 0.501; this one has 0.491.")
+    assert outcome.certificate(finish(create(tmp_path / "b"), upper_bound=None, gap=None)) is None
+
+
 def test_an_unfinished_run_has_no_numbers(tmp_path):
     assert outcome.numbers(create(tmp_path)) == ()
 

@@ -126,6 +126,17 @@ def test_another_estimator_brings_its_own_defaults(page, opened):
     assert not [n for n in app.number_input if n.key == "form_n_epochs"]
 
 
+@pytest.mark.parametrize("name", [*(entry.name for entry in catalogue.ESTIMATORS), "paper preset"])
+def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
+    monkeypatch.setattr("datamask.runs.jobs.Office.submit", lambda self, run_id: None)
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "selectbox", "estimator").set_value(name).run()
+    app.button(key="start").click().run()
+    assert not app.exception and not app.error
+    wanted = {"preset": "paper"} if name == "paper preset" else {"estimator": name}
+    assert store.list()[0].config.selection == SelectionConfig.from_options(**wanted)
+
+
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):
     app = page("pages/run.py", corpus=opened.key)
     key(app, "number_input", "min_lr").set_value(5.0).run()

@@ -37,7 +37,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     layers = [
         {"transform": [batch], "mark": {"type": "area", "opacity": 0.22, "color": tone.batch},
          "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}}},
-        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.5},
+        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.3, "strokeOpacity": 0.75},
          "encoding": {"x": across, "y": up, "color": colour}},
         {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8},
          "encoding": {"x": across, "y": up, "color": colour}},
@@ -61,7 +61,10 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
         y = {"field": "value", "type": "quantitative"}
         layers.append({"data": at, "mark": {"type": "rule", "strokeDash": dashes[reference.role], "strokeWidth": 1.4,
                                             "color": colours[reference.role]}, "encoding": {"y": y}})
-        layers.append({"data": at, "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "dx": -2,
-                                            "fontSize": 12, "color": colours[reference.role]},
-                       "encoding": {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}})
+        text = {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "dx": -2, "fontSize": 12}
+        place = {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
+        # a halo of the page's own colour, so that curves may pass behind the words
+        halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}
+        layers.append({"data": at, "mark": text | halo, "encoding": place})
+        layers.append({"data": at, "mark": text | {"color": colours[reference.role]}, "encoding": place})
     return layers

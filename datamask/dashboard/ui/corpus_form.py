@@ -177,12 +177,15 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
 def _recent(opening: Opening | None) -> None:
     shown = opening.key if opening is not None else None
     recent = [note for note in session.all_openings().recent() if not note.sample and note.key != shown]
-    if recent:
+    if not recent:
+        return
+    with st.container(gap="xxsmall"):
         st.caption("Opened before")
-    for note in recent:
-        if st.button(f"{words.plain(note.title, 40)} · {note.rows:,} rows", key=f"recent_{note.key}", type="tertiary",
-                     icon=":material/history:", help=words.plain(", ".join(note.config.inputs), 300)):
-            _open(note.config, note.title)
+        for note in recent:
+            if st.button(f"{words.plain(note.title, 40)} · {note.rows:,} rows", key=f"recent_{note.key}",
+                         type="tertiary", icon=":material/history:",
+                         help=words.plain(", ".join(note.config.inputs), 300)):
+                _open(note.config, note.title)
 
 
 def _open(config: CorpusConfig, title: str, is_sample: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 PAPER = "paper preset"
-ESTIMATORS = ("counterfactual", "reinforce", PAPER, "top-quality", "random")
+UNGUIDED = ("top-quality", "random")
+"""Estimators that look at neither lambda nor a diversity objective."""
+
 DEVICES = ("auto", "cpu", "cuda", "mps")
 COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
             "near": "Keep the best of near-copies"}
@@ -24,8 +27,9 @@ COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
 DEFAULTS: dict[str, Any] = {
     "lamb": 0.5, "select_ratio": 0.3, "objective": "facility", "estimator": "counterfactual", "scale": "calibrated",
     "prune": 0.0, "collapse": "none", "cosine": 0.95, "seed": 0, "device": "auto", "name": "",
-    **catalogue.estimator("counterfactual").defaults,
+    **{option: value for entry in reversed(catalogue.ESTIMATORS) for option, value in entry.defaults.items()},
 }
+"""Of every control; those of the learner's own options are the first estimator's that has them."""
 
 HELP = {
     "lamb": "An exchange rate: 1 looks at quality alone, 0 at diversity alone. At 0.5 one point of quality, on a scale "
@@ -43,6 +47,8 @@ HELP = {
     "min_lr": "Step size at the end.",
     "init": "Where the logits start: all the same, or in proportion to quality.",
     "readout": "How the final subset is read off the logits: the strongest rows, or one last random draw.",
+    "polish": "After learning, swap single rows in and out for as long as that raises the value. Quick, and it never "
+              "makes a selection worse.",
     "scale": "Calibrated: λ weighs shares of the attainable gain, so that it means the same on every corpus. Raw: λ "
              "weighs the bare values, as in the paper; one of them then usually drowns the other.",
     "prune": "Drop this share of the rows, the worst by quality, before learning. Learning gets quicker.",
@@ -72,14 +78,26 @@ def _remember() -> None:
             values[name] = st.session_state[_key(name)]
 
 
+def _options_of(estimator: str) -> Mapping[str, Any]:
+    """The options a choice of estimator has, with their defaults."""
+    if estimator == PAPER:
+        return {name: value for name, value in PAPER_PRESET.items() if name in LEARNER_OPTIONS}
+    return catalogue.estimator(estimator).defaults
+
+
 def _estimator_changed() -> None:
     """Another estimator brings its own defaults: a step size of one is nonsense for another."""
     chosen = st.session_state[_key("estimator")]
-    values = PAPER_PRESET if chosen == PAPER else catalogue.estimator(chosen).defaults
-    for name in LEARNER_OPTIONS:
-        if name in values:
-            st.session_state[_key(name)] = values[name]
+    for name, value in _options_of(chosen).items():
+        st.session_state[_key(name)] = value
     st.session_state[_key("scale")] = "raw" if chosen == PAPER else "calibrated"
+
+
+def _estimators() -> list[str]:
+    """The catalogue's estimators, the preset after the one it sets."""
+    names = [entry.name for entry in catalogue.ESTIMATORS]
+    after = names.index(PAPER_PRESET["estimator"]) + 1
+    return [*names[:after], PAPER, *names[after:]]
 
 
 def use_settings(config: SelectionConfig) -> None:
@@ -113,9 +131,10 @@ def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | 
     """
     _prepare(defaults or {})
     state = st.session_state
-    learns = state[_key("estimator")] not in ("top-quality", "random")
+    estimator = state[_key("estimator")]
+    guided, fixed = estimator not in UNGUIDED, estimator == PAPER
     with st.container(gap=None):
-        st.slider("Balance λ", 0.0, 1.0, step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not learns)
+        st.slider("Balance λ", 0.0, 1.0, step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not guided)
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
@@ -123,15 +142,21 @@ def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | 
                     help=HELP["select_ratio"])
     with st.container(gap="xxsmall"):
         st.selectbox("Diversity objective", _objectives(), key=_key("objective"), help=HELP["objective"],
-                     format_func=outcome.objective_label, disabled=not learns)
-        if learns:
+                     format_func=outcome.objective_label, disabled=not guided)
+        if guided:
             st.caption(_sees(state[_key("objective")]))
-    fixed = state[_key("estimator")] == PAPER
     st.number_input("Masks per step (G)", 1, 4096, step=2, key=_key("n_rollout"), help=HELP["n_rollout"],
-                    disabled=fixed or not learns)
+                    disabled=fixed or "n_rollout" not in _options_of(estimator))
     place = st.container()
     with st.expander("More settings"):
-        _advanced(learns, fixed)
+        st.selectbox("Estimator", _estimators(), key=_key("estimator"), help=HELP["estimator"],
+                     format_func=_estimator_label, on_change=_estimator_changed)
+        st.caption(_estimator_about(estimator))
+        _learner_options(_options_of(estimator), fixed)
+        if guided:
+            st.selectbox("Scale of λ", ("calibrated", "raw"), key=_key("scale"), help=HELP["scale"], disabled=fixed,
+                         format_func={"calibrated": "calibrated shares", "raw": "raw, as in the paper"}.get)
+        _corpus_options()
     name = state[_key("name")].strip()
     _remember()
     try:
@@ -141,27 +166,30 @@ def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | 
         return None, name, place
 
 
-def _advanced(learns: bool, fixed: bool) -> None:
-    st.selectbox("Estimator", ESTIMATORS, key=_key("estimator"), help=HELP["estimator"], format_func=_estimator_label,
-                 on_change=_estimator_changed)
-    st.caption(_estimator_about(st.session_state[_key("estimator")]))
-    if learns:
-        off = fixed
-        left, right = st.columns(2)
-        left.number_input("Steps, at most", 1, 1_000_000, step=50, key=_key("n_epochs"), help=HELP["n_epochs"],
-                          disabled=off)
-        right.number_input("Batch share", 0.001, 1.0, step=0.1, format="%.3g", key=_key("partial"),
-                           help=HELP["partial"], disabled=off)
-        left.number_input("First step size", 0.0001, 1000.0, step=0.5, format="%.4g", key=_key("max_lr"),
-                          help=HELP["max_lr"], disabled=off)
-        right.number_input("Last step size", 0.0, 1000.0, step=0.05, format="%.4g", key=_key("min_lr"),
-                           help=HELP["min_lr"], disabled=off)
-        st.selectbox("Logits start", ("same", "quality"), key=_key("init"), help=HELP["init"], disabled=off,
-                     format_func={"same": "all the same", "quality": "in proportion to quality"}.get)
-        st.selectbox("Final subset", ("top", "sample"), key=_key("readout"), help=HELP["readout"], disabled=off,
-                     format_func={"top": "the strongest rows", "sample": "one last draw"}.get)
-        st.selectbox("Scale of λ", ("calibrated", "raw"), key=_key("scale"), help=HELP["scale"], disabled=off,
-                     format_func={"calibrated": "calibrated shares", "raw": "raw, as in the paper"}.get)
+def _learner_options(options: Mapping[str, Any], fixed: bool) -> None:
+    """The controls of those options the estimator has; number fields in two columns, choices below them."""
+    numbers = (
+        ("n_epochs", "Steps, at most", {"min_value": 1, "max_value": 1_000_000, "step": 50}),
+        ("partial", "Batch share", {"min_value": 0.001, "max_value": 1.0, "step": 0.1, "format": "%.3g"}),
+        ("max_lr", "First step size", {"min_value": 0.0001, "max_value": 1000.0, "step": 0.5, "format": "%.4g"}),
+        ("min_lr", "Last step size", {"min_value": 0.0, "max_value": 1000.0, "step": 0.05, "format": "%.4g"}),
+    )
+    choices = (
+        ("init", "Logits start", {"same": "all the same", "quality": "in proportion to quality"}),
+        ("readout", "Final subset", {"top": "the strongest rows", "sample": "one last draw"}),
+        ("polish", "Polish at the end", {"swaps": "swap rows while it helps", "none": "no"}),
+    )
+    left, right = st.columns(2)
+    for place, (name, label, limits) in zip((left, right, left, right), numbers):
+        if name in options:
+            place.number_input(label, key=_key(name), help=HELP[name], disabled=fixed, **limits)
+    for name, label, said in choices:
+        if name in options:
+            st.selectbox(label, tuple(said), key=_key(name), help=HELP[name], disabled=fixed, format_func=said.get)
+
+
+def _corpus_options() -> None:
+    """What every estimator has: which rows may be selected, the seed, the device, the name."""
     st.number_input("Prune by quality first", 0.0, 0.99, step=0.1, format="%.3g", key=_key("prune"), help=HELP["prune"])
     st.selectbox("Copies", tuple(COLLAPSE), key=_key("collapse"), help=HELP["collapse"], format_func=COLLAPSE.get)
     if st.session_state[_key("collapse")] == "near":
@@ -182,7 +210,7 @@ def _selection() -> SelectionConfig:
     if estimator == PAPER:
         return SelectionConfig.from_options(preset="paper", **options)
     options |= {"estimator": estimator, "scale": state[_key("scale")]}
-    options |= {name: state[_key(name)] for name in catalogue.estimator(estimator).defaults}
+    options |= {name: state[_key(name)] for name in _options_of(estimator)}
     return SelectionConfig.from_options(**options)
 
 

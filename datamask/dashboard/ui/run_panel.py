@@ -147,6 +147,9 @@ def _numbers(run: Run) -> None:
         with place, st.container(gap=None):
             st.metric(number.label, number.value, help=number.help)
             st.caption(number.caption)
+    proved = outcome.certificate(run)
+    if proved:
+        st.caption(words.plain(proved, 400))
 
 
 def _curve(run: Run) -> None:
@@ -180,7 +183,7 @@ def _curve(run: Run) -> None:
                "references.")
     gauges = curves.gauges(metrics)
     if gauges:
-        with st.container(horizontal=True, gap="large"):
+        with st.container(horizontal=True, gap="medium"):
             for gauge in gauges:
                 st.markdown(f":gray[{gauge.label}] **{gauge.value}**", help=gauge.help, width="content")
 

@@ -89,7 +89,7 @@ def references(run: Run, measure: str) -> tuple[Reference, ...]:
             found.append(Reference(label, float(value), role))
     bound = summary.get("upper_bound")
     if bound is not None and measure == "joint":
-        found.append(Reference("proved: no selection is above", float(bound), "bound"))
+        found.append(Reference("proved bound", float(bound), "bound"))
     return tuple(sorted(found, key=lambda reference: -reference.value))
 
 
@@ -119,7 +119,6 @@ def gauges(metrics: dict[str, np.ndarray]) -> tuple[Gauge, ...]:
          "Below about 1 the steps are mostly chance: more masks (G) or more steps help."),
         ("missed", "Uncovered", words.percent, "Share of rows none of whose listed neighbours is selected. Steps count "
          "them as not covered; the values shown here are exact and do not."),
-        ("lr", "Step size", lambda number: f"{number:.3g}", "The learning rate of the latest step."),
     )
     found = []
     for name, label, write, meaning in said:

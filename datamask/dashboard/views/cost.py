@@ -41,7 +41,8 @@ def work(config: SelectionConfig, n: int, dim: int) -> float:
     entry = catalogue.estimator(config.estimator)
     if "n_epochs" not in entry.defaults:
         return 0.0
-    return float(config.n_epochs) * config.n_rollout * config.partial * n * (1 - config.prune) * dim
+    masks = float(config.n_epochs) * (config.n_rollout or 1) * (config.partial or 1.0)
+    return masks * n * (1 - config.prune) * dim
 
 
 def estimate(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Iterable[Run],

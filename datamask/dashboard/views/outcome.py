@@ -81,6 +81,17 @@ def _number(label: str, share: float | None, raw: float | None, anchor: dict | N
     return Number(label, words.percent(share), caption, meaning)
 
 
+def certificate(run: Run) -> str | None:
+    """What is proved about a finished run, in the one sentence that is true; None where there is no bound."""
+    summary = run.status().summary or {}
+    bound, gap = summary.get("upper_bound"), summary.get("gap")
+    if bound is None or gap is None:
+        return None
+    what = "this objective" if summary.get("bound_holds_for", "exact") == "exact" else "the listed-neighbour objective"
+    return (f"Proved: no selection of {summary.get('selected', 0):,} samples has a higher value of {what} on these "
+            f"features than {words.value(bound)}; this one has {words.value(bound - gap)}.")
+
+
 def story(run: Run) -> Story | None:
     """The state of a run that is not done, in words; None for one that is."""
     status = run.status()
@@ -111,9 +122,9 @@ def headline(run: Run) -> str:
     balance = f"λ {config.lamb:g}"
     if entry.name in ("random", "top-quality"):
         return f"{entry.label} · {words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
+    masks = f"G {config.n_rollout} · " if config.n_rollout else ""
     return (f"{objective_label(config.objective)} · {balance} · "
-            f"{words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows · G {config.n_rollout} · "
-            f"{how}")
+            f"{words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows · {masks}{how}")
 
 
 def _digits(ratio: float) -> int:
@@ -126,5 +137,5 @@ def proposed_name(objective: str, lamb: float, ratio: float, estimator: str) -> 
     if estimator in ("random", "top-quality"):
         return f"{estimator}, {share}"
     label = objective if ":" not in objective else objective.replace(",", "+")
-    paper = ", reinforce" if estimator == "reinforce" else ""
-    return f"{label}, λ {lamb:g}, {share}{paper}"
+    how = "" if estimator == catalogue.ESTIMATORS[0].name else f", {estimator}"
+    return f"{label}, λ {lamb:g}, {share}{how}"
