@@ -1,6 +1,23 @@
 """The corpus: parquet shards in, one contiguous feature array, ids, quality and metadata out.
 
-`open_corpus` reads and checks; `inspect_inputs` looks at footers only; `Corpus` is what every other wing works on.
+`open_corpus` reads and checks; `inspect_inputs` looks at footers only; `Corpus` is what every other wing works on. By
+job, in the order a feature row passes them:
+
+| module | job |
+|---|---|
+| `columns` | which column plays which part: by name, by type, by choice |
+| `shards`, `threads` | files, row groups, batches; parallel threads with stop and progress |
+| `planning`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row budget |
+| `reading`, `decode` | Arrow buffers into preallocated arrays |
+| `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
+| `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
+| `shelf` | the few corpora a process holds open |
+| `neighbors`, `kernels` | the exact k-nearest-neighbour graph, cached |
+| `copies`, `density` | families of near-copies; crowding |
+| `projection`, `principal`, `layout_input`, `umap_child` | PCA at once, UMAP when ready |
+| `preparation` and what stands beside it | text in, scored and embedded shards out |
+
+Importing this package, or any of these modules but `kernels` and `preparation`, loads no torch, scikit-learn or numba.
 """
 
 from datamask.corpus.corpus import Corpus, Provenance

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from datamask.config import CorpusConfig
 from datamask.corpus.columns import IS_ROLE, Columns, candidates, guess
+from datamask.corpus.metadata import metadata_bytes
 from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
 from datamask.corpus.sampling import default_row_limit
 from datamask.errors import InputError
@@ -71,6 +72,10 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
             dim = feature_dim(sources[origin], feature)
         except InputError as error:
             problems.append(str(error))
+    row_limit = None
+    if dim is not None:
+        here = feature if origin == "input" else None
+        row_limit = default_row_limit(dim, metadata_bytes=metadata_bytes(main, here, dim))
     found = {role: candidates(sources[origin].first().schema if role == "feature" else schema, role)
              for role in IS_ROLE}
     return Inspection(
@@ -78,7 +83,7 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
         bytes=sum(shard.bytes for shard in main.shards), complete=all(source.complete for source in sources.values()),
         schema=schema, columns=chosen, candidates=found, dim=dim,
         memory_bytes=None if dim is None else main.rows * dim * 4,
-        row_limit=None if dim is None else default_row_limit(dim), problems=tuple(dict.fromkeys(problems)), notes=notes)
+        row_limit=row_limit, problems=tuple(dict.fromkeys(problems)), notes=notes)
 
 
 def _named(columns: Columns) -> dict[str, str | None]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.locking import only_one
-from datamask.corpus.threads import Progress, ShouldStop, in_threads, thread_count
+from datamask.corpus.threads import Progress, ShouldStop, in_threads, one_blas_thread, thread_count
 from datamask.errors import OptionError, Stopped, StoreError
 from datamask.files import replacing
 
@@ -93,8 +93,6 @@ def _cpu(features: np.ndarray, k: int, threads: int, progress: Progress | None, 
     Every thread multiplies its own blocks with one BLAS thread: threads that share a product wait for each other at
     every block, which on a busy machine costs more than half of the time.
     """
-    from threadpoolctl import threadpool_limits
-
     from datamask.corpus import kernels
 
     n, dim = features.shape
@@ -132,7 +130,7 @@ def _cpu(features: np.ndarray, k: int, threads: int, progress: Progress | None, 
         if progress is not None:
             progress(latest / len(firsts), "Neighbour graph")
 
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         in_threads(task, len(firsts), threads=threads, should_stop=should_stop, tick=tick)
     return similarities, indices
 
@@ -188,8 +186,6 @@ def nearest(queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndar
     Raises:
         Stopped: `should_stop` answered true.
     """
-    from threadpoolctl import threadpool_limits
-
     from datamask.corpus import kernels
 
     count = len(base) if base_rows is None else len(base_rows)
@@ -205,7 +201,7 @@ def nearest(queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndar
             products = np.dot(queries[part], block.T)
             kernels.offer_rows(products, 0, low, kernels.NOWHERE, similarities[part], indices[part], 0, len(products))
 
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         in_threads(task, -(-len(queries) // step), threads=threads)
     order = np.lexsort((indices, -similarities), axis=-1)
     return np.take_along_axis(indices, order, -1), np.take_along_axis(similarities, order, -1)

@@ -9,7 +9,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import checks, decode
 from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
-from datamask.corpus.metadata import assemble, metadata_names
+from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.planning import Plan, column_id_type, plan_rows
 from datamask.corpus.quality import weighted_sum
 from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
@@ -37,11 +37,15 @@ def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, shoul
     sources = open_sources(config, should_stop)
     columns = resolve_columns(config, sources)
     dim = feature_dim(sources[columns.feature_from], columns.feature)
-    limit = row_limit if row_limit is not None else default_row_limit(dim, None)
+    main = sources["input"]
+    limit = row_limit
+    if limit is None:
+        feature = columns.feature if columns.feature_from == "input" else None
+        limit = default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
     plan = plan_rows(sources, columns, config.rows, limit, config.seed, progress=within(progress, 0.0, 0.2),
                      should_stop=should_stop)
     rows = _read(sources, columns, plan, dim, within(progress, 0.2, 0.8), should_stop)
-    return _finish(config, sources["input"], columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
+    return _finish(config, main, columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
 
 
 def open_sources(config: CorpusConfig, should_stop: ShouldStop | None = None, limit: int | None = None

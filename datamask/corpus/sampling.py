@@ -23,7 +23,7 @@ MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 """Where Linux tells a process the limit of its control group, by version."""
 
 NEIGHBORS_BYTES = 1024
-"""Per row beside the features: a 64-neighbour graph, ids, and a little text."""
+"""Per row beside features and metadata: a 64-neighbour graph while it is built and its lists are sorted."""
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
@@ -139,7 +139,13 @@ def memory_bytes() -> int:
     return total
 
 
-def default_row_limit(dim: int, cap: int | None = 200_000) -> int:
-    """How many rows of `dim` float32 features fit in a quarter of the memory, at most `cap`."""
-    rows = max(2, memory_bytes() // 4 // (4 * max(dim, 1) + NEIGHBORS_BYTES))
+def default_row_limit(dim: int, cap: int | None = 200_000, *, metadata_bytes: int = 0) -> int:
+    """How many rows fit in a quarter of the memory, at most `cap`.
+
+    Args:
+        dim: feature dimensions, held as float32.
+        cap: None for none.
+        metadata_bytes: what text and other columns take per row.
+    """
+    rows = max(2, memory_bytes() // 4 // (4 * max(dim, 1) + NEIGHBORS_BYTES + metadata_bytes))
     return rows if cap is None else min(rows, cap)

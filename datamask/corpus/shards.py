@@ -24,6 +24,9 @@ from datamask.errors import InputError, Stopped
 BATCH_BYTES = 4 << 20
 """Decoded bytes per batch: stays near the cache, and makes stop and progress answer within a tenth of a second."""
 
+MOST_ROWS = 2**40
+"""A footer that claims more rows in one row group is damaged."""
+
 READ_BUFFER = 1 << 20
 """Stream column chunks through a buffer. Without it, or with pyarrow's pre-buffering, which overrides it, each thread
 holds a whole compressed column chunk: measured, 156 instead of 12 MiB for one of 200 000 x 384 float16."""
@@ -139,6 +142,9 @@ def open_shard(path: str) -> Shard:
         with pq.ParquetFile(path) as file:
             footer = file.metadata
             groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
+            if not all(0 <= rows <= MOST_ROWS for rows in groups) or sum(groups) != footer.num_rows:
+                raise pa.ArrowInvalid(f"its footer speaks of {footer.num_rows:,} rows, in row groups of other sizes")
+            file.schema_arrow.remove_metadata().to_string()  # in a damaged footer, names may be no text
             return Shard(path, file.schema_arrow, groups, size, footer)
     except InputError:
         raise
@@ -199,23 +205,24 @@ def read_piece(source: Source, piece: Piece, columns: Sequence[str], batch_rows:
     """
     shard = source.shards[piece.shard]
     edges = np.cumsum([source.starts[piece.shard], *shard.group_rows], dtype=np.int64)
-    numbers = np.concatenate([np.arange(edges[group], edges[group + 1]) for group in piece.groups])
+    groups = np.array(piece.groups)
+    ends = np.cumsum(edges[groups + 1] - edges[groups])  # rows of the piece up to and with each group
+    shifts = edges[groups + 1] - ends
     done = 0
     try:
         with pq.ParquetFile(shard.path, metadata=shard.footer, buffer_size=READ_BUFFER, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_rows, row_groups=list(piece.groups), columns=list(columns),
                                            use_threads=False):
-                rows = numbers[done:done + batch.num_rows]
-                if len(rows) < batch.num_rows:
+                if done + batch.num_rows > piece.rows:
                     raise pa.ArrowInvalid("more rows than its footer says")
+                places = np.arange(done, done + batch.num_rows)
                 done += batch.num_rows
-                yield rows, batch
+                yield places + shifts[np.searchsorted(ends, places, side="right")], batch
         if done < piece.rows:
             raise pa.ArrowInvalid("fewer rows than its footer says")
     except (pa.ArrowException, OSError) as error:
-        groups = f"row groups {piece.groups[0]} to {piece.groups[-1]}" if len(piece.groups) > 1 else \
-            f"row group {piece.groups[0]}"
-        raise InputError(f"{shard.path} is damaged or was changed while being read ({groups}): "
+        where = f"row groups {groups[0]} to {groups[-1]}" if len(groups) > 1 else f"row group {groups[0]}"
+        raise InputError(f"{shard.path} is damaged or was changed while being read ({where}): "
                          f"{_reason(error)}") from error
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -25,6 +26,38 @@ def within(progress: Progress | None, low: float, high: float) -> Progress | Non
     if progress is None:
         return None
     return lambda share, what: progress(low + (high - low) * share, what)
+
+
+class _OneBlasThread:
+    """Counts who wants BLAS to use one thread, so that the last to leave restores what the first one found.
+
+    The limit belongs to the process: two callers that each restored what *they* had found could leave it at one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limits = None
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limits = threadpool_limits(1, user_api="blas")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limits.restore_original_limits()
+
+
+one_blas_thread = _OneBlasThread()
+"""``with one_blas_thread():`` numpy's products use one thread each, for callers that run many in their own threads."""
 
 
 def thread_count(tasks: int) -> int:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datamask.corpus import neighbors
-from datamask.corpus.neighbors import NeighborGraph, build_neighbors, load_neighbors, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, build_neighbors, load_neighbors, nearest, neighbors_for
 from datamask.errors import OptionError, Stopped
 
 
@@ -67,6 +67,23 @@ def test_torch_path_gives_the_same_similarities(monkeypatch):
     features = unit(np.random.default_rng(1).normal(size=(500, 16)))
     monkeypatch.setattr(neighbors, "DEVICE_BLOCK", (128, 200))
     check(build_neighbors(features, 40, device="cpu:0"), features, 40)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 40), st.integers(3, 90), st.integers(1, 5), st.integers(1, 3), st.integers(0, 10**6))
+def test_nearest_rows_of_another_set_equal_brute_force(queries, n, dim, k, seed):
+    rng = np.random.default_rng(seed)
+    asked, base = unit(rng.normal(size=(queries, dim))), unit(rng.normal(size=(n, dim)))
+    rows = np.sort(rng.choice(n, rng.integers(k, n + 1), replace=False))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbors, "BLOCK", 16)
+        for some in (None, rows):
+            indices, similarities = nearest(asked, base, k, base_rows=some)
+            products = asked.astype(float) @ (base if some is None else base[some]).astype(float).T
+            np.testing.assert_allclose(similarities, -np.sort(-products, axis=1)[:, :k], atol=1e-6)
+            np.testing.assert_allclose(np.take_along_axis(products, indices.astype(int), 1), similarities, atol=1e-6)
+    with pytest.raises(Stopped):
+        nearest(asked, base, k, should_stop=lambda: True)
 
 
 def test_a_list_length_below_one_is_refused():

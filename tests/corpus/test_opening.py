@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, QualityColumn
-from datamask.corpus import open_corpus
+from datamask.corpus import inspect_inputs, open_corpus
+from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, Stopped
 
 
@@ -107,6 +108,16 @@ def test_a_corpus_without_metadata_has_an_empty_table_of_its_length(tmp_path):
     assert corpus.metadata.num_rows == 3 and corpus.metadata.num_columns == 0
 
 
+def test_long_texts_shrink_the_default_budget(tmp_path):
+    for name, words in (("short", 1), ("long", 20_000)):
+        text = [" ".join(map(str, np.random.default_rng(i).integers(0, 9, words))) for i in range(20)]
+        pq.write_table(table(20, text=pa.array(text)), tmp_path / f"{name}.parquet", row_group_size=6)
+    short, long = (inspect_inputs(CorpusConfig((str(tmp_path / f"{name}.parquet"),))) for name in ("short", "long"))
+    assert short.row_limit == 200_000 > long.row_limit
+    per_row = memory_bytes() / 4 / long.row_limit
+    assert 40_000 < per_row < 46_000, "20 000 digits and spaces are 40 kB"
+
+
 def test_lengths_are_read_and_kept_in_step(tmp_path):
     pq.write_table(table(5, token_count=pa.array([5, 4, 3, 2, 1]), quality_score=pa.array([1.0, None, 3, 4, 5])),
                    tmp_path / "x.parquet")
@@ -169,7 +180,8 @@ from pathlib import Path
 
 import numpy as np
 from datamask.config import CorpusConfig
-from datamask.corpus import open_corpus
+from datamask.corpus import inspect_inputs, open_corpus
+from datamask.corpus.sampling import memory_bytes
 
 def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024

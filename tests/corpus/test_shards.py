@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from datamask.corpus.shards import list_files, open_source, pieces, scan
-from datamask.corpus.threads import in_threads, within
+from datamask.corpus.threads import in_threads, one_blas_thread, within
 from datamask.errors import InputError, Stopped
 
 
@@ -137,3 +138,20 @@ def test_within_maps_a_part_to_its_share_of_the_whole():
     within(lambda share, what: seen.append((share, what)), 0.2, 0.6)(0.5, "half")
     assert seen == [(pytest.approx(0.4), "half")]
     assert within(None, 0, 1) is None
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_blas_gets_its_threads_back_when_the_last_user_leaves():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        assert blas_threads() == {1}
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}, "the second still needs it"
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
