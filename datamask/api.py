@@ -51,4 +51,4 @@ def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: 
             state, record = learner.step(state, poll)
             if progress:
                 progress(record.step / config.n_epochs, f"step {record.step:,} of {config.n_epochs:,}")
-        return Selection.measured(corpus, config, posed, learner.result(state), learner.logits(state), poll)
+        return Selection.measured(corpus, config, posed, learner.result(state, poll), learner.logits(state), poll)

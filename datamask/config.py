@@ -16,14 +16,14 @@ from datamask import catalogue
 from datamask.errors import OptionError
 
 TRANSFORMS = ("raw", "z", "rank")
-LEARNER_OPTIONS = ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr", "init", "readout")
+LEARNER_OPTIONS = ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr", "init", "readout", "polish")
 """Options that only some estimators have; the catalogue says which."""
 
 REINFORCE_ONLY_HINTS = ("partial", "max_lr", "min_lr")
 """Given without an estimator, these mean the paper's method, so that its quick-test line stays the paper's method."""
 
 PAPER_PRESET = {"estimator": "reinforce", "scale": "raw", "n_rollout": 128, "n_epochs": 5000, "partial": 0.1,
-                "max_lr": 10.0, "min_lr": 1.0, "init": "quality", "readout": "top"}
+                "max_lr": 10.0, "min_lr": 1.0, "init": "quality", "readout": "top", "polish": "none"}
 """The quick-test setting of arXiv 2512.24265. Never changes."""
 
 
@@ -140,7 +140,8 @@ class SelectionConfig:
         estimator: a name of the catalogue, never "auto".
         scale: ``calibrated`` (each term 0 at a random subset, 1 at its own best) or ``raw`` (the paper's).
         n_rollout: G, masks per step; n_epochs: a ceiling on steps; partial: batch share; max_lr, min_lr: linear
-            schedule; init: ``same`` or ``quality``; readout: ``top`` or ``sample``. None where the estimator has none.
+            schedule; init: ``same`` or ``quality``; readout: ``top`` or ``sample``; polish: ``swaps`` or ``none``. None
+            where the estimator has none.
         prune: share dropped by lowest quality first. collapse: ``none``, ``exact`` or a cosine as text.
         seed: of masks, batches and ties. device: ``auto``, ``cpu``, ``cuda[:k]`` or ``mps``.
         preset: ``paper`` or None.
@@ -158,6 +159,7 @@ class SelectionConfig:
     min_lr: float | None = None
     init: str | None = None
     readout: str | None = None
+    polish: str | None = None
     prune: float = 0.0
     collapse: str = "none"
     seed: int = 0
@@ -206,20 +208,23 @@ class SelectionConfig:
         device = str(self.device)
         _check(device in ("auto", "cpu", "cuda", "mps") or (device.startswith("cuda:") and device[5:].isdigit()),
                "device", "auto, cpu, cuda, cuda:K or mps", self.device)
-        entry = catalogue.estimator(self.estimator)
-        if "n_rollout" in entry.defaults:
-            least = 2 if entry.name == "reinforce" else 1
-            _check(isinstance(self.n_rollout, int) and self.n_rollout >= least, "n_rollout",
-                   f"a whole number of at least {least} for {entry.name}", self.n_rollout)
-            _check(isinstance(self.n_epochs, int) and self.n_epochs >= 1, "n_epochs", "a whole number of at least 1",
-                   self.n_epochs)
-            _check(_finite(self.partial) and 0 < self.partial <= 1, "partial", "a share above 0 and at most 1",
-                   self.partial)
-            _check(_finite(self.max_lr) and self.max_lr > 0, "max_lr", "a number above 0", self.max_lr)
-            _check(_finite(self.min_lr) and 0 <= self.min_lr <= self.max_lr, "min_lr",
-                   f"a number from 0 to --max_lr ({self.max_lr})", self.min_lr)
-            _check(self.init in ("same", "quality"), "init", "'same' or 'quality'", self.init)
-            _check(self.readout in ("top", "sample"), "readout", "'top' or 'sample'", self.readout)
+        self._check_learner_options(catalogue.estimator(self.estimator))
+
+    def _check_learner_options(self, entry: catalogue.EstimatorEntry) -> None:
+        least = 2 if entry.name == "reinforce" else 1
+        checks = {
+            "n_rollout": (lambda v: isinstance(v, int) and v >= least, f"a whole number of at least {least}"),
+            "n_epochs": (lambda v: isinstance(v, int) and v >= 1, "a whole number of at least 1"),
+            "partial": (lambda v: _finite(v) and 0 < v <= 1, "a share above 0 and at most 1"),
+            "max_lr": (lambda v: _finite(v) and v > 0, "a number above 0"),
+            "min_lr": (lambda v: _finite(v) and 0 <= v <= self.max_lr, f"a number from 0 to --max_lr ({self.max_lr})"),
+            "init": (lambda v: v in ("same", "quality"), "'same' or 'quality'"),
+            "readout": (lambda v: v in ("top", "sample"), "'top' or 'sample'"),
+            "polish": (lambda v: v in ("swaps", "none"), "'swaps' or 'none'"),
+        }
+        for option, (holds, expected) in checks.items():
+            if option in entry.defaults:
+                _check(holds(getattr(self, option)), option, expected, getattr(self, option))
 
     @property
     def terms(self) -> tuple[tuple[str, float], ...]:

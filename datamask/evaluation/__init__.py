@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from datamask.evaluation.scoreboard import score_selection
+import importlib
 
 __all__ = ["score_selection"]
+
+
+def __getattr__(name: str):
+    # the scoreboard needs torch; `id_lists`, which only compares ids, must not pay for it
+    if name != "score_selection":
+        raise AttributeError(f"module 'datamask.evaluation' has no attribute {name!r}")
+    return importlib.import_module("datamask.evaluation.scoreboard").score_selection

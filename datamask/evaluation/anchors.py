@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 
-import numpy as np
 import torch
 
 from datamask.config import SelectionConfig
@@ -18,21 +17,19 @@ from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
 from datamask.files import write_text
 from datamask.learning.counterfactual import Counterfactual
-from datamask.learning.learner import Problem
-from datamask.learning.masks import top
-from datamask.learning.medoids import greedy, reverse_lists, swaps
-from datamask.learning.relaxation import relax_pairwise
+from datamask.learning.polish import medoids, polish
+from datamask.learning.problem import Problem
+from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Anchor, Joint, Term
-from datamask.objectives.pairwise import Pairwise
 
 ANCHOR_VERSION = 1
 PROVED_GAP = 1e-4
 """A best end is called proved when its bound is within this share of the distance from random to best."""
 
-REFERENCE_STEPS = 25
-SWAP_CANDIDATES_AT_ONCE = 20_000
+RELAXED_STEPS = 30
+LEARNED_STEPS = 25
 
 
 def quality_anchor(pool: Pool, size: int) -> Anchor:
@@ -50,7 +47,7 @@ def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> 
     function = pool.function(name, size)
     generator = torch.Generator().manual_seed(0)
     random = function.random_value(size, generator, poll)
-    best, bound = _best_end(pool, function, size, poll)
+    best, bound = _best_end(pool, function, size, random, poll)
     best = max(best, random)
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
     anchor = Anchor(random, best, "proved" if proved else "best found")
@@ -59,43 +56,27 @@ def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> 
     return anchor
 
 
-def _best_end(pool: Pool, function: SetFunction, size: int, poll: Poll) -> tuple[float, float | None]:
-    """Value of the reference solver's subset, and its upper bound where there is one."""
-    ties = pool.ties(0)
-    if isinstance(function, Pairwise):
-        relaxed = relax_pairwise(pool.features, size, torch.zeros(len(pool), device=pool.device), ties=ties, poll=poll)
-        return function.value(top(relaxed.gradient, size, ties), poll), relaxed.upper_bound
-    if isinstance(function, Facility):
-        return function.value(_medoids(function, size, ties, poll), poll), None
-    return _learned(pool, function, size, ties, poll), None
-
-
-def _medoids(function: Facility, size: int, ties: torch.Tensor, poll: Poll) -> torch.Tensor:
-    """Lazy greedy, then eager swaps until no single swap helps."""
-    indices = function.indices.cpu().numpy().astype(np.int32, copy=False)
-    similarities = function.similarities.cpu().numpy()
-    order = np.argsort(ties.cpu().numpy(), kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    bonus = np.zeros(function.n)
-    reverse = reverse_lists(indices, similarities)
-    member = np.zeros(function.n, dtype=bool)
-    member[greedy(*reverse, bonus, size, place)] = True
-    position = quiet = 0
-    while quiet < function.n:
-        poll()
-        position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, order, position, quiet,
-                                   SWAP_CANDIDATES_AT_ONCE)
-    return torch.from_numpy(member).to(function.device)
-
-
-def _learned(pool: Pool, function: SetFunction, size: int, ties: torch.Tensor, poll: Poll) -> float:
-    """Counterfactual learning of the term alone: the reference where there is no direct solver."""
-    config = SelectionConfig.from_options(estimator="counterfactual", lamb=0.0, n_rollout=1, n_epochs=REFERENCE_STEPS,
-                                          max_lr=1.0, min_lr=0.05, partial=1.0, init="same")
+def _best_end(pool: Pool, function: SetFunction, size: int, random: float, poll: Poll) -> tuple[float, float | None]:
+    """Value of the reference solver's subset, and its upper bound where it comes with one."""
     joint = Joint(pool.quality, (Term("reference", 1.0, function),), 0.0)
-    learner = Counterfactual(Problem(joint, size, torch.arange(len(pool), device=pool.device), ties), config)
+    problem = Problem(joint, size, torch.arange(len(pool), device=pool.device), pool.ties(0))
+    if isinstance(function, Facility):
+        return function.value(medoids(problem, poll), poll), None
+    if relaxable(problem):
+        here = begin(problem, poll=poll)
+        for _ in range(RELAXED_STEPS):
+            here, gap = advance(problem, here, poll)
+            if gap <= 0:
+                break
+        bound = upper_bound(problem, here.weights, poll)
+        mask, values = rounded(problem, here, poll)
+        if bound - values.joint > PROVED_GAP * abs(values.joint - random):
+            mask = polish(problem, mask, poll)
+        return function.value(mask, poll), bound
+    config = SelectionConfig.from_options(estimator="counterfactual", lamb=0.0, n_rollout=1, n_epochs=LEARNED_STEPS,
+                                          max_lr=1.0, min_lr=0.05, partial=1.0, init="same", polish="none")
+    learner = Counterfactual(problem, config)
     state = learner.init()
     while learner.finished(state) is None:
         state, _ = learner.step(state, poll)
-    return function.value(learner.result(state), poll)
+    return function.value(learner.result(state, poll), poll), None

@@ -14,8 +14,8 @@ from datamask.corpus.copies import families
 from datamask.errors import OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor
 from datamask.evaluation.pool import Pool
-from datamask.learning.learner import Problem
 from datamask.learning.masks import top
+from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Anchor, Joint, Scale, Term, Values
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.evaluation.posing import Posed
+from datamask.learning.certificates import certify
 from datamask.objectives.contract import Poll, no_poll
 
 
@@ -28,7 +29,8 @@ class Selection:
             the run was made on.
         summary: exact values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``,
         ``objectives``;
-            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``tokens``.
+            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``tokens``;
+            ``upper_bound`` and ``gap`` on the run's scale (None where there is none), ``bound_holds_for``.
         corpus: the corpus.
     """
 
@@ -53,6 +55,7 @@ class Selection:
         """
         joint = posed.problem.joint
         values = joint.evaluate(mask, poll)
+        proof = certify(posed.problem, mask, values.joint, poll)
         quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))
         score = config.lamb * quality + (1 - config.lamb) * diversity
         chosen = mask.cpu().numpy()
@@ -76,8 +79,9 @@ class Selection:
             "calibrated": posed.shares(values),
             "scale": config.scale,
             "anchors": posed.anchors(),
-            "upper_bound": None,
-            "gap": None,
+            "upper_bound": None if proof is None else proof.upper_bound,
+            "gap": None if proof is None else proof.upper_bound - values.joint,
+            "bound_holds_for": None if proof is None else proof.holds_for,
         }
         return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, logits, score, quality, diversity, summary,
                    corpus)

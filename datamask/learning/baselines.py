@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
-from datamask.learning.learner import Problem, State, StepRecord
+from datamask.learning.learner import State, StepRecord
+from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
 
 
@@ -36,7 +37,7 @@ class Baseline:
         """Always finished."""
         return self.ending
 
-    def result(self, state: State) -> Tensor:
+    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
         """The subset, bool ``(n,)``."""
         return self.problem.subset(self.scores())
 

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
-from datamask.learning.masks import gumbel_top_k, inclusion, top
+from datamask.learning.masks import gumbel_top_k, inclusion
+from datamask.learning.polish import polish
+from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
 
@@ -24,29 +26,6 @@ EVALUATIONS = 100
 
 DECIDED = 0.05
 """A sample is decided once its inclusion probability is within this of 0 or 1."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is to be solved.
-
-    Attributes:
-        joint: the objective on the whole pool of n samples.
-        size: S.
-        eligible: int64 ``(m,)``, the rows that may be selected (all, less pruning and collapsed copies); m > S.
-        ties: int64 ``(n,)``, cuts equal scores (hash of seed and id).
-    """
-
-    joint: Joint
-    size: int
-    eligible: Tensor
-    ties: Tensor
-
-    def subset(self, scores: Tensor) -> Tensor:
-        """The mask ``(n,)`` of the S best eligible rows by ``scores`` ``(m,)``, given over the eligible rows."""
-        mask = torch.zeros(self.joint.n, dtype=torch.bool, device=scores.device)
-        mask[self.eligible[top(scores, self.size, self.ties[self.eligible])]] = True
-        return mask
 
 
 @dataclass(frozen=True)
@@ -193,11 +172,15 @@ class Learner(abc.ABC):
             return "the logits are no longer finite numbers; lower --max_lr"
         return None
 
-    def result(self, state: State) -> Tensor:
-        """The final subset, bool ``(n,)``."""
+    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+        """The final subset, bool ``(n,)``, polished by swaps if so configured."""
         if self.keeps_best and state.best is not None and self.config.readout == "top":
-            return state.best
-        return self.readout(state)
+            mask = state.best
+        else:
+            mask = self.readout(state)
+        if self.config.polish == "swaps":
+            mask = polish(self.problem, mask, poll)
+        return mask
 
     def logits(self, state: State) -> Tensor | None:
         """The logits over all n rows, NaN where not eligible; None for a learner without logits."""

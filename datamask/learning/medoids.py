@@ -11,6 +11,7 @@ Symbols: s_vi listed similarity of row v and candidate i; U members; best, secon
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -43,47 +44,106 @@ def _reverse(indices, similarities):
     return offsets, rows, near
 
 
-@numba.njit(cache=True)
-def greedy(offsets, rows, near, bonus, size, order):
-    """Lazy greedy: maximise ``sum over v of best_v + sum over members of bonus``.
+LOOKED_AT_ONCE = 20_000_000
+"""Listed pairs that lazy greedy looks at between two polls: about 0.1 s."""
+
+
+class LazyGreedy:
+    """Maximise ``sum over v of best_v + sum over members of bonus``, pick by pick, as far as the caller wants.
+
+    What it knows follows from the picks alone, up to bounds on gains that are refreshed before they count: one that
+    begins with some picks goes on exactly as the one that made them.
 
     Args:
         offsets, rows, near: from `reverse_lists`.
         bonus: float64 ``(n,)``; ``-inf`` bars a candidate.
         size: S. order: int64 ``(n,)``, smaller goes first among equal gains.
+        picks: int64, members already picked, in their order.
 
-    Returns:
-        int64 ``(S,)``, members in the order of picking.
+    Attributes:
+        picks: int64 ``(S,)``, of which the first `done` are made.
     """
-    n = len(offsets) - 1
-    best = np.zeros(n, dtype=np.float64)
+
+    def __init__(self, offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int,
+                 order: np.ndarray, picks: np.ndarray | None = None) -> None:
+        self._lists, self._bonus, self._order = (offsets, rows, near), bonus, order
+        self.picks = np.empty(size, dtype=np.int64)
+        self.done = 0 if picks is None else len(picks)
+        self.picks[:self.done] = [] if picks is None else picks
+        self._best = np.zeros(len(offsets) - 1)
+        self._bounds = np.empty(len(offsets) - 1)
+        _begin(*self._lists, bonus, self._best, self._bounds, self.picks, self.done)
+
+    def advance(self) -> None:
+        """At least one more pick, unless all are made; returns after some `LOOKED_AT_ONCE` looks."""
+        self.done = _pick(*self._lists, self._bonus, self._order, self._best, self._bounds, self.picks, self.done,
+                          LOOKED_AT_ONCE)
+
+
+def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int, order: np.ndarray,
+           poll: Callable[[], None] = lambda: None) -> np.ndarray:
+    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking."""
+    solver = LazyGreedy(offsets, rows, near, bonus, size, order)
+    while solver.done < size:
+        poll()
+        solver.advance()
+    return solver.picks
+
+
+@numba.njit(cache=True)
+def _cover(offsets, rows, near, best, i):
+    """Take i: its rows are covered at least as well as it does."""
+    for e in range(offsets[i], offsets[i + 1]):
+        if near[e] > best[rows[e]]:
+            best[rows[e]] = near[e]
+
+
+@numba.njit(cache=True)
+def _gain(offsets, rows, near, bonus, best, i):
+    """What i would add now. Summed in one order, so that it never grows, rounding included, as others are taken."""
+    gain = bonus[i]
+    for e in range(offsets[i], offsets[i + 1]):
+        more = near[e] - best[rows[e]]
+        if more > 0:
+            gain += more
+    return gain
+
+
+@numba.njit(cache=True)
+def _begin(offsets, rows, near, bonus, best, bounds, picks, done):
+    """Cover what the picks cover, then the gains of the rest; ``-inf`` for those that may not be taken any more."""
+    for t in range(done):
+        _cover(offsets, rows, near, best, picks[t])
+    for i in range(len(bounds)):
+        bounds[i] = -np.inf if bonus[i] == -np.inf else _gain(offsets, rows, near, bonus, best, i)
+    for t in range(done):
+        bounds[picks[t]] = -np.inf
+
+
+@numba.njit(cache=True)
+def _pick(offsets, rows, near, bonus, order, best, bounds, picks, done, budget):
+    """Pick until the budget of looks is spent; a bound is a gain of some earlier time, hence at least today's."""
     heap = [(0.0, np.int64(0), np.int64(0))]
     heap.pop()
-    for i in range(n):
-        if bonus[i] == -np.inf:
-            continue
-        gain = bonus[i]
-        for e in range(offsets[i], offsets[i + 1]):
-            gain += near[e]
-        heap.append((-gain, order[i], np.int64(i)))
+    for i in range(len(bounds)):
+        if bounds[i] != -np.inf:
+            heap.append((-bounds[i], order[i], np.int64(i)))
     heapq.heapify(heap)
-    picks = np.empty(size, dtype=np.int64)
-    for done in range(size):
+    looked = 0
+    while done < len(picks) and looked < budget:
         while True:
             _, _, i = heapq.heappop(heap)
-            gain = bonus[i]
-            for e in range(offsets[i], offsets[i + 1]):
-                more = near[e] - best[rows[e]]
-                if more > 0:
-                    gain += more
+            gain = _gain(offsets, rows, near, bonus, best, i)
+            looked += 1 + offsets[i + 1] - offsets[i]
             if len(heap) == 0 or (-gain, order[i]) <= (heap[0][0], heap[0][1]):
                 break
+            bounds[i] = gain
             heapq.heappush(heap, (-gain, order[i], i))
         picks[done] = i
-        for e in range(offsets[i], offsets[i + 1]):
-            if near[e] > best[rows[e]]:
-                best[rows[e]] = near[e]
-    return picks
+        done += 1
+        bounds[i] = -np.inf
+        _cover(offsets, rows, near, best, i)
+    return done
 
 
 @numba.njit(cache=True)

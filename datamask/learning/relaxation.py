@@ -1,8 +1,13 @@
-"""The pair-wise problem without masks: maximise a concave function of inclusion probabilities, with a proof.
+"""Frank-Wolfe on inclusion weights: the problem without masks, and with a proof.
 
-``F(p) = linear . p - weight (||X'p||^2 - S) / (S (S - 1))`` over ``p in [0, 1]^n, sum p = S`` is concave and equals the
-objective on masks, so for any p and its gradient g no mask is worth more than ``F(p) + max over masks v of g . (v -
-p)`` (the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g.
+Where every term has a concave function F of inclusion weights that equals f on masks, then for any weights p in [0,
+1]^n that add to S, and the gradient g of F there, no selection of S eligible samples is worth more than
+
+    F(p) + max over masks v of g . (v - p)
+
+(the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows. F is at
+most quadratic, so the line search is exact and the gradient after a step is a mix of two known ones: a step costs one
+evaluation at the vertex.
 """
 
 from __future__ import annotations
@@ -12,78 +17,66 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from datamask.learning.masks import top
-from datamask.objectives.contract import Poll, chunks, no_poll
-from datamask.objectives.pairwise import ROWS_AT_ONCE
+from datamask.learning.problem import Problem
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.joint import Values
 
 
 @dataclass(frozen=True)
-class Relaxation:
-    """Where Frank-Wolfe ended.
-
-    Attributes:
-        weights: p, float32 ``(n,)``.
-        gradient: of F at p, float64 ``(n,)``; its top S is the rounding.
-        value: F(p), float64. upper_bound: no mask of S members is worth more.
-        iterations: steps taken.
-    """
+class Iterate:
+    """Inclusion weights p ``(n,)``, the gradient of F there ``(n,)`` and F(p); float64."""
 
     weights: Tensor
     gradient: Tensor
     value: float
-    upper_bound: float
-    iterations: int
 
 
-def relax_pairwise(features: Tensor, size: int, linear: Tensor, weight: float = 1.0, *, ties: Tensor,
-                   iterations: int = 60, tolerance: float = 1e-6, poll: Poll = no_poll) -> Relaxation:
-    """Frank-Wolfe with exact line search on the pair-wise relaxation.
+def relaxable(problem: Problem) -> bool:
+    """Whether every diversity term that counts has a concave function of inclusion weights."""
+    empty = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
+    return problem.joint.concave(empty, problem.size, wide=False) is not None
 
-    Args:
-        features: float32 ``(n, d)``, unit rows. size: S, from 2 to n - 1.
-        linear: ``(n,)``, what each member adds by itself (quality over S, scaled). weight: of the pair-wise term.
-        ties: int64 ``(n,)``.
-        iterations, tolerance: stop after so many steps, or once the gap is below the tolerance.
 
-    Returns:
-        The last iterate, its value and its bound, both evaluated in float64.
+def begin(problem: Problem, weights: Tensor | None = None, poll: Poll = no_poll) -> Iterate:
+    """The first iterate: the given weights, or equal ones over the eligible rows."""
+    if weights is None:
+        weights = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
+        weights[problem.eligible] = problem.size / len(problem.eligible)
+    value, gradient = problem.joint.concave(weights, problem.size, poll, wide=False)
+    return Iterate(weights.double(), gradient, value)
+
+
+def advance(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Iterate, float]:
+    """One step, and the gap before it (to float32 rounding)."""
+    vertex = problem.subset(here.gradient[problem.eligible]).double()
+    gap = float(here.gradient @ (vertex - here.weights))
+    if gap <= 0:
+        return here, gap
+    value, gradient = problem.joint.concave(vertex, problem.size, poll, wide=False)
+    # F(p + t (v - p)) = F(p) + t gap + t^2 bend, and F(v) tells the bend
+    bend = min(value - here.value - gap, 0.0)
+    share = min(1.0, gap / (-2.0 * bend)) if bend < 0 else 1.0
+    mixed = Iterate(here.weights + share * (vertex - here.weights),
+                    here.gradient + share * (gradient - here.gradient),
+                    here.value + share * gap + share * share * bend)
+    return mixed, gap
+
+
+def rounded(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Tensor, Values]:
+    """The better of the two roundings, by the gradient and by the weights: a mask ``(n,)`` and its exact values.
+
+    At the optimum all but some d samples are decided by the gradient; with more degrees of freedom than that (DiSF has
+    d^2 / 2) many weights stay fractional, and the weights round better.
     """
-    n, d = features.shape
-    wide = torch.float32 if features.device.type == "mps" else torch.float64
-    linear = linear.to(wide)
-    scale = weight / max(size * (size - 1), 1)
+    found = []
+    for scores in (here.gradient, here.weights):
+        mask = problem.subset(scores[problem.eligible])
+        found.append((mask, problem.joint.evaluate(mask, poll)))
+    return max(found, key=lambda one: one[1].joint)
 
-    def ascent(p: Tensor, s: Tensor) -> Tensor:
-        return linear - 2.0 * scale * (features @ s.float()).to(wide)
 
-    # steps in float32, where a product is one pass over the features; only the proof needs float64
-    p = torch.full((n,), size / n, device=features.device)
-    s = (p @ features).to(wide)
-    for done in range(1, iterations + 1):
-        poll()
-        gradient = ascent(p, s)
-        vertex = top(gradient, size, ties).float()
-        gap = float(gradient @ (vertex - p).to(wide))
-        if gap <= tolerance or done == iterations:
-            break
-        moved = (vertex @ features).to(wide) - s
-        # F along the direction is a parabola: slope `gap`, curvature 2 scale ||moved||^2
-        curvature = 2.0 * scale * float(moved @ moved)
-        share = min(1.0, gap / curvature) if curvature > 0 else 1.0
-        p = p + share * (vertex - p)
-        s = s + share * moved
-
-    exact = p.to(wide)
-    s = torch.zeros(d, dtype=wide, device=features.device)
-    for part in chunks(n, ROWS_AT_ONCE):
-        poll()
-        s += exact[part] @ features[part].to(wide)
-    gradient = torch.empty_like(exact)
-    for part in chunks(n, ROWS_AT_ONCE):
-        poll()
-        gradient[part] = linear[part] - 2.0 * scale * (features[part].to(wide) @ s)
-    # p may have left sum p = S by a rounding; both terms below are exact for the p at hand
-    value = float(linear @ exact - scale * (s @ s - size))
-    gap = float(gradient.topk(size).values.sum() - gradient @ exact)
-    bound = value + gap
-    return Relaxation(p, gradient, value, bound, done)
+def upper_bound(problem: Problem, weights: Tensor, poll: Poll = no_poll) -> float:
+    """No selection of S eligible samples has a higher value of the objective on these features. float64."""
+    value, gradient = problem.joint.concave(weights, problem.size, poll, wide=True)
+    best = gradient[problem.eligible].topk(problem.size).values.sum()
+    return value + float(best - gradient @ weights.double())

@@ -77,15 +77,30 @@ class SetFunction(abc.ABC):
         """Frozen-size marginals at one mask as they are reported: float64 ``(n,)``."""
         return self.marginals(mask[None], poll).double()
 
-    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll) -> tuple[float, Tensor] | None:
-        """Value and gradient (float64 ``(n,)``) at inclusion weights of a concave function that equals f on masks.
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True
+                ) -> tuple[float, Tensor] | None:
+        """Value and gradient ``(n,)`` at inclusion weights of a concave function that equals f on masks.
+
+        It must be at most quadratic in the weights: Frank-Wolfe's line search relies on it.
 
         Args:
             weights: ``(n,)`` in [0, 1], adding up to about `size`.
             size: S.
+            wide: evaluate in float64, as a proof needs; else in float32, as steps may.
 
         Returns:
             None where there is no such smooth function; then there is no Frank-Wolfe bound either.
+        """
+        return None
+
+    def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor | None:
+        """What `final_marginals` miss of a swap: ``f(U - j + i) - f(U) = D_i - D_j + I_ij`` exactly.
+
+        Args:
+            inside: int64 ``(a,)``, members j; outside: int64 ``(b,)``, others i. size: S.
+
+        Returns:
+            ``(b, a)``, or None where there is no such exact second-order term.
         """
         return None
 

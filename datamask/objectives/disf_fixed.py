@@ -98,11 +98,16 @@ class DiSFFixed(SetFunction):
         removed = here + (total - 2.0 * crowding + own) / rest**2
         return torch.where(mask, removed, added) / self.pairs
 
-    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll) -> tuple[float, Tensor]:
-        moment = self._moment(weights, self._wide, poll)
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
+        dtype = self._wide if wide else torch.float32
+        moment = self._moment(weights, dtype, poll)
         value = -float(moment.square().sum()) / (size * size * self.pairs)
-        gradient = self._against(moment, self._wide, poll) * (-2.0 / (size * size * self.pairs))
-        return value, gradient
+        return value, self._against(moment, dtype, poll) * (-2.0 / (size * size * self.pairs))
+
+    def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
+        a, b = self.y[inside], self.y[outside]
+        kernel = (b @ a.T).square() - b.square() @ a.square().T
+        return kernel * (2.0 / (size * size * self.pairs))
 
     def batch(self, rows: Tensor, size: int) -> DiSFFixed:
         return DiSFFixed(self.y[rows])

@@ -70,6 +70,16 @@ class GraphCut(SetFunction):
         removed = here + (inside - crowding) / max(size - 1, 1)
         return torch.where(mask, removed, added)
 
+    def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
+        def listed(rows: Tensor, others: Tensor) -> Tensor:
+            place = torch.full((self.n,), -1, dtype=torch.int64, device=self.device)
+            place[others] = torch.arange(len(others), device=self.device)
+            where = place[self.indices[rows].long()]
+            out = torch.zeros(len(rows), len(others) + 1, device=self.device)
+            out.scatter_add_(1, where.remainder(len(others) + 1), self.similarities[rows] * (where >= 0))
+            return out[:, :-1]
+        return (listed(outside, inside) + listed(inside, outside).T) / size
+
     def batch(self, rows: Tensor, size: int) -> GraphCut:
         features = self.features[rows]
         return GraphCut(features, *exact_lists(features, min(len(rows), self.indices.shape[1] + 1)))

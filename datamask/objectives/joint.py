@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -125,6 +126,35 @@ class Joint:
         for term in self.terms:
             diversity += term.weight * term.scale.slope * term.function.final_marginals(mask, poll)
         return quality, diversity
+
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True,
+                without: Sequence[str] = ()) -> tuple[float, Tensor] | None:
+        """Value and gradient float64 ``(n,)`` at inclusion weights of a concave function that equals f on masks.
+
+        Args:
+            without: names of terms to leave out (a caller that bounds them otherwise).
+
+        Returns:
+            None if a term that counts has no such function.
+        """
+        linear = self.quality.scores.double() * (self.lamb * self.quality_scale.slope / size)
+        value = float(linear @ weights.double()) - self.lamb * self.quality_scale.slope * self.quality_scale.zero
+        gradient = linear
+        for term in self.counting:
+            if term.name in without:
+                continue
+            given = term.function.concave(weights, size, poll, wide)
+            if given is None:
+                return None
+            weight = (1 - self.lamb) * term.weight * term.scale.slope
+            value += weight * (given[0] - term.scale.zero)
+            gradient = gradient + weight * given[1].double()
+        return value, gradient
+
+    @property
+    def counting(self) -> tuple[Term, ...]:
+        """The diversity terms whose weight in the sum is not 0."""
+        return tuple(term for term in self.terms if (1 - self.lamb) * term.weight * term.scale.slope > 0)
 
     def missed(self, mask: Tensor) -> float:
         """The largest share of the pool that a term's steps cannot see at this mask."""

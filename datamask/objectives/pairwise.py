@@ -81,14 +81,21 @@ class Pairwise(SetFunction):
             removed = torch.full_like(added, before)  # one member or none is left: no pair, value 0
         return torch.where(mask, removed, added)
 
-    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll) -> tuple[float, Tensor]:
+    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
         """``F(p) = -(||X'p||^2 - S) / (S (S - 1))``: not the mean of f under independent draws."""
+        pairs = max(size * (size - 1), 1)
+        if not wide:
+            poll()
+            near = weights.float() @ self.features
+            return float(-(near.double() @ near.double() - size) / pairs), (self.features @ near) * (-2.0 / pairs)
         s = torch.zeros(self.d, dtype=torch.float64, device=self.device)
         for part in chunks(self.n, ROWS_AT_ONCE):
             poll()
             s += weights[part].double() @ self.features[part].double()
-        pairs = max(size * (size - 1), 1)
         return float(-(s @ s - size) / pairs), self._similarity_to(s, poll) * (-2.0 / pairs)
+
+    def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
+        return self.features[outside] @ self.features[inside].T * (2.0 / max(size * (size - 1), 1))
 
     def batch(self, rows: Tensor, size: int) -> Pairwise:
         return Pairwise(self.features[rows])

@@ -45,8 +45,8 @@ class Outcome:
         return self.error is not None and not isinstance(self.error, DatamaskError)
 
 
-def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[float, str], None] | None = None
-            ) -> Outcome:
+def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[float, str], None] | None = None,
+            threads: int | None = None) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
@@ -55,7 +55,7 @@ def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[fl
         # here, not above: whoever only looks at runs must not load torch
         from datamask.runs.execute import execute
 
-        summary = execute(run, should_stop=_or_asked(run, should_stop), progress=progress)
+        summary = execute(run, should_stop=_or_asked(run, should_stop), progress=progress, threads=threads)
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")
         return Outcome(run.status())

@@ -6,7 +6,6 @@ catches nothing but its own stop: whoever calls it (the job thread, the command 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +29,8 @@ from datamask.runs.writer import RunWriter
 CHECKPOINT_SECONDS = 10.0
 STOP_FILE_SECONDS = 0.2
 HISTORY_STEPS = 20
+DEFAULT_THREADS = torch.get_num_threads()
+"""As torch found them: OMP_NUM_THREADS where it is set, else the cores."""
 
 Progress = Callable[[float, str], None]
 
@@ -93,7 +94,7 @@ def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progre
         poll = Poll(writer, should_stop)
         report = progress or (lambda share, what: None)
         writer.set_status("running", message="starting")
-        threads = int(run.facts().get("threads") or threads or os.cpu_count() or 1)
+        threads = int(run.facts().get("threads") or threads or DEFAULT_THREADS)
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
         try:
@@ -126,7 +127,7 @@ class _Execution:
         self.writer.update_facts(
             fingerprint=corpus.fingerprint, n=len(corpus), dim=corpus.dim, selected=size, device=str(device),
             total_rows=corpus.provenance.total_rows, columns=corpus.provenance.columns,
-            dropped=corpus.provenance.dropped, notes=list(corpus.provenance.notes))
+            files=list(corpus.provenance.files), dropped=corpus.provenance.dropped, notes=list(corpus.provenance.notes))
         cache_dir = self.run.path.parent / ".cache"
         pool = Pool(corpus, device, cache_dir, poll=self.poll,
                     progress=lambda share, what: self.say(0.1 + 0.1 * share, what))
@@ -139,9 +140,11 @@ class _Execution:
         self.clock.graph = pool.seconds_graph
         learner = learning.load(self.config.estimator)(posed.problem, self.config)
         state, ending = self.learn(learner)
-        self.say(0.96, "measuring the final subset")
-        selection = Selection.measured(corpus, self.config, posed, learner.result(state), learner.logits(state),
-                                       self.poll)
+        self.say(0.96, "polishing and proving")
+        start = time.perf_counter()
+        selection = Selection.measured(corpus, self.config, posed, learner.result(state, self.poll),
+                                       learner.logits(state), self.poll)
+        self.clock.learning += time.perf_counter() - start
         summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
             "steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
             "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(device)}

@@ -199,7 +199,8 @@ class Office:
             with contextlib.suppress(DatamaskError), entry.run.writer() as writer:
                 writer.finish("stopped", ending="stopped", message="stopped before it began")
             return
-        attempt(entry.run, should_stop=should_stop, progress=progress)
+        # one core stays with the server, or the pages freeze while something learns
+        attempt(entry.run, should_stop=should_stop, progress=progress, threads=max(1, (os.cpu_count() or 2) - 1))
 
     def _entry(self, run_id: str) -> _Entry | None:
         return next((e for desk in self._desks.values() for e in desk.entries if e.run.id == run_id), None)

@@ -8,14 +8,15 @@ import torch
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
-from datamask.learning.learner import Problem, State
+from datamask.learning.learner import State
+from datamask.learning.problem import Problem
 from datamask.objectives.facility import Facility, exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from tests.reference import truth
 
 N, SIZE = 300, 60
-LEARNERS = [entry.name for entry in catalogue.ESTIMATORS if entry.defaults]
+LEARNERS = [entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults]
 
 
 def make(estimator, rng_seed=0, eligible=None, lamb=0.5, **options):
@@ -25,7 +26,8 @@ def make(estimator, rng_seed=0, eligible=None, lamb=0.5, **options):
     quality = Quality(torch.from_numpy(rng.normal(size=N)))
     joint = Joint(quality, (Term("facility", 1.0, Facility(features, *exact_lists(features, N)), Scale(0.8, 10.0)),),
                   lamb)
-    options = {"n_epochs": 12, "n_rollout": 8, **options} if catalogue.estimator(estimator).defaults else options
+    if estimator in LEARNERS:
+        options = {"n_epochs": 12, "n_rollout": 8, **options}
     config = SelectionConfig.from_options(estimator=estimator, lamb=lamb, select_ratio=SIZE / N, **options)
     eligible = torch.arange(N) if eligible is None else eligible
     problem = Problem(joint, SIZE, eligible, torch.randperm(N, generator=torch.Generator().manual_seed(1)))

@@ -1,0 +1,108 @@
+"""Certificates: how far a selection is from the best possible.
+
+A certificate says exactly this: no selection of S samples (of the eligible ones) has a higher value of this objective
+on these features than ``upper_bound``. Which terms can be bounded stands in `datamask.catalogue` (``proof``):
+
+- ``relaxation``: concave in inclusion weights; the Frank-Wolfe gap bounds it.
+- ``dual``: facility location; prices on neighbour lists bound it. On approximate lists the bound holds for the
+  listed-neighbour objective only, and is labelled so.
+- nothing: DiSF and graph cut have none, and a sum with them has none.
+
+A sum is bounded as a whole: concave terms are replaced by their tangent at the selection, which is never below them and
+adds a fixed amount per member, and that amount enters the dual of the facility term as a bonus.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask import catalogue
+from datamask.learning.facility_dual import descend
+from datamask.learning.problem import Problem
+from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.facility import Facility
+
+log = logging.getLogger(__name__)
+
+ROUNDING = 1e-9
+"""A bound may lie below its value by float64 rounding, relative; more is a fault, and the bound is dropped."""
+
+FRANK_WOLFE_STEPS = 40
+DUAL_STEPS = 400
+ENOUGH = 1e-6
+"""A gap, on the scale of the objective's attainable gain, that is not worth closing further."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """An upper bound and what it holds for: ``exact`` (the objective) or ``listed`` (its listed-neighbour value)."""
+
+    upper_bound: float
+    holds_for: str
+
+
+def provable(problem: Problem) -> bool:
+    """Whether every diversity term that counts can be bounded, and at most one of them by its dual."""
+    proofs = [catalogue.objective(term.name).proof for term in problem.joint.counting]
+    return all(proofs) and proofs.count("dual") <= 1
+
+
+def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, dual_steps: int = DUAL_STEPS
+            ) -> Certificate | None:
+    """Bound the best possible value, starting from a selection.
+
+    Args:
+        mask: bool ``(n,)``, the selection; value: its exact joint value.
+
+    Returns:
+        None where there is no bound, or where rounding put it below the value (logged).
+    """
+    if not provable(problem):
+        return None
+    terms = problem.joint.counting
+    dual = next((term for term in terms if catalogue.objective(term.name).proof == "dual"), None)
+    if dual is None:
+        found = Certificate(_relaxed(problem, mask, poll), "exact")
+    else:
+        found = _with_dual(problem, mask, value, dual, poll, dual_steps)
+    if found.upper_bound < value - ROUNDING * max(1.0, abs(value)):
+        log.warning("a bound of %.12g lies below the value %.12g it should bound: not proved", found.upper_bound, value)
+        return None
+    return Certificate(max(found.upper_bound, value), found.holds_for)
+
+
+def _relaxed(problem: Problem, mask: Tensor, poll: Poll) -> float:
+    """Frank-Wolfe from the selection until the gap is closed; the proof itself in float64."""
+    here = begin(problem, mask.double(), poll)
+    for _ in range(FRANK_WOLFE_STEPS):
+        here, gap = advance(problem, here, poll)
+        if gap <= ENOUGH:
+            break
+    return upper_bound(problem, here.weights, poll)
+
+
+def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, steps: int) -> Certificate:
+    joint, function = problem.joint, dual.function
+    smooth, gradient = joint.concave(mask.double(), problem.size, poll, wide=True, without=(dual.name,))
+    weight = (1 - joint.lamb) * dual.weight * dual.scale.slope
+    # at the selection the tangent is exact, so what it adds beside its per-member part is one constant
+    constant = smooth - float(gradient @ mask.double())
+    bonus = torch.full_like(gradient, -torch.inf)
+    bonus[problem.eligible] = gradient[problem.eligible] / weight
+    target = (value - constant) / weight + dual.scale.zero
+    found = dual_bound(function, problem.size, target, mask, bonus.cpu().numpy(), steps, ENOUGH / weight, poll)
+    return Certificate(constant + weight * (found - dual.scale.zero), "exact" if function.exact_lists else "listed")
+
+
+def dual_bound(function: Facility, size: int, value: float, mask: Tensor, bonus: np.ndarray, steps: int,
+               tolerance: float, poll: Poll = no_poll) -> float:
+    """Bound ``f_facility(U) + sum over U of bonus`` from above, starting from the prices that a selection suggests."""
+    start = function.exact_coverage(mask, poll, needed=1).best.cpu().numpy()
+    return descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), size, value, start, bonus,
+                   steps=steps, tolerance=tolerance, poll=poll).upper_bound

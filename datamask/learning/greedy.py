@@ -1,0 +1,215 @@
+"""Greedy: one sample after another, each time the one that adds most.
+
+Facility location, alone or with quality, is picked lazily (`datamask.learning.medoids`); other objectives, and sums,
+plainly: after every pick all candidates are valued again, at the cost that `datamask.learning.additions` lists. The
+state is the picks in their order, so a stopped run goes on after its last pick.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask.config import SelectionConfig
+from datamask.learning.additions import additions
+from datamask.learning.learner import State, StepRecord
+from datamask.learning.medoids import LazyGreedy, reverse_lists
+from datamask.learning.problem import Problem
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.facility import Facility
+
+STEP_SECONDS = 0.25
+"""A step makes as many picks as fit in about this time, at least one: the picks are the same, however they are cut."""
+
+
+class Greedy:
+    """Grow a subset by the candidate with the highest joint value of the subset with it; ties by the seeded hash.
+
+    Values are those of the subset at its present size, the mean quality of its members included; for pair-wise and the
+    DiSF with fixed scale this is Frank-Wolfe with steps of 1 / (t + 1), also known as herding. Facility location does
+    not average over members, so beside it alone quality counts as q / S, as it will in the end: the sum is submodular,
+    and a lazy pick is the exact one (within the neighbour lists). The logit of the k-th pick is ``-(k - 1)``; exact in
+    float32 up to 16 million picks.
+    """
+
+    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
+        self.problem = problem
+        self.config = config
+        self.device = problem.joint.device
+        self._solver: _Solver | None = None
+        self._reached: Tensor | None = None
+
+    @property
+    def total_steps(self) -> int:
+        """S: a step is a pick."""
+        return self.problem.size
+
+    def init(self) -> State:
+        """Nothing is picked: all logits are ``-inf``."""
+        return self._state(np.zeros(0, dtype=np.int64))
+
+    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+        """Pick for about `STEP_SECONDS`; the last step measures the subset.
+
+        Raises:
+            Stopped: from `poll`; the state is then as it was.
+        """
+        if self._reached is not state.logits:
+            self._solver = _solver(self.problem, picks_of(state.logits))
+        # a step that is stopped leaves the solver past the state; then the next one begins from the state again
+        solver, self._reached = self._solver, None
+        until = time.perf_counter() + STEP_SECONDS
+        while solver.made < self.problem.size:
+            poll()
+            solver.advance(poll)
+            if time.perf_counter() >= until:
+                break
+        after = self._state(solver.picks)
+        values = self.problem.joint.evaluate(self.result(after), poll) if self.finished(after) else None
+        self._reached = after.logits
+        return after, StepRecord(after.step, {}, values)
+
+    def _state(self, picks: np.ndarray) -> State:
+        logits = torch.full((len(self.problem.eligible),), -torch.inf, device=self.device)
+        logits[torch.from_numpy(picks).to(self.device)] = -torch.arange(len(picks), device=self.device).float()
+        return State(logits, len(picks), torch.zeros(0, dtype=torch.uint8))
+
+    def finished(self, state: State) -> str | None:
+        """Finished with the last pick."""
+        return f"all {self.problem.size:,} picks made" if state.step >= self.problem.size else None
+
+    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+        """The picks, bool ``(n,)``."""
+        mask = torch.zeros(self.problem.joint.n, dtype=torch.bool, device=self.device)
+        mask[self.problem.eligible[torch.isfinite(state.logits)]] = True
+        return mask
+
+    def logits(self, state: State) -> Tensor:
+        """0 for the first pick, -1 for the second ...; NaN for whoever was not picked, ``(n,)``."""
+        full = torch.full((self.problem.joint.n,), torch.nan, device=self.device)
+        full[self.problem.eligible] = torch.where(torch.isfinite(state.logits), state.logits, torch.nan)
+        return full
+
+
+def picks_of(logits: Tensor) -> np.ndarray:
+    """The picks in their order, int64 positions among the eligible rows, from a greedy state's logits."""
+    logits = logits.cpu().numpy()
+    picked = np.flatnonzero(np.isfinite(logits))
+    return picked[np.argsort(-logits[picked], kind="stable")]
+
+
+class _Solver(Protocol):
+    """Makes picks, positions among the eligible rows.
+
+    Attributes:
+        made: how many. picks: int64 ``(made,)``, in their order.
+    """
+
+    @property
+    def made(self) -> int: ...
+
+    @property
+    def picks(self) -> np.ndarray: ...
+
+    def advance(self, poll: Poll) -> None:
+        """One more pick, or several."""
+
+
+def _solver(problem: Problem, picks: np.ndarray) -> _Solver:
+    terms = problem.joint.counting
+    if not terms:
+        return _Sorted(problem, picks)
+    if len(terms) == 1 and isinstance(terms[0].function, Facility):
+        return _Lazy(problem, picks)
+    return _Plain(problem, picks)
+
+
+def _quality(problem: Problem) -> Tensor:
+    """What quality adds to the joint value per member of a subset of one, ``(m,)``, up to a constant."""
+    quality = problem.joint.quality
+    weight = problem.joint.lamb * problem.joint.quality_scale.slope
+    return (quality.scores - quality.mean)[problem.eligible] * weight
+
+
+class _Sorted:
+    """No diversity term counts: greedy is a sort."""
+
+    def __init__(self, problem: Problem, picks: np.ndarray) -> None:
+        order = np.lexsort((problem.ties[problem.eligible].cpu().numpy(), -_quality(problem).cpu().numpy()))
+        self._all, self.picks = order[:problem.size], picks
+
+    @property
+    def made(self) -> int:
+        return len(self.picks)
+
+    def advance(self, poll: Poll) -> None:
+        self.picks = self._all
+
+
+class _Lazy:
+    """Facility location on the lists, with quality as a bonus in the units of the summed similarities."""
+
+    def __init__(self, problem: Problem, picks: np.ndarray) -> None:
+        joint, term = problem.joint, problem.joint.counting[0]
+        weight = (1 - joint.lamb) * term.weight * term.scale.slope
+        eligible = problem.eligible.cpu().numpy()
+        self._place = np.full(joint.n, -1, dtype=np.int64)
+        self._place[eligible] = np.arange(len(eligible))
+        bonus = np.full(joint.n, -np.inf)
+        bonus[eligible] = _quality(problem).cpu().numpy() * (joint.n / (problem.size * weight))
+        order = np.empty(joint.n, dtype=np.int64)
+        order[np.argsort(problem.ties.cpu().numpy(), kind="stable")] = np.arange(joint.n)
+        reverse = reverse_lists(term.function.indices.cpu().numpy(), term.function.similarities.cpu().numpy())
+        self._greedy = LazyGreedy(*reverse, bonus, problem.size, order, eligible[picks])
+
+    @property
+    def made(self) -> int:
+        return self._greedy.done
+
+    @property
+    def picks(self) -> np.ndarray:
+        return self._place[self._greedy.picks[:self.made]]
+
+    def advance(self, poll: Poll) -> None:
+        self._greedy.advance()
+
+
+class _Plain:
+    """Values every candidate anew at each pick."""
+
+    def __init__(self, problem: Problem, picks: np.ndarray) -> None:
+        self._quality = _quality(problem)
+        self._ties = problem.ties[problem.eligible]
+        joint = problem.joint
+        self._terms = [((1 - joint.lamb) * term.weight * term.scale.slope, additions(term.function, problem.eligible))
+                       for term in joint.counting]
+        self._open = torch.ones(len(problem.eligible), dtype=torch.bool, device=joint.device)
+        self._picks: list[int] = []
+        for place in picks.tolist():
+            self._take(place)
+
+    @property
+    def made(self) -> int:
+        return len(self._picks)
+
+    @property
+    def picks(self) -> np.ndarray:
+        return np.array(self._picks, dtype=np.int64)
+
+    def _take(self, place: int) -> None:
+        self._open[place] = False
+        for _, term in self._terms:
+            term.add(place)
+        self._picks.append(place)
+
+    def advance(self, poll: Poll) -> None:
+        value = self._quality / (self.made + 1.0)
+        for weight, term in self._terms:
+            value = value + weight * term.values(poll)
+        value = value.masked_fill(~self._open, -torch.inf)
+        best = (value == value.max()).nonzero().squeeze(1)
+        self._take(int(best[self._ties[best].argmin()]))
