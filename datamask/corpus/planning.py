@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus import decode
-from datamask.corpus.columns import ID_NAMES, Columns, side_id
+from datamask.corpus.columns import ID_NAMES, Columns, require, side_id
 from datamask.corpus.reading import id_batch
 from datamask.corpus.sampling import Chosen, row_hash
 from datamask.corpus.shards import Source, scan
@@ -112,13 +112,13 @@ def column_id_type(source: Source, name: str) -> pa.DataType:
     """The one type that holds the ids of all shards of a source.
 
     Raises:
-        InputError: some shards have strings and others integers.
+        InputError: a shard has no such column, or some have strings and others integers.
     """
     shards = [shard for shard in source.shards if shard.rows]
-    kinds = [shard.schema.field(name).type for shard in shards]
+    kinds = [shard.schema.field(require(shard.schema, name, "id", shard.path)).type for shard in shards]
     kind = decode.id_type(kinds)
     if kind is None:
-        other = next(i for i, candidate in enumerate(kinds) if decode.id_type([kinds[0], candidate]) is None)
+        other = next(i for i in range(len(kinds)) if decode.id_type(kinds[:i + 1]) is None)
         raise InputError(f"column {name!r} is {kinds[0]} in {shards[0].path} but {kinds[other]} in "
                          f"{shards[other].path}; write all shards with one id type")
     return kind

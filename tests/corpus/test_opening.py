@@ -108,6 +108,17 @@ def test_a_corpus_without_metadata_has_an_empty_table_of_its_length(tmp_path):
     assert corpus.metadata.num_rows == 3 and corpus.metadata.num_columns == 0
 
 
+def test_integer_ids_of_several_widths_are_widened_and_those_without_a_common_type_refused(tmp_path):
+    for number, kind in enumerate((pa.uint8(), pa.int8(), pa.int32())):
+        ids = pa.array(np.arange(3 * number, 3 * number + 3), kind)
+        pq.write_table(table(3, chunk_id=ids), tmp_path / f"{number}.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),)))
+    assert corpus.ids.type == pa.int64() and corpus.ids.to_pylist() == list(range(9))
+    pq.write_table(table(3, chunk_id=pa.array([20, 21, 22], pa.uint64())), tmp_path / "3.parquet")
+    with pytest.raises(InputError, match=r"'chunk_id' is uint8 in .*0\.parquet but uint64 in .*3\.parquet"):
+        open_corpus(CorpusConfig((str(tmp_path),)))
+
+
 def test_long_texts_shrink_the_default_budget(tmp_path):
     for name, words in (("short", 1), ("long", 20_000)):
         text = [" ".join(map(str, np.random.default_rng(i).integers(0, 9, words))) for i in range(20)]

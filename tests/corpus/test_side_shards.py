@@ -114,6 +114,11 @@ def test_what_does_not_fit_is_one_sentence(parts, tmp_path):
     numbered = write(tmp_path / "d.parquet", parts | {"chunk_id": pa.array(np.arange(N))}, ["chunk_id", "feature_arr"])
     with pytest.raises(InputError, match=r"ids are string in --input .* but int64 in --features"):
         open_corpus(CorpusConfig(inputs, features=numbered))
+    (tmp_path / "e").mkdir()
+    write(tmp_path / "e" / "1.parquet", parts, ["chunk_id", "feature_arr"], np.arange(20))
+    write(tmp_path / "e" / "2.parquet", parts, ["feature_arr"], np.arange(20, N))
+    with pytest.raises(InputError, match=r"2\.parquet has no column 'chunk_id'"):
+        open_corpus(CorpusConfig(inputs, features=(str(tmp_path / "e"),)))
     with pytest.raises(InputError, match=r"--features .* does not exist"):
         open_corpus(CorpusConfig(inputs, features=(str(tmp_path / "no.parquet"),)))
 
