@@ -53,7 +53,11 @@ def test_a_run_under_way_is_a_measurement_too(tmp_path):
     run = store.create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(n_epochs=100)))
     with run.writer() as writer:
         writer.update_facts(fingerprint="f", n=1000, dim=16)
-        writer.append_metrics({"step": 10, "seconds": 3.0})
+        writer.append_metrics({"step": 1, "seconds": 1.5})
+    assert estimate(store, n_epochs=100).seconds is None, "a first step says nothing about the rest"
+    with run.writer() as writer:
+        for step in range(2, 11):
+            writer.append_metrics({"step": step, "seconds": 0.3 * step})
     assert estimate(store, n_epochs=100).seconds == pytest.approx(30.0)
 
 

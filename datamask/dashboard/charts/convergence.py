@@ -34,12 +34,13 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
                {"field": "high", "title": "mean + spread", "format": ".4f"}]
     batch = {"filter": {"field": "series", "equal": BATCH}}
     subset = {"filter": {"field": "series", "equal": SUBSET}}
+    # lines have points because the first step alone is no line, and nothing would be seen of it
     layers = [
         {"transform": [batch], "mark": {"type": "area", "opacity": 0.22, "color": tone.batch},
          "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}}},
-        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.3, "strokeOpacity": 0.75},
+        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75, "point": {"size": 8}},
          "encoding": {"x": across, "y": up, "color": colour}},
-        {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8},
+        {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8, "point": {"size": 24}},
          "encoding": {"x": across, "y": up, "color": colour}},
         {"mark": {"type": "point", "opacity": 0, "size": 90, "filled": True},
          "encoding": {"x": across, "y": up, "tooltip": tooltip}},

@@ -165,7 +165,8 @@ def _curve(run: Run) -> None:
                 st.caption("The curve starts with the first step. Before it come the neighbour graph and the "
                            "references, once per corpus.", text_alignment="center")
         return
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    # both on the left: on the right the chart's own toolbar would cover them
+    with st.container(horizontal=True, vertical_alignment="center"):
         measure = st.segmented_control("Value", curves.MEASURES, default="joint", key="curve_measure", required=True,
                                        format_func=str.capitalize, label_visibility="collapsed",
                                        help="Joint is what the learner maximises: λ times quality plus 1 − λ times "

@@ -19,6 +19,10 @@ LOOKED_AT = 40
 """Newest runs looked at for a measurement; older ones may come from other hardware anyway."""
 
 
+WARM = 5
+"""Steps of an unfinished run from which its pace is believed; the first ones still compile and load."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """An estimate.
@@ -108,6 +112,6 @@ def _spent(run: Run) -> tuple[float | None, int, float]:
         learning = float(summary["seconds"])
         return learning, int(summary.get("steps") or 0), max(0.0, (summary.get("seconds_total") or 0.0) - learning)
     metrics = run.metrics()
-    if not len(metrics.get("seconds", ())):
+    if len(metrics.get("seconds", ())) < WARM:
         return None, 0, 0.0
     return float(metrics["seconds"][-1]), int(metrics["step"][-1]), 0.0
