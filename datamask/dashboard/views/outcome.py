@@ -95,19 +95,21 @@ def certificate(run: Run) -> str | None:
 def story(run: Run) -> Story | None:
     """The state of a run that is not done, in words; None for one that is."""
     status = run.status()
-    at = f"at step {status.step:,} of {status.total_steps:,}" if status.total_steps else "before its first step"
+    at = f"at step {status.step:,} of {status.total_steps:,}" if status.step else "before its first step"
     if status.state == "queued":
         return Story("Waiting for its turn", "Another run is using this device. This one starts by itself as soon as "
                      "that one ends.", "info", ("stop",))
     if status.state == "running":
         return Story("Learning", status.message or "starting", "info", ("stop",))
     if status.state == "stopped":
-        return Story("Stopped", f"This run was stopped {at}. What it has learned is kept: resumed, it ends in "
-                     "the same selection as if it had never stopped.", "warning", ("resume",))
+        kept = ("What it has learned is kept: resumed, it ends in the same selection as if it had never stopped."
+                if status.step else "Nothing had been learned yet; resuming starts it.")
+        return Story("Stopped", f"This run was stopped {at}. {kept}", "warning", ("resume",))
     if status.state == "interrupted":
+        kept = ("Its last checkpoint is kept; resuming continues from there." if status.step else
+                "Nothing had been learned yet; resuming starts it.")
         return Story("Interrupted", f"The program that ran this ended without a word {at}: a restarted server, a full "
-                     "memory, a switched-off machine. Its last checkpoint is kept; resuming continues from there.",
-                     "warning", ("resume",))
+                     f"memory, a switched-off machine. {kept}", "warning", ("resume",))
     if status.state == "failed":
         return Story("Failed", status.error or "The run ended on an error it did not explain.", "error",
                      ("resume",))
