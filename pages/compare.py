@@ -7,6 +7,7 @@ from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.places import MAX_POINTS
 from datamask.dashboard.ui import comparison_panel, preparing, render_map, scene, session
 from datamask.dashboard.ui.frame import frame
+from datamask.dashboard.views import listing
 
 frame("Compare", "What changes between these runs?")
 
@@ -14,6 +15,7 @@ corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
 runs, refused = comparison.candidates(session.store().list(), corpus.fingerprint)
 by_id = {run.id: run for run in runs}
+names = listing.unlike({run.id: listing.name_of(run) for run in runs})
 
 
 def draw_refused() -> None:
@@ -42,7 +44,7 @@ st.session_state["compare"] = [run_id for run_id in st.session_state["compare"] 
 which, panels_of, layout, marks_of = st.columns([4.4, 2.1, 1.5, 1.9], gap="small")
 with which:
     chosen = st.multiselect("Runs", list(by_id), key="compare", max_selections=comparison.MOST, persist_state="session",
-                            format_func=lambda run_id: by_id[run_id].config.name or run_id,
+                            format_func=names.get,
                             placeholder="Choose two to four",
                             help="Finished runs on the open corpus, newest first. The first one chosen is A, which the "
                                  "others are held against.")
@@ -59,6 +61,7 @@ with marks_of:
     marks = st.segmented_control("Marks", ("points", "hexagons"), default="hexagons" if many else "points",
                                  required=True, key="compare_marks", persist_state="session",
                                  help="Hexagons count all samples: selected share, or gained less lost, in each cell.")
+chosen = [run_id for run_id in chosen if run_id in by_id]
 if len(chosen) < 2:
     st.info("Choose at least two runs.")
     draw_refused()
@@ -92,8 +95,8 @@ left, right = st.columns([1.15, 1], gap="large")
 with left:
     comparison_panel.values(entries)
     comparison_panel.settings(entries)
-    st.fragment(comparison_panel.categories)(entries, corpus)
 with right:
     st.fragment(comparison_panel.curves)(entries)
+    st.fragment(comparison_panel.categories)(entries, corpus)
 st.fragment(comparison_panel.only_one)(entries, corpus)
 draw_refused()

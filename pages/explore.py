@@ -8,6 +8,7 @@ from datamask.dashboard.places import MAX_POINTS
 from datamask.dashboard.regions import rows_inside
 from datamask.dashboard.ui import preparing, region_panel, render_map, scene, session
 from datamask.dashboard.ui.frame import frame
+from datamask.dashboard.views import listing
 
 QUALITY, CROWDING, MARGINAL, SCORE = "quality", "crowding in the pool", "marginal diversity in this run", "score"
 ABOUT = ("Quality: the score you brought. Crowding in the pool: mean similarity to the 15 nearest other samples, "
@@ -20,16 +21,29 @@ corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
 runs, _ = comparison.candidates(session.store().list(), corpus.fingerprint)
 by_id = {run.id: run for run in runs}
+names = listing.unlike({run.id: listing.name_of(run) for run in runs})
 current = session.current_run()
 if current is not None and current.id in by_id:
     st.session_state["explore_run"] = current.id
 elif st.session_state.get("explore_run") not in by_id:
     st.session_state["explore_run"] = next(iter(by_id), None)
 
+
+
+def take_run(ids: dict[str, str]) -> None:
+    """Make the chosen run the current one. A run renamed since its name was drawn comes back under the old name."""
+    choice = st.session_state["explore_run"]
+    session.choose_run(ids.get(choice, choice))
+
+
 text = corpus.provenance.columns.get("text")
 columns = colourable(corpus.metadata, skip=(text,) if text else ())
 lengths = ["length"] if corpus.lengths is not None and "length" not in columns else []
 choices = [QUALITY, CROWDING, *([MARGINAL, SCORE] if runs else []), *lengths, *columns]
+for key in ("explore_left", "explore_middle"):
+    # remembered from another corpus, which had other columns
+    if st.session_state.get(key, QUALITY) not in choices:
+        del st.session_state[key]
 
 left, middle, right, layout, marks = st.columns([2.2, 2.2, 2.6, 1.5, 1.7], gap="small")
 with left:
@@ -38,8 +52,8 @@ with middle:
     second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
 with right:
     run_id = st.selectbox("Right panel: selected by", list(by_id), key="explore_run", placeholder="no finished run yet",
-                          format_func=lambda found: by_id[found].config.name or found, disabled=not by_id,
-                          on_change=lambda: session.choose_run(st.session_state["explore_run"]),
+                          format_func=names.get, disabled=not by_id,
+                          on_change=take_run, args=({name: found for found, name in names.items()},),
                           help="Finished runs on this corpus, newest first.")
 with layout:
     wanted = st.segmented_control(

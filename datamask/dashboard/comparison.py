@@ -29,8 +29,8 @@ SETTINGS = {
     "lamb": "Balance λ", "select_ratio": "Select ratio", "objective": "Diversity objective", "estimator": "Estimator",
     "preset": "Preset", "n_rollout": "Masks per step (G)", "n_epochs": "Steps, at most", "partial": "Batch share",
     "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "readout": "Final subset",
-    "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed", "seed": "Seed",
-    "device": "Device",
+    "polish": "Polish", "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed",
+    "seed": "Seed", "device": "Device",
 }
 """Settings in the order and with the names of the Run form."""
 
@@ -79,7 +79,7 @@ def candidates(runs: Sequence[Run], fingerprint: str) -> tuple[list[Run], list[R
     for run in runs:
         state = run.status().state
         try:
-            known = run.facts().get("fingerprint")
+            known = run.config and run.facts().get("fingerprint")
         except DatamaskError as error:
             others.append(Refused(run, str(error)))
             continue

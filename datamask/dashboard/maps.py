@@ -68,7 +68,8 @@ def draw_map(places: Places, layers: Sequence[Layer], hover: Sequence[str], *, o
         dragmode="lasso", hovermode="closest", hoverdistance=12,
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent},
         newselection={"line": {"color": tone.text, "width": 1.5, "dash": "solid"}},
-        activeselection={"fillcolor": tone.text, "opacity": 0.05},
+        # the opacity of an active selection is its outline's too: a clear fill keeps the outline visible
+        activeselection={"fillcolor": "rgba(127, 127, 127, 0.12)", "opacity": 1.0},
         hoverlabel={"font": {"family": palette.template(dark).layout.font.family, "size": 12}})
     for region in outlines:
         path = "M" + "L".join(f"{x:.5g},{y:.5g}" for x, y in region.corners) + "Z"

@@ -135,11 +135,14 @@ def test_candidates_say_why_others_are_not(world):
     queued = store.create(good.config)
     with queued.writer() as writer:
         writer.update_facts(fingerprint=corpus.fingerprint)
-    fit, refused = comparison.candidates([good, other, queued], corpus.fingerprint)
+    damaged = finish_run(store, corpus, config, np.arange(len(corpus)))
+    (damaged.path / "config.json").write_text('{"config": {}}')
+    fit, refused = comparison.candidates([good, other, queued, damaged], corpus.fingerprint)
     assert [run.id for run in fit] == [good.id]
     reasons = {entry.run.id: entry.reason for entry in refused}
     assert "ffffffff" in reasons[other.id] and corpus.fingerprint[:8] in reasons[other.id]
     assert "not finished" in reasons[queued.id]
+    assert "config.json" in reasons[damaged.id]
 
 
 def test_load_refuses_what_does_not_fit(three):

@@ -56,3 +56,8 @@ def test_the_office_knows_better_and_how_long_it_takes(tmp_path):
         busy = listing.running(store, SimpleNamespace(active=lambda: [job]))
     assert busy[0].name == run.id and busy[0].share == 0.5
     assert busy[0].sentence.replace("\u00a0", " ") == "step 5 of 10, about 3 min left"
+
+
+def test_lines_that_say_the_same_are_told_apart():
+    lines = {"20260101-facility-1a2b": "facility", "20260102-facility-3c4d": "facility", "20260103-other-5e6f": "other"}
+    assert list(listing.unlike(lines).values()) == ["facility  ·  1a2b", "facility  ·  3c4d", "other"]

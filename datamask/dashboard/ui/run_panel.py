@@ -27,12 +27,13 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
         shown.setdefault(run.id, run)
     if not shown:
         return
-    # the words are made once: a run may change its state while the list is being drawn
-    lines = {run_id: _line(listed) for run_id, listed in shown.items()}
+    # the words are made once: a run may change its state while the list is being drawn, or before one is chosen
+    lines = listing.unlike({run_id: _line(listed) for run_id, listed in shown.items()})
     st.session_state["run_choice"] = run.id if run is not None else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Run", list(shown), key="run_choice", format_func=lines.get,
-                     on_change=_chosen, label_visibility="collapsed", placeholder="Choose a run",
+                     on_change=_chosen, args=({line: run_id for run_id, line in lines.items()},),
+                     label_visibility="collapsed", placeholder="Choose a run",
                      help="All runs on this corpus, newest first, those made on the command line included.")
         if run is not None:
             with st.popover("Name and notes", icon=":material/edit:"):
@@ -54,8 +55,10 @@ def _line(run: Run) -> str:
     return f"{listing.name_of(run)}  ·  {status.state}, {words.ago(status.created)}"
 
 
-def _chosen() -> None:
-    session.choose_run(st.session_state["run_choice"])
+def _chosen(ids: dict[str, str]) -> None:
+    """Take the chosen run. Where its line has changed since it was drawn, the choice is that line's old words."""
+    choice = st.session_state["run_choice"]
+    session.choose_run(ids.get(choice, choice))
 
 
 def _label(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,12 @@ class Busy:
 def name_of(run: Run) -> str:
     """The run's name, or its id where it has none."""
     return run.config.name or run.id
+
+
+def unlike(lines: Mapping[str, str]) -> dict[str, str]:
+    """Menu lines by run id, those that say the same told apart by the end of the id: a browser sends back the words."""
+    said = list(lines.values())
+    return {run_id: line if said.count(line) == 1 else f"{line}  ·  {run_id[-4:]}" for run_id, line in lines.items()}
 
 
 def runs_on(store: RunStore, opening: Opening | None) -> list[Run]:

@@ -1,0 +1,185 @@
+"""One walk in a real browser: open the sample, run, watch, lasso, compare, download, and open what was downloaded."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import math
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+FEW = ("numpy", "networkx", "altair")
+ROWS = 1500
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
+
+# the sample of this walk is a small one, made of a few packages; everything else is the dashboard as it is
+LAUNCH = """
+import sys
+from pathlib import Path
+from datamask.dashboard import sample
+sample.BUILT = Path(sys.argv[1])
+from streamlit.web import cli
+sys.argv = ["streamlit", "run", "app.py", "--server.port", sys.argv[2], "--server.address", "127.0.0.1",
+            "--server.headless", "true", "--server.fileWatcherType", "none"]
+sys.exit(cli.main())
+"""
+
+
+@pytest.fixture(scope="module")
+def small_sample(tmp_path_factory) -> Path:
+    """Some texts of a few installed packages, built by the sample's own builder."""
+    spec = importlib.util.spec_from_file_location("sample_build_for_the_walk", ROOT / "sample_data" / "build.py")
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    every = builder._roots()
+    builder._roots = lambda: [root for root in every if root[1].name in FEW]
+    folder = tmp_path_factory.mktemp("sample") / "built"
+    builder.build(folder, limit=ROWS, dim=64)
+    return folder
+
+
+@pytest.fixture
+def dashboard(small_sample, tmp_path):
+    """The address of a dashboard of its own on the loopback; ended by its process id."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(tmp_path / "runs"), "PYTHONPATH": str(ROOT)}
+    with (tmp_path / "server.log").open("wb") as log:
+        server = subprocess.Popen([sys.executable, "-c", LAUNCH, str(small_sample), str(port)], cwd=ROOT, stdout=log,
+                                  stderr=log, env=environment)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            deadline = time.monotonic() + 60
+            while True:
+                with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as ok:
+                    if ok.status == 200:
+                        break
+                assert server.poll() is None, (tmp_path / "server.log").read_text()
+                assert time.monotonic() < deadline, "the server did not answer within a minute"
+                time.sleep(0.2)
+            yield address
+        finally:
+            server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+@pytest.fixture
+def browser_page(tmp_path):
+    """A page of a real browser, 1440 x 900."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert found, f"the walk needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, accept_downloads=True)
+        page.set_default_timeout(30_000)
+        expect.set_options(timeout=30_000)
+        try:
+            yield page
+        finally:
+            page.screenshot(path=str(tmp_path / "last.png"))
+            browser.close()
+
+
+def go(page: Page, label: str, question: str) -> None:
+    """To another page by the menu on the left."""
+    page.get_by_test_id("stSidebar").get_by_role("link", name=label).click()
+    expect(page.get_by_role("heading", name=question)).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def lasso(page: Page, panel: int) -> None:
+    """Draw a circle in the middle of a panel."""
+    area = page.locator(".js-plotly-plot .nsewdrag").nth(panel).bounding_box()
+    x, y = area["x"] + area["width"] / 2, area["y"] + area["height"] / 2
+    radius = area["width"] / 4
+    page.mouse.move(x + radius, y)
+    page.mouse.down()
+    for k in range(1, 31):
+        page.mouse.move(x + radius * math.cos(k * math.pi / 15), y + radius * math.sin(k * math.pi / 15))
+    page.mouse.up()
+
+
+def saved(page: Page, name: str | re.Pattern, folder: Path) -> Path:
+    """Press a download button and keep the file."""
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=name).first.click()
+    target = folder / waiting.value.suggested_filename
+    waiting.value.save_as(target)
+    return target
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_the_whole_walk(dashboard, browser_page, tmp_path):
+    page = browser_page
+    page.goto(dashboard)
+    page.get_by_role("button", name="Open the sample").click()
+    expect(page.get_by_test_id("stSidebar").get_by_text(re.compile(r"[\d,]+ rows"))).to_be_visible(timeout=60_000)
+
+    # run twice: the defaults, watched, and a balance further towards diversity
+    go(page, "Run", "How does the learner choose?")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=90_000)
+    chosen = page.get_by_role("combobox", name="Run", exact=True)
+    expect(chosen).to_have_value(re.compile("λ 0.5.*done"), timeout=60_000)
+    expect(page.get_by_text("of the way from random to the best quality")).to_be_visible()
+    slider = page.get_by_role("slider").first
+    slider.focus()
+    for _ in range(6):
+        slider.press("ArrowLeft")
+    expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.2")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(chosen).to_have_value(re.compile("λ 0.2.*done"), timeout=60_000)
+
+    # the map, and a lasso in it
+    go(page, "Explore", "Which samples are kept")
+    page.get_by_role("radio", name="PCA").or_(page.get_by_role("button", name="PCA")).first.click()
+    expect(page.locator(".js-plotly-plot .nsewdrag")).to_have_count(3)
+    expect(page.get_by_text("waits for the neighbours")).to_have_count(0, timeout=60_000)
+    page.wait_for_timeout(500)
+    lasso(page, 2)
+    said = page.get_by_text(re.compile("samples in the region"))
+    expect(said).to_be_visible()
+    inside = number(re.match(r"([\d,]+) of", said.inner_text()).group(1))
+    assert 0 < inside < ROWS
+    table = pyarrow.csv.read_csv(saved(page, re.compile("^.*CSV, [0-9,]+ ids"), tmp_path))
+    assert table.num_rows == inside and len(set(table["chunk_id"].to_pylist())) == inside
+
+    # two runs beside each other
+    go(page, "Compare", "What changes between these runs?")
+    expect(page.locator(".js-plotly-plot .nsewdrag")).to_have_count(3)
+    expect(page.get_by_text("by chance 18")).to_be_visible()
+    expect(page.get_by_text("Balance λ", exact=False).first).to_be_attached()
+
+    # take the selection home and open it
+    go(page, "Export", "What do you take home?")
+    selection = pq.read_table(saved(page, re.compile("Parquet"), tmp_path))
+    config = json.loads(selection.schema.metadata[b"datamask"])["config"]["selection"]
+    rows = number(re.search(r"([\d,]+) rows", page.get_by_test_id("stSidebar").inner_text()).group(1))
+    assert selection.num_rows == math.floor(0.3 * rows + 0.5)
+    assert config["lamb"] == 0.2 and config["estimator"] == "counterfactual"
+    assert selection["rank"].to_pylist() == list(range(1, selection.num_rows + 1))
+    assert len(set(selection["chunk_id"].to_pylist())) == selection.num_rows
