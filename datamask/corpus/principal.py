@@ -40,7 +40,7 @@ def principal_axes(features: np.ndarray, k: int, *, seed: int = 0) -> tuple[np.n
         mean += features[rows[low:low + BLOCK]].sum(axis=0, dtype=np.float64)
     mean = (mean / len(rows)).astype(np.float32)
     scatter = np.zeros((dim, dim))
-    # one thread: enough for these sizes, and on a busy machine several times as fast as threads that wait for each other
+    # one thread: enough for these sizes, and on a busy machine several times as fast as threads that wait in step
     with one_blas_thread():
         for low in range(0, len(rows), BLOCK):
             part = features[rows[low:low + BLOCK]] - mean
