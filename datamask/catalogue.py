@@ -92,7 +92,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "counterfactual", "datamask.learning.counterfactual:Counterfactual", "Counterfactual (exact credit)",
         "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
-        MappingProxyType({"n_rollout": 4, "n_epochs": 100, "partial": 1.0, "max_lr": 1.0, "min_lr": 0.05,
+        MappingProxyType({"n_rollout": 2, "n_epochs": 60, "partial": 1.0, "max_lr": 1.0, "min_lr": 0.05,
                           "init": "same", "readout": "top", "polish": "swaps"}),
     ),
     EstimatorEntry(
@@ -105,6 +105,20 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "relaxed", "datamask.learning.relaxed:Relaxed", "Relaxed (no masks)",
         "Solves the problem in inclusion weights instead of masks: seconds, and proved near-optimal. Not for DiSF.",
         MappingProxyType({"n_epochs": 60, "polish": "swaps"}),
+    ),
+    EstimatorEntry(
+        "greedy", "datamask.learning.greedy:Greedy", "Greedy (baseline)",
+        "Picks one sample after another, each time the one that adds most. Ranks are the order of picking.",
+    ),
+    EstimatorEntry(
+        "semdedup", "datamask.learning.semdedup:SemDeDup", "SemDeDup-style (baseline)",
+        "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
+        "objective.",
+    ),
+    EstimatorEntry(
+        "direct", "datamask.learning.direct:Direct", "Direct scoring (baseline)",
+        "Scores each sample alone: its quality against its mean similarity to the corpus. Learns nothing; looks at no "
+        "objective.",
     ),
     EstimatorEntry("top-quality", "datamask.learning.baselines:TopQuality", "Top quality (baseline)",
                    "The best samples by quality alone; looks at no embedding."),

@@ -57,6 +57,10 @@ class SetFunction(abc.ABC):
     def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         """Frozen-size marginals, averaged over the masks: bool ``(G, n)`` to float32 ``(n,)``. Higher: rather in."""
 
+    def values_and_marginals(self, masks: Tensor, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:
+        """`values` and `marginals` of the same masks; overridden where they share work."""
+        return self.values(masks, poll), self.marginals(masks, poll)
+
     @abc.abstractmethod
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
         """Exact f of one mask ``(n,)``, accumulated in float64."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from datamask.objectives import facility_kernels as kernels
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
 
 COLUMNS_AT_ONCE = 8
@@ -56,9 +57,10 @@ class Facility(SetFunction):
         self.features = features
         self.n, self.d = features.shape
         self.device = features.device
-        self.indices = indices
-        self.similarities = similarities.clamp_min(0.0)
+        self.indices = indices.contiguous()
+        self.similarities = similarities.clamp_min(0.0).contiguous()
         self.exact_lists = exact_lists
+        self._lists = (self.indices.numpy(), self.similarities.numpy()) if self.device.type == "cpu" else None
 
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> Facility:
@@ -68,6 +70,9 @@ class Facility(SetFunction):
 
     def coverage(self, mask: Tensor, poll: Poll = no_poll) -> Coverage:
         """Look up the two nearest listed members of every row: O(n / ratio) rather than O(n K)."""
+        if self._lists is not None:
+            poll()
+            return Coverage(*map(torch.from_numpy, kernels.cover(*self._lists, mask.numpy())))
         best = torch.zeros(self.n, device=self.device)
         second = torch.zeros(self.n, device=self.device)
         owner = torch.full((self.n,), -1, dtype=torch.int64, device=self.device)
@@ -93,6 +98,10 @@ class Facility(SetFunction):
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         out = torch.empty(len(masks), device=self.device)
         for j, mask in enumerate(masks):
+            if self._lists is not None:
+                poll()
+                out[j] = kernels.covered(*self._lists, mask.numpy())
+                continue
             total = 0.0
             for part in chunks(self.n, ROWS_AT_ONCE):
                 active = torch.arange(part.start, part.stop, device=self.device)
@@ -109,15 +118,26 @@ class Facility(SetFunction):
     def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         total = torch.zeros(self.n, device=self.device)
         for mask in masks:
-            coverage = self.coverage(mask, poll)
-            total += self._listed_marginals(coverage, poll)
+            total += self._listed_marginals(self.coverage(mask, poll), poll)
         return total / len(masks)
+
+    def values_and_marginals(self, masks: Tensor, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:
+        values = torch.empty(len(masks), device=self.device)
+        total = torch.zeros(self.n, device=self.device)
+        for j, mask in enumerate(masks):
+            coverage = self.coverage(mask, poll)
+            values[j] = coverage.best.mean()
+            total += self._listed_marginals(coverage, poll)
+        return values, total / len(masks)
 
     def _listed_marginals(self, coverage: Coverage, poll: Poll) -> Tensor:
         """What each sample adds (outside U) or what would be lost without it (inside), over the listed pairs."""
         total = torch.zeros(self.n, device=self.device)
         covered = coverage.owner >= 0
         total.index_add_(0, coverage.owner[covered], (coverage.best - coverage.second)[covered])
+        if self._lists is not None:
+            poll()
+            return (total + torch.from_numpy(kernels.surplus(*self._lists, coverage.best.numpy())).float()) / self.n
         for part in chunks(self.n, ROWS_AT_ONCE):
             active = torch.arange(part.start, part.stop, device=self.device)
             for columns in chunks(self.indices.shape[1], COLUMNS_AT_ONCE):

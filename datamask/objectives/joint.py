@@ -86,30 +86,37 @@ class Joint:
 
         A term whose weight in the sum is 0 is not computed; it comes back as NaN.
         """
-        g = len(masks)
-        joint = torch.zeros(g, device=self.device)
-        quality = torch.full((g,), torch.nan, device=self.device)
-        diversity = torch.full((g,), torch.nan, device=self.device)
+        return self._assembled(masks, [term.function.values(masks, poll) for term in self._stepped])
+
+    def values_and_marginals(self, masks: Tensor, poll: Poll = no_poll) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
+        """`values`, and the frozen-size marginals of f averaged over the masks, float32 ``(n,)``."""
+        total = torch.zeros(self.n, device=self.device)
+        if self.lamb > 0:
+            total += self.lamb * self.quality_scale.slope * self.quality.marginals(masks)
+        raw = []
+        for term in self._stepped:
+            values, marginals = term.function.values_and_marginals(masks, poll)
+            total += (1 - self.lamb) * term.weight * term.scale.slope * marginals
+            raw.append(values)
+        return self._assembled(masks, raw), total
+
+    @property
+    def _stepped(self) -> tuple[Term, ...]:
+        return self.terms if self.lamb < 1 else ()
+
+    def _assembled(self, masks: Tensor, raw: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        joint = torch.zeros(len(masks), device=self.device)
+        quality = torch.full_like(joint, torch.nan)
+        diversity = torch.full_like(joint, torch.nan)
         if self.lamb > 0:
             # centred sums keep their digits in float32: the offset enters as one exact number
             offset = (self.quality.offset - self.quality_scale.zero) * self.quality_scale.slope
             quality = self.quality.values(masks) * self.quality_scale.slope + offset
             joint = joint + self.lamb * quality
-        if self.lamb < 1:
-            diversity = sum(term.weight * term.scale(term.function.values(masks, poll)) for term in self.terms)
+        if raw:
+            diversity = sum(term.weight * term.scale(values) for term, values in zip(self._stepped, raw))
             joint = joint + (1 - self.lamb) * diversity
         return joint, quality, diversity
-
-    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
-        """Frozen-size marginals of f, averaged over the masks: bool ``(G, n)`` to float32 ``(n,)``."""
-        total = torch.zeros(self.n, device=self.device)
-        if self.lamb > 0:
-            total += self.lamb * self.quality_scale.slope * self.quality.marginals(masks)
-        if self.lamb < 1:
-            for term in self.terms:
-                weight = (1 - self.lamb) * term.weight * term.scale.slope
-                total += weight * term.function.marginals(masks, poll)
-        return total
 
     def evaluate(self, mask: Tensor, poll: Poll = no_poll) -> Values:
         """Exact values of one mask ``(n,)``: every term, whatever lambda."""

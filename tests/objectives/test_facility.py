@@ -90,3 +90,26 @@ def test_coverage_finds_owner_and_second(case):
     assert coverage.best.numpy() == pytest.approx(near[:, 0], abs=1e-6)
     assert coverage.second.numpy() == pytest.approx(near[:, 1], abs=1e-6)
     assert bool(mask[coverage.owner].all())
+
+
+@pytest.mark.parametrize("k", [1, 3, 12, N])
+def test_compiled_and_torch_paths_agree(case, k):
+    _, features, _, mask = case
+    compiled = Facility(features, *exact_lists(features, k))
+    plain = Facility(features, *exact_lists(features, k))
+    plain._lists = None
+    masks = torch.stack([mask, ~mask])
+    for name in ("best", "second", "owner", "found"):
+        assert torch.equal(getattr(compiled.coverage(mask), name), getattr(plain.coverage(mask), name)), name
+    assert torch.allclose(compiled.values(masks), plain.values(masks), rtol=1e-6)
+    assert torch.allclose(compiled.marginals(masks), plain.marginals(masks), atol=1e-7)
+    assert torch.allclose(compiled.gains(mask), plain.gains(mask), atol=1e-7)
+
+
+def test_values_and_marginals_together_are_each_alone(case):
+    _, features, _, mask = case
+    function = Facility(features, *exact_lists(features, 20))
+    masks = torch.stack([mask, ~mask])
+    values, marginals = function.values_and_marginals(masks)
+    assert torch.allclose(values, function.values(masks), rtol=1e-6)
+    assert torch.equal(marginals, function.marginals(masks))
