@@ -1,0 +1,64 @@
+"""Facility location's look-ups, compiled for the CPU: a row's list is left at its second member, not at a block's end.
+
+Each does what the torch code of `datamask.objectives.facility` does on other devices, some twenty times faster on one
+core, and holds no lock on the interpreter. Rows and sums are in fixed order, so results do not depend on threads.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True)
+def cover(indices, similarities, member):
+    """Best, second, owner and found of every row, as in `Coverage`.
+
+    Args:
+        indices int ``(n, K)``, similarities float32 ``(n, K)`` falling and at least 0; member bool ``(n,)``.
+    """
+    n, k = indices.shape
+    best = np.zeros(n, dtype=np.float32)
+    second = np.zeros(n, dtype=np.float32)
+    owner = np.full(n, -1, dtype=np.int64)
+    found = np.zeros(n, dtype=np.int64)
+    for v in range(n):
+        for c in range(k):
+            i = indices[v, c]
+            if member[i]:
+                if owner[v] < 0:
+                    owner[v] = i
+                    best[v] = similarities[v, c]
+                    found[v] = 1
+                else:
+                    second[v] = similarities[v, c]
+                    found[v] = 2
+                    break
+    return best, second, owner, found
+
+
+@numba.njit(cache=True, nogil=True)
+def covered(indices, similarities, member):
+    """Mean over the rows of the similarity to the nearest listed member, 0 where none is listed."""
+    n, k = indices.shape
+    total = 0.0
+    for v in range(n):
+        for c in range(k):
+            if member[indices[v, c]]:
+                total += similarities[v, c]
+                break
+    return total / n
+
+
+@numba.njit(cache=True, nogil=True)
+def surplus(indices, similarities, best):
+    """Sum over rows of what a listed candidate has over the row's best, float64 ``(n,)``."""
+    n, k = indices.shape
+    total = np.zeros(n, dtype=np.float64)
+    for v in range(n):
+        for c in range(k):
+            more = similarities[v, c] - best[v]
+            if more <= 0:
+                break
+            total[indices[v, c]] += more
+    return total
