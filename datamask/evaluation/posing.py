@@ -75,7 +75,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
                       for name, weight in config.terms)
         return Joint(pool.quality, terms, config.lamb, scale(quality))
 
-    problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed))
+    problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features)
     return Posed(problem, joint(True), quality, diversity)
 
 

@@ -1,8 +1,8 @@
 """Additions: what every candidate would add to a subset that grows one sample at a time.
 
 Each class follows one objective through the picks of a greedy solver. `values` gives ``f(U + i)`` for all candidates i,
-up to a number that is the same for all of them, and is exact for any size of U, none and one included. What an objective
-keeps between picks makes the next pick cheap:
+up to a number that is the same for all of them, whatever the size of U. What an objective keeps between picks makes the
+next pick cheap:
 
     pairwise      s = sum of x over U                       one product with the features, O(n d)
     disf_fixed    sum over U of the kernel with each i      two products, O(n d)
@@ -180,8 +180,8 @@ class GraphCutAdditions(Additions):
 class GainAdditions(Additions):
     """Any objective by its own `gains`: exact, and as dear at every pick.
 
-    Correlations of one sample or of two say nothing (all are flat, or all plus or minus one), so the first two picks are
-    left to the other terms, or to the hash that breaks ties.
+    Correlations of one sample or of two say nothing (all are flat, or all plus or minus one), so the first two picks
+    are left to the other terms, or to the hash that breaks ties.
     """
 
     def __init__(self, function: SetFunction, rows: Tensor) -> None:

@@ -15,6 +15,7 @@ class Baseline:
     """Ends before its first step; the result is a cut of fixed scores over the eligible rows."""
 
     ending = "nothing to learn"
+    total_steps = 0
 
     def __init__(self, problem: Problem, config: SelectionConfig) -> None:
         self.problem = problem
@@ -44,6 +45,42 @@ class Baseline:
     def logits(self, state: State) -> Tensor | None:
         """None: there are none."""
         return None
+
+
+class Scored(Baseline):
+    """A baseline whose scores take work: one step computes them and keeps them in the state, where a poll can stop it.
+
+    The state's logits are the scores, float64 ``(m,)``; they are no logits, and nobody is shown them as such.
+    """
+
+    total_steps = 1
+
+    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
+        super().__init__(problem, config)
+        if problem.features is None:
+            raise ValueError(f"{type(self).__name__} looks at features: give Problem(..., features=...)")
+        self.features = problem.features
+
+    def scores_of(self, poll: Poll) -> Tensor:
+        """The scores, ``(m,)`` over the eligible rows; higher is in."""
+        raise NotImplementedError
+
+    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+        """All there is to do.
+
+        Raises:
+            Stopped: from `poll`; the state is then as it was.
+        """
+        after = State(self.scores_of(poll), 1, state.rng)
+        return after, StepRecord(1, {}, self.problem.joint.evaluate(self.result(after), poll))
+
+    def finished(self, state: State) -> str | None:
+        """Finished after the one step."""
+        return self.ending if state.step else None
+
+    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+        """The subset, bool ``(n,)``."""
+        return self.problem.subset(state.logits)
 
 
 class TopQuality(Baseline):

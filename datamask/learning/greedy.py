@@ -160,11 +160,12 @@ class _Lazy:
         self._place = np.full(joint.n, -1, dtype=np.int64)
         self._place[eligible] = np.arange(len(eligible))
         bonus = np.full(joint.n, -np.inf)
-        bonus[eligible] = _quality(problem).cpu().numpy() * (joint.n / (problem.size * weight))
+        quality = _quality(problem).cpu().numpy()
+        bonus[eligible] = (quality - quality.min()) * (joint.n / (problem.size * weight))
         order = np.empty(joint.n, dtype=np.int64)
         order[np.argsort(problem.ties.cpu().numpy(), kind="stable")] = np.arange(joint.n)
         reverse = reverse_lists(term.function.indices.cpu().numpy(), term.function.similarities.cpu().numpy())
-        self._greedy = LazyGreedy(*reverse, bonus, problem.size, order, eligible[picks])
+        self._greedy = LazyGreedy(*reverse, bonus, problem.size, order, True, eligible[picks])
 
     @property
     def made(self) -> int:

@@ -58,26 +58,33 @@ class LazyGreedy:
         offsets, rows, near: from `reverse_lists`.
         bonus: float64 ``(n,)``; ``-inf`` bars a candidate.
         size: S. order: int64 ``(n,)``, smaller goes first among equal gains.
+        averaged: count a bonus as S / t at pick t: the sum's second part is then S times the mean bonus of the picks so
+            far. Gains still never grow, as long as no bonus is negative (a constant added to all changes no pick).
         picks: int64, members already picked, in their order.
+
+    Raises:
+        ValueError: a bonus below 0 with `averaged`.
 
     Attributes:
         picks: int64 ``(S,)``, of which the first `done` are made.
     """
 
     def __init__(self, offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int,
-                 order: np.ndarray, picks: np.ndarray | None = None) -> None:
-        self._lists, self._bonus, self._order = (offsets, rows, near), bonus, order
+                 order: np.ndarray, averaged: bool = False, picks: np.ndarray | None = None) -> None:
+        if averaged and (bonus[bonus != -np.inf] < 0).any():
+            raise ValueError(f"averaged bonuses must be at least 0, got {bonus[bonus != -np.inf].min():g}")
+        self._lists, self._bonus, self._order, self._averaged = (offsets, rows, near), bonus, order, averaged
         self.picks = np.empty(size, dtype=np.int64)
         self.done = 0 if picks is None else len(picks)
         self.picks[:self.done] = [] if picks is None else picks
         self._best = np.zeros(len(offsets) - 1)
         self._bounds = np.empty(len(offsets) - 1)
-        _begin(*self._lists, bonus, self._best, self._bounds, self.picks, self.done)
+        _begin(*self._lists, bonus, averaged, self._best, self._bounds, self.picks, self.done)
 
     def advance(self) -> None:
         """At least one more pick, unless all are made; returns after some `LOOKED_AT_ONCE` looks."""
-        self.done = _pick(*self._lists, self._bonus, self._order, self._best, self._bounds, self.picks, self.done,
-                          LOOKED_AT_ONCE)
+        self.done = _pick(*self._lists, self._bonus, self._averaged, self._order, self._best, self._bounds, self.picks,
+                          self.done, LOOKED_AT_ONCE)
 
 
 def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int, order: np.ndarray,
@@ -101,7 +108,7 @@ def _cover(offsets, rows, near, best, i):
 @numba.njit(cache=True)
 def _gain(offsets, rows, near, bonus, best, i):
     """What i would add now. Summed in one order, so that it never grows, rounding included, as others are taken."""
-    gain = bonus[i]
+    gain = bonus
     for e in range(offsets[i], offsets[i + 1]):
         more = near[e] - best[rows[e]]
         if more > 0:
@@ -110,18 +117,19 @@ def _gain(offsets, rows, near, bonus, best, i):
 
 
 @numba.njit(cache=True)
-def _begin(offsets, rows, near, bonus, best, bounds, picks, done):
+def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
     """Cover what the picks cover, then the gains of the rest; ``-inf`` for those that may not be taken any more."""
     for t in range(done):
         _cover(offsets, rows, near, best, picks[t])
+    share = len(picks) / (done + 1) if averaged else 1.0
     for i in range(len(bounds)):
-        bounds[i] = -np.inf if bonus[i] == -np.inf else _gain(offsets, rows, near, bonus, best, i)
+        bounds[i] = -np.inf if bonus[i] == -np.inf else _gain(offsets, rows, near, bonus[i] * share, best, i)
     for t in range(done):
         bounds[picks[t]] = -np.inf
 
 
 @numba.njit(cache=True)
-def _pick(offsets, rows, near, bonus, order, best, bounds, picks, done, budget):
+def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done, budget):
     """Pick until the budget of looks is spent; a bound is a gain of some earlier time, hence at least today's."""
     heap = [(0.0, np.int64(0), np.int64(0))]
     heap.pop()
@@ -131,9 +139,10 @@ def _pick(offsets, rows, near, bonus, order, best, bounds, picks, done, budget):
     heapq.heapify(heap)
     looked = 0
     while done < len(picks) and looked < budget:
+        share = len(picks) / (done + 1) if averaged else 1.0
         while True:
             _, _, i = heapq.heappop(heap)
-            gain = _gain(offsets, rows, near, bonus, best, i)
+            gain = _gain(offsets, rows, near, bonus[i] * share, best, i)
             looked += 1 + offsets[i + 1] - offsets[i]
             if len(heap) == 0 or (-gain, order[i]) <= (heap[0][0], heap[0][1]):
                 break

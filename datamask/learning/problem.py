@@ -20,12 +20,14 @@ class Problem:
         size: S.
         eligible: int64 ``(m,)``, the rows that may be selected (all, less pruning and collapsed copies); m > S.
         ties: int64 ``(n,)``, cuts equal scores (hash of seed and id).
+        features: float32 ``(n, d)``, the pool's rows of unit length, for baselines that look past the objective.
     """
 
     joint: Joint
     size: int
     eligible: Tensor
     ties: Tensor
+    features: Tensor | None = None
 
     def subset(self, scores: Tensor) -> Tensor:
         """The mask ``(n,)`` of the S best eligible rows by ``scores`` ``(m,)``, given over the eligible rows."""

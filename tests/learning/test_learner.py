@@ -30,7 +30,8 @@ def make(estimator, rng_seed=0, eligible=None, lamb=0.5, **options):
         options = {"n_epochs": 12, "n_rollout": 8, **options}
     config = SelectionConfig.from_options(estimator=estimator, lamb=lamb, select_ratio=SIZE / N, **options)
     eligible = torch.arange(N) if eligible is None else eligible
-    problem = Problem(joint, SIZE, eligible, torch.randperm(N, generator=torch.Generator().manual_seed(1)))
+    ties = torch.randperm(N, generator=torch.Generator().manual_seed(1))
+    problem = Problem(joint, SIZE, eligible, ties, features)
     return learning.load(estimator)(problem, config)
 
 

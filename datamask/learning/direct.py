@@ -1,0 +1,49 @@
+"""Direct scoring: quality against crowding in the pool, one number per sample, nothing learned."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from datamask.learning.baselines import Scored
+from datamask.objectives.contract import Poll, chunks
+from datamask.objectives.joint import Anchor, Scale
+
+ROWS_AT_ONCE = 65_536
+"""Rows per chunk of the float64 passes: 65 536 x 384 take some 30 ms."""
+
+
+class Direct(Scored):
+    """Score ``lambda * q_i - (1 - lambda) * c_i`` and keep the S highest; the objective plays no part.
+
+    ``c_i`` is the mean similarity of i to all other rows of the pool. Both terms are on the run's scale: calibrated,
+    each is 0 at its mean over the pool and 1 at the mean of its S best rows, so lambda weighs it as everywhere. Every
+    sample is judged alone, so two samples that crowd each other are both kept or both left out: what a learner of the
+    pair-wise objective gains over this is what learning is worth.
+    """
+
+    ending = "scored one by one"
+
+    def scores_of(self, poll: Poll) -> Tensor:
+        problem, lamb = self.problem, self.config.lamb
+        quality = problem.joint.quality_scale(problem.joint.quality.scores)
+        apart = -self.crowding(poll).to(quality.dtype)
+        scale = Scale()
+        if self.config.scale == "calibrated":
+            best = float(apart.topk(problem.size).values.mean())
+            scale = Scale.calibrated(Anchor(float(apart.mean()), best, "proved"))
+        return (lamb * quality + (1 - lamb) * scale(apart))[problem.eligible]
+
+    def crowding(self, poll: Poll) -> Tensor:
+        """Mean similarity to all other rows, ``(n,)``, in float64 where the device has it."""
+        n, d = self.features.shape
+        wide = torch.float32 if self.device.type == "mps" else torch.float64
+        total = torch.zeros(d, dtype=wide, device=self.device)
+        for part in chunks(n, ROWS_AT_ONCE):
+            poll()
+            total += self.features[part].to(wide).sum(0)
+        near = torch.empty(n, dtype=wide, device=self.device)
+        for part in chunks(n, ROWS_AT_ONCE):
+            poll()
+            near[part] = self.features[part].to(wide) @ total
+        return (near - 1.0) / max(n - 1, 1)
