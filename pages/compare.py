@@ -74,7 +74,7 @@ for entry in entries[1:]:
     if panels == "changes":
         if len(entries) == 2:
             layers.append(Selection(entry.label, entry.selected))
-        layers.append(Change.between(f"{entry.letter} against {first.letter}", first.selected, entry.selected))
+        layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
     else:
         layers.append(Selection(entry.label, entry.selected))
 

@@ -232,13 +232,12 @@ def same_diversity_scale(entries: Sequence[Entry]) -> bool:
 def caveats(entries: Sequence[Entry]) -> list[str]:
     """What must not be read out of this comparison, one sentence each."""
     said = []
-    names = " and ".join
     if not _equal([int(entry.selected.sum()) for entry in entries]):
-        sizes = names(f"{entry.letter} {entry.selected.sum():,}" for entry in entries)
+        sizes = ", ".join(f"{entry.letter} {entry.selected.sum():,}" for entry in entries)
         said.append(f"They select different numbers of rows ({sizes}), so their shares are of different attainable "
                     "gains: compare overlap and samples, not values.")
     if not _equal([entry.config.objective for entry in entries]):
-        used = names(f"{entry.letter} {entry.config.objective}" for entry in entries)
+        used = ", ".join(f"{entry.letter} {entry.config.objective}" for entry in entries)
         said.append(f"Diversity means something else in each ({used}), so their diversity values do not compare.")
     if not _equal([entry.config.lamb for entry in entries]):
         said.append("They weigh quality and diversity differently: their joint values are of different sums. Compare "

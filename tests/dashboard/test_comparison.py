@@ -91,7 +91,7 @@ def test_values_and_scales(three):
     assert comparison.same_quality_scale(entries[:2]) and comparison.same_diversity_scale(entries[:2])
     assert not comparison.same_quality_scale(entries) and not comparison.same_diversity_scale(entries)
     said = " ".join(comparison.caveats(entries))
-    assert "A 72 and B 72 and C 24" in said and "C pairwise" in said and "joint" in said
+    assert "A 72, B 72, C 24" in said and "C pairwise" in said and "joint" in said
     assert comparison.caveats([entries[0], entries[0]]) == []
 
 

@@ -35,7 +35,7 @@ def test_one_run_is_not_enough(page, opened, store):
 
 def test_two_runs_of_one_kind(page, opened, runs, explained):
     app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
-    assert titles(app) == ["A · first", "B · second", "B against A"]
+    assert titles(app) == ["A · first", "B · second", "B · second against A"]
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown == {"Overlap": words.percent(len(a & b) / len(a | b)), "Kept": words.count(len(a & b)),
@@ -63,7 +63,7 @@ def test_three_runs_of_different_kinds(page, opened, runs):
     app = page("pages/compare.py", corpus=opened.key)
     app.multiselect(key="compare").set_value([run.id for run in runs]).run()
     assert not app.exception
-    assert titles(app) == ["A · first", "B against A", "C against A"]
+    assert titles(app) == ["A · first", "B · second against A", "C · third against A"]
     assert not app.metric and app.dataframe[0].value["runs"].tolist() == ["A and B", "A and C", "B and C"]
     said = text_of(app)
     assert "different numbers of rows" in said and "no common scale of quality" in said

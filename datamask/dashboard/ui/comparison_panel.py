@@ -41,7 +41,8 @@ def overlaps(entries: Sequence[Entry]) -> None:
                           "only the second": table.only_second})
     st.dataframe(shown, hide_index=True, lazy=False, alt="Overlap of each pair of runs beside chance", column_config={
         "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
-        "by chance": st.column_config.NumberColumn(format="%.0f %%")})
+        "by chance": st.column_config.NumberColumn(format="%.0f %%"),
+        **{name: st.column_config.NumberColumn(format="localized") for name in shown.columns[3:]}})
 
 
 def _about(pair) -> str:
