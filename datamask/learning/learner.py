@@ -7,6 +7,7 @@ the state written down, resuming is stepping on, and a step that was stopped hal
 from __future__ import annotations
 
 import abc
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,6 +87,14 @@ class Learner(abc.ABC):
         self.device = problem.joint.device
         self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
 
+    @functools.cached_property
+    def eligible_joint(self) -> Joint:
+        """The objective on all eligible rows: made once, for its neighbour lists take longer than many steps."""
+        problem = self.problem
+        if len(problem.eligible) == problem.joint.n:
+            return problem.joint
+        return problem.joint.batch(problem.eligible, problem.size)
+
     def init(self) -> State:
         """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator."""
         m = len(self.problem.eligible)
@@ -119,8 +128,7 @@ class Learner(abc.ABC):
             size = min(b - 1, max(1, round(problem.size * b / m)))
         else:
             where, size = slice(None), problem.size
-        rows = problem.eligible[where]
-        joint = problem.joint if len(rows) == problem.joint.n else problem.joint.batch(rows, size)
+        joint = self.eligible_joint if b == m else problem.joint.batch(problem.eligible[where], size)
         masks = gumbel_top_k(state.logits[where], size, config.n_rollout, generator, poll)
         direction, metrics = self.direction(joint, masks, poll)
         logits = state.logits.clone()
