@@ -3,7 +3,7 @@
 import streamlit as st
 
 from datamask.dashboard import comparison, grounds
-from datamask.dashboard.layers import Blank, Layer, Number, Selection, colourable, layer_of_column
+from datamask.dashboard.layers import Blank, Layer, Selection, colourable, layer_of_column, number
 from datamask.dashboard.places import MAX_POINTS
 from datamask.dashboard.regions import rows_inside
 from datamask.dashboard.ui import preparing, region_panel, render_map, scene, session
@@ -75,17 +75,17 @@ run = scene.run_columns(by_id[run_id]) if run_id else None
 def layer_of(name: str) -> Layer:
     """The layer behind a name in the panels' menus."""
     if name == QUALITY:
-        return Number.of("Quality", corpus.quality)
+        return number("Quality", corpus.quality)
     if name == CROWDING:
         values = grounds.crowding(corpus, cache_dir)
-        return Blank("Crowding in the pool", "waits for the neighbours") if values is None else Number.of(
+        return Blank("Crowding in the pool", "waits for the neighbours") if values is None else number(
             "Crowding in the pool", values)
     if name == MARGINAL:
-        return Number.of("Marginal diversity in this run", run.marginal_diversity)
+        return number("Marginal diversity in this run", run.marginal_diversity)
     if name == SCORE:
-        return Number.of("Score in this run", run.score)
+        return number("Score in this run", run.score)
     if name == "length" and lengths:
-        return Number.of("Length", corpus.lengths)
+        return number("Length", corpus.lengths)
     return layer_of_column(name, corpus.metadata[name])
 
 

@@ -169,6 +169,13 @@ class Blank:
 Layer = Number | Category | Selection | Change | Blank
 
 
+def number(title: str, values: np.ndarray) -> Number | Blank:
+    """A scale, or an empty panel where no row has a value."""
+    if np.isfinite(np.asarray(values, float)).any():
+        return Number.of(title, values)
+    return Blank(title, "no row has a value")
+
+
 def colourable(table: pa.Table, skip: tuple[str, ...] = ()) -> list[str]:
     """Names of the columns worth colouring by: numbers, booleans, and strings that repeat.
 
@@ -200,7 +207,7 @@ def layer_of_column(name: str, column: pa.ChunkedArray) -> Layer:
     if pa.types.is_integer(kind) and _distinct(column) <= FEW:
         return Category.of(name, column)
     if _is_number(kind):
-        return Number.of(name, pc.cast(column, pa.float64(), safe=False).to_numpy())
+        return number(name, pc.cast(column, pa.float64(), safe=False).to_numpy())
     return Category.of(name, column)
 
 

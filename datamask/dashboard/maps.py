@@ -75,8 +75,9 @@ def draw_map(places: Places, layers: Sequence[Layer], hover: Sequence[str], *, o
         path = "M" + "L".join(f"{x:.5g},{y:.5g}" for x, y in region.corners) + "Z"
         for i in range(len(layers)):
             key = "" if i == 0 else str(i + 1)
-            figure.add_shape(type="path", path=path, xref=f"x{key}", yref=f"y{key}", layer="above",
-                             line={"color": tone.text, "width": 1.2, "dash": "dot"})
+            # a halo in the page's colour, so that the dots show on dark and on pale cells alike
+            for line in ({"color": tone.ground, "width": 4}, {"color": tone.text, "width": 1.5, "dash": "dot"}):
+                figure.add_shape(type="path", path=path, xref=f"x{key}", yref=f"y{key}", layer="above", line=line)
     return figure
 
 

@@ -80,7 +80,7 @@ class Panel:
     def _number(self, layer: Number) -> None:
         scale = cividis(self.dark)
         # the label says quality already
-        name = "" if layer.title.lower() == "quality" else html.escape(layer.title.lower())
+        name = "" if layer.title.lower() == "quality" else html.escape(layer.title.lower()).replace("%{", "% {")
         bar = self._bar(*_ticks(layer.low, layer.high, layer.clipped))
         if self.places.cells is None:
             self._points({"color": layer.values[self.places.drawn], "cmin": layer.low, "cmax": layer.high,

@@ -121,7 +121,7 @@ def only_one(entries: Sequence[Entry], corpus: Corpus) -> None:
     labels = {entry.letter: entry.label for entry in entries}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         letter = st.segmented_control("Samples that only this run kept", list(labels), default="A", required=True,
-                                      format_func=labels.get, key="compare_only",
+                                      format_func=lambda found: words.plain(labels[found], 60), key="compare_only",
                                       help="Selected by this run and by none of the others above.")
         rows = comparison.only_in(entries, letter)
         pages = max(1, -(-len(rows) // PAGE))
