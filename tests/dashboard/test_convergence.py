@@ -81,6 +81,16 @@ def test_the_bound_is_a_reference_of_the_joint_value_only(tmp_path):
     assert all(r.role != "bound" for r in view.references(run, "quality"))
 
 
+@pytest.mark.parametrize("scale, joint, shown", [("calibrated", 0.8, [0.8]), ("calibrated", 0.5, []),
+                                                 ("raw", 0.5, [4.0])])
+def test_a_polished_selection_is_shown_where_it_ended(tmp_path, scale, joint, shown):
+    run = run_with(tmp_path, None, [{"step": 1, "seconds": 0.1, "joint": 0.5}], scale=scale)
+    with run.writer() as writer:
+        writer.write_selection(pa.table({"id": [1]}), {})
+        writer.finish("done", {"joint": 4.0, "calibrated": {"joint": joint}}, "converged")
+    assert [r.value for r in view.references(run, "joint") if r.role == "final"] == shown
+
+
 def test_gauges_say_the_latest_finite_value():
     said = {gauge.label: gauge.value for gauge in view.gauges({
         "changed": np.array([0.5, 0.25, np.nan]), "snr": np.array([3.14159]), "decided": np.array([np.nan])})}

@@ -20,7 +20,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
         height: of the plotting area, in pixels.
     """
     tone = palette.shades(dark)
-    across = {"field": x, "type": "quantitative", "title": AXES[x],
+    across = {"field": x, "type": "quantitative", "title": AXES[x], "scale": {"zero": True},
               "axis": {"grid": False, "tickCount": 6, "format": ",~r" if x == "step" else ",~g"}}
     up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": {"zero": False, "nice": True},
           "axis": {"tickCount": 6}}
@@ -38,9 +38,9 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     layers = [
         {"transform": [batch], "mark": {"type": "area", "opacity": 0.22, "color": tone.batch},
          "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}}},
-        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75, "point": {"size": 8}},
+        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75, "point": {"size": 5}},
          "encoding": {"x": across, "y": up, "color": colour}},
-        {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8, "point": {"size": 24}},
+        {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8, "point": {"size": 14}},
          "encoding": {"x": across, "y": up, "color": colour}},
         {"mark": {"type": "point", "opacity": 0, "size": 90, "filled": True},
          "encoding": {"x": across, "y": up, "tooltip": tooltip}},
@@ -52,8 +52,8 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
 
 def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
     """A dashed line and its words for each reference, on data of their own: the curve's table stays the curve."""
-    colours = {"random": tone.random, "best": tone.best, "bound": tone.text}
-    dashes = {"random": [2, 3], "best": [7, 4], "bound": [1, 0]}
+    colours = {"random": tone.random, "best": tone.best, "bound": tone.text, "final": tone.accent}
+    dashes = {"random": [2, 3], "best": [7, 4], "bound": [1, 0], "final": [1, 2]}
     layers = []
     for reference in curve.references:
         if not math.isfinite(reference.value):
@@ -63,6 +63,9 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
         layers.append({"data": at, "mark": {"type": "rule", "strokeDash": dashes[reference.role], "strokeWidth": 1.4,
                                             "color": colours[reference.role]}, "encoding": {"y": y}})
         text = {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "dx": -2, "fontSize": 12}
+        if reference.role == "final":
+            # just under the bound, most of the time: below its line the words keep clear of the bound's
+            text |= {"baseline": "top", "dy": 4}
         place = {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
         # a halo of the page's own colour, so that curves may pass behind the words
         halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}

@@ -24,7 +24,7 @@ MAX_POINTS = 400
 
 @dataclass(frozen=True)
 class Reference:
-    """A horizontal line: ``value`` in the run's scale, ``label`` written beside it, ``role`` random, best or bound."""
+    """A horizontal line: ``value`` in the run's scale, ``label`` beside it, ``role`` random, best, bound or final."""
 
     label: str
     value: float
@@ -77,7 +77,7 @@ def curve_table(metrics: dict[str, np.ndarray], measure: str) -> pd.DataFrame:
 
 
 def references(run: Run, measure: str) -> tuple[Reference, ...]:
-    """Random, top-quality and, where there is one, the proved bound, in the run's scale."""
+    """Random, top-quality, the final subset if it was polished, and the proved bound if there is one; run's scale."""
     points, summary = run.facts().get("references") or {}, run.status().summary or {}
     found = []
     for key, label, role in (("random", "random subset", "random"), ("top_quality", "top quality", "best")):
@@ -87,10 +87,24 @@ def references(run: Run, measure: str) -> tuple[Reference, ...]:
             value = 0.0
         if value is not None:
             found.append(Reference(label, float(value), role))
+    final = _final(run, measure, summary)
+    if final is not None:
+        found.append(Reference("final selection, polished", final, "final"))
     bound = summary.get("upper_bound")
     if bound is not None and measure == "joint":
         found.append(Reference("proved bound", float(bound), "bound"))
     return tuple(sorted(found, key=lambda reference: -reference.value))
+
+
+def _final(run: Run, measure: str, summary: dict) -> float | None:
+    """What the final subset reaches where that is not where the curve ends: it was polished after the last step."""
+    values = summary if run.config.selection.scale == "raw" else summary.get("calibrated") or {}
+    curve = run.metrics().get(measure, np.empty(0))
+    ended = curve[np.isfinite(curve)]
+    final = values.get(measure)
+    if final is None or not len(ended) or abs(final - ended[-1]) <= 1e-3 * max(abs(final), abs(ended[-1])):
+        return None
+    return float(final)
 
 
 def _thinned(indices: np.ndarray) -> np.ndarray:
