@@ -10,13 +10,17 @@ from __future__ import annotations
 import importlib
 
 from datamask import catalogue
+from datamask.errors import OptionError
 
 
 def load(name: str) -> type:
     """The learner class of an estimator by its name in `datamask.catalogue`.
 
     Raises:
-        OptionError: no estimator has that name.
+        OptionError: no estimator has that name, or it is the mark of imported ids, which nothing finds.
     """
-    module, _, cls = catalogue.estimator(name).code.partition(":")
+    entry = catalogue.estimator(name)
+    if entry is catalogue.IMPORTED:
+        raise OptionError("imported ids cannot be selected again; import them once more with `runs import`")
+    module, _, cls = entry.code.partition(":")
     return getattr(importlib.import_module(module), cls)

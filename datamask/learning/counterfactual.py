@@ -19,11 +19,12 @@ class Counterfactual(Learner):
 
     keeps_best = True
 
-    def direction(self, joint: Joint, masks: Tensor, poll: Poll) -> tuple[Tensor, dict[str, float]]:
+    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
+                  ) -> tuple[Tensor, dict[str, float]]:
         (values, quality, diversity), marginals = joint.values_and_marginals(masks, poll)
         metrics = {}
         for name, of in (("joint", values), ("quality", quality), ("diversity", diversity)):
             metrics[f"batch_{name}_mean"] = float(of.mean())
             if len(masks) > 1:
                 metrics[f"batch_{name}_std"] = float(of.std())
-        return counterfactual_step(marginals), metrics
+        return counterfactual_step(marginals[moved]), metrics

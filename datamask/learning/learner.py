@@ -126,11 +126,17 @@ class Learner(abc.ABC):
         if b < m:
             where = torch.randperm(m, generator=generator, device=self.device)[:b].sort().values
             size = min(b - 1, max(1, round(problem.size * b / m)))
+            joint, moved = problem.joint.batch(problem.eligible[where], size), slice(None)
         else:
-            where, size = slice(None), problem.size
-        joint = self.eligible_joint if b == m else problem.joint.batch(problem.eligible[where], size)
+            where, size, joint = slice(None), problem.size, problem.joint
+            moved = slice(None) if m == joint.n else problem.eligible
         masks = gumbel_top_k(state.logits[where], size, config.n_rollout, generator, poll)
-        direction, metrics = self.direction(joint, masks, poll)
+        if b == m < joint.n:
+            # rows that may not be selected still belong to the pool: facility wants them covered
+            whole = torch.zeros(len(masks), joint.n, dtype=torch.bool, device=self.device)
+            whole[:, moved] = masks
+            masks = whole
+        direction, metrics = self.direction(joint, masks, moved, poll)
         logits = state.logits.clone()
         lr = self.learning_rate(state.step)
         logits[where] += lr * direction
@@ -143,8 +149,17 @@ class Learner(abc.ABC):
         return state, StepRecord(state.step, metrics, values)
 
     @abc.abstractmethod
-    def direction(self, joint: Joint, masks: Tensor, poll: Poll) -> tuple[Tensor, dict[str, float]]:
-        """From the batch's objective and masks ``(G, b)`` to a step direction ``(b,)`` and metrics."""
+    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
+                  ) -> tuple[Tensor, dict[str, float]]:
+        """From an objective and masks on its pool to a step direction.
+
+        Args:
+            joint: on the whole pool, or on the batch's own; masks: bool ``(G, n)`` on that pool.
+            moved: the rows of that pool whose logits move.
+
+        Returns:
+            The direction for those rows, and metrics.
+        """
 
     def evaluate(self, state: State, poll: Poll = no_poll) -> tuple[State, Values, dict[str, float]]:
         """The readout's exact values on the whole corpus, and the gauges that go with it."""

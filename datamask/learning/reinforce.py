@@ -17,10 +17,11 @@ class Reinforce(Learner):
     ``sqrt(G / (n + G))`` at equal logits. The final subset is the last readout, as in the paper.
     """
 
-    def direction(self, joint: Joint, masks: Tensor, poll: Poll) -> tuple[Tensor, dict[str, float]]:
+    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
+                  ) -> tuple[Tensor, dict[str, float]]:
         values, quality, diversity = joint.values(masks, poll)
         metrics = {"snr": signal_to_noise(masks, values)}
         for name, of in (("joint", values), ("quality", quality), ("diversity", diversity)):
             metrics[f"batch_{name}_mean"] = float(of.mean())
             metrics[f"batch_{name}_std"] = float(of.std())
-        return reinforce_step(masks, values), metrics
+        return reinforce_step(masks, values)[moved], metrics

@@ -139,3 +139,19 @@ def test_top_quality_is_the_sort():
 def test_every_estimator_of_the_catalogue_loads():
     for entry in catalogue.ESTIMATORS:
         assert learning.load(entry.name).__name__ == entry.code.split(":")[1]
+
+
+@pytest.mark.parametrize("estimator", LEARNERS)
+def test_rows_that_may_not_be_selected_still_belong_to_the_pool(estimator, monkeypatch):
+    """Without a batch, pruned rows are covered rows: the objective of a step is the whole corpus's, never rebuilt."""
+    learner = make(estimator, eligible=torch.arange(0, N, 2), partial=1.0)
+    monkeypatch.setattr(type(learner.problem.joint), "batch", lambda *a: pytest.fail("rebuilt"))
+    seen = []
+    original = learner.direction
+
+    def direction(joint, masks, moved, poll):
+        seen.append((joint.n, masks.shape[1], int(masks[:, 1::2].sum())))
+        return original(joint, masks, moved, poll)
+    learner.direction = direction
+    state, _ = learner.step(learner.init())
+    assert seen == [(N, N, 0)] and len(state.logits) == N // 2
