@@ -1,6 +1,6 @@
 """How fast a corpus opens, against `pyarrow.parquet.read_table` on the same columns; how fast its graph is built.
 
-    python benchmarks/corpus.py PATH [--rounds 7] [--neighbors 64] [--output benchmarks/results/corpus-NAME.json]
+    python benchmarks/corpus.py PATH [--rounds 7] [--neighbors 64] [--neighbor-rows N] [--output FILE.json]
 
 PATH: shards with id, quality and feature columns. They are copied to a temporary folder with these columns alone, so
 that all contestants read the same bytes; then, in turns: read_table; decoding and widening to float32; opening, which
@@ -17,6 +17,7 @@ import platform
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -80,9 +81,9 @@ def measure_opening(config: CorpusConfig, folder: Path, rounds: int) -> dict:
             "wanted": WANTED}
 
 
-def measure_neighbors(config: CorpusConfig, k: int, rounds: int) -> dict:
+def measure_neighbors(config: CorpusConfig, k: int, rows: int | None, rounds: int) -> dict:
     """The exact graph; beside it faiss's flat index where faiss is installed, in turns."""
-    features = open_corpus(config, row_limit=2**62).features
+    features = open_corpus(replace(config, rows=rows), row_limit=2**62).features
     build_neighbors(features[:2000], k)  # compilation is paid once per installation
     ours, theirs = [], []
     try:
@@ -96,7 +97,8 @@ def measure_neighbors(config: CorpusConfig, k: int, rounds: int) -> dict:
             index = faiss.IndexFlatIP(features.shape[1])
             index.add(features)
             theirs.append(seconds(lambda index=index: index.search(features, k)))
-    result = {"k": k, "seconds": round(statistics.median(ours), 2), "all_seconds": [round(value, 2) for value in ours]}
+    result = {"k": k, "rows": len(features),
+              "seconds": round(statistics.median(ours), 2), "all_seconds": [round(value, 2) for value in ours]}
     if theirs:
         result |= {"faiss_flat_seconds": round(statistics.median(theirs), 2),
                    "faiss_all_seconds": [round(value, 2) for value in theirs], "faiss": faiss.__version__,
@@ -123,6 +125,7 @@ def main() -> None:
     parser.add_argument("corpus", help="shards with id, quality and feature columns")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--neighbors", type=int, default=64, help="list length of the graph; 0: do not build it")
+    parser.add_argument("--neighbor-rows", type=int, help="build it on a uniform sample of this size")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     name = Path(options.corpus).resolve().name.removesuffix(".parquet")
@@ -136,7 +139,8 @@ def main() -> None:
                    "feature_type": str(source.first().schema.field(feature).type),
                    "opening": measure_opening(config, Path(folder), options.rounds)}
         if options.neighbors:
-            result["neighbors"] = measure_neighbors(config, options.neighbors, max(1, options.rounds // 2))
+            result["neighbors"] = measure_neighbors(config, options.neighbors, options.neighbor_rows,
+                                                    max(1, options.rounds // 2))
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
