@@ -50,6 +50,7 @@ class EstimatorEntry:
         label: what a form shows.
         about: one sentence for a newcomer.
         defaults: its options with their defaults; an option not listed here is refused for this estimator.
+        guided: whether lambda has a say in what it selects.
     """
 
     name: str
@@ -57,6 +58,7 @@ class EstimatorEntry:
     label: str
     about: str
     defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
+    guided: bool = True
 
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
@@ -113,7 +115,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "semdedup", "datamask.learning.semdedup:SemDeDup", "SemDeDup-style (baseline)",
         "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
-        "objective.",
+        "objective.", guided=False,
     ),
     EstimatorEntry(
         "direct", "datamask.learning.direct:Direct", "Direct scoring (baseline)",
@@ -121,10 +123,15 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "objective.",
     ),
     EstimatorEntry("top-quality", "datamask.learning.baselines:TopQuality", "Top quality (baseline)",
-                   "The best samples by quality alone; looks at no embedding."),
+                   "The best samples by quality alone; looks at no embedding.", guided=False),
     EstimatorEntry("random", "datamask.learning.baselines:RandomSubset", "Random (baseline)",
-                   "A uniformly random subset of the same size."),
+                   "A uniformly random subset of the same size.", guided=False),
 )
+
+IMPORTED = EstimatorEntry("imported", "", "Imported ids",
+                          "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
+                          guided=False)
+"""What `runs import` writes. No way to select, so it is not among `ESTIMATORS`, and no form or help offers it."""
 
 
 def objective(name: str) -> ObjectiveEntry:
@@ -141,12 +148,12 @@ def objective(name: str) -> ObjectiveEntry:
 
 
 def estimator(name: str) -> EstimatorEntry:
-    """The entry of an estimator by name.
+    """The entry of an estimator by name, `IMPORTED` included.
 
     Raises:
         OptionError: no estimator has that name.
     """
-    for entry in ESTIMATORS:
+    for entry in (*ESTIMATORS, IMPORTED):
         if name.strip().lower().replace("_", "-") == entry.name:
             return entry
     raise OptionError(f"--estimator {name!r} is unknown; choose auto, {', '.join(e.name for e in ESTIMATORS)}")

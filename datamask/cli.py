@@ -31,7 +31,7 @@ from datamask.cli_output import (
     summary_text,
     table_text,
 )
-from datamask.cli_parser import corpus_config, inputs, parse, run_config
+from datamask.cli_parser import corpus_config, import_config, inputs, parse, run_config
 from datamask.config import CorpusConfig
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
 from datamask.runs import exports
@@ -291,5 +291,18 @@ def runs_export(options: argparse.Namespace) -> int:
     return DONE
 
 
+def runs_import(options: argparse.Namespace) -> int:
+    """`runs import`: a list of ids from anywhere as a finished run."""
+    from datamask.runs.imports import import_ids
+
+    config = import_config(options)
+    check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
+    _check_device(config.selection.device)
+    config = replace(config, corpus=_absolute(config.corpus), ids=str(Path(options.ids).expanduser().absolute()))
+    with _stop_on_signals() as stop, Progress() as progress:
+        run = import_ids(RunStore(options.runs_dir), config, progress=progress, should_stop=stop.is_set)
+    return _deliver(run, None, run.status().summary or {}, options)
+
+
 HANDLERS = {"select": select, "resume": resume, "prepare": prepare, "score": score, "runs list": runs_list,
-            "runs show": runs_show, "runs export": runs_export}
+            "runs show": runs_show, "runs export": runs_export, "runs import": runs_import}

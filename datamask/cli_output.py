@@ -80,10 +80,13 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     took = ""
     if isinstance(seconds, (int, float)):
         took = f" in {seconds:.1f} s" if seconds < 60 else f" in {duration(seconds)}"
-    selection = run.config.selection
+    selection, ids = run.config.selection, run.config.ids
+    how = f"by {selection.estimator}" if ids is None else f"by importing {Path(ids).name}"
+    if summary.get("unknown_ids"):
+        how += f", leaving out {summary['unknown_ids']:,} unknown ids"
     lines = [f"Run {run.id} is {run.status().state}{took}.",
-             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples by "
-             f"{selection.estimator} ({selection.objective}, lambda {selection.lamb:g}).", ""]
+             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples {how} "
+             f"({selection.objective}, lambda {selection.lamb:g}).", ""]
     calibrated = summary.get("calibrated") or {}
     lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):

@@ -96,6 +96,19 @@ def corpus_config(options: argparse.Namespace, seed: int = 0) -> CorpusConfig:
         scores=tuple(options.scores), rows=options.rows, drop_invalid=options.drop_invalid, seed=seed)
 
 
+def import_config(options: argparse.Namespace) -> RunConfig:
+    """What `runs import` was asked for; the ratio is found when the list is read.
+
+    Raises:
+        OptionError: an option out of range.
+    """
+    given = {name: value for name in ("objective", "lamb", "scale", "seed", "device")
+             if (value := getattr(options, name)) is not None}
+    selection = SelectionConfig(**given, estimator=catalogue.IMPORTED.name)
+    return RunConfig(corpus_config(options, selection.seed), selection, options.name or "", options.notes or "",
+                     options.ids, options.ignore_unknown)
+
+
 def inputs(options: argparse.Namespace) -> tuple[str, ...]:
     """Positional inputs, then those of `--input`.
 
@@ -118,12 +131,8 @@ def _select(parser: Parser) -> None:
     add("--output", required=True, metavar="OUT.parquet", help="where the selection goes")
     group = parser.add_argument_group("what to select")
     add = group.add_argument
-    add("--objective", "--algorithm", metavar="NAME",
-        help=f"diversity objective: {OBJECTIVE_HELP}, the paper's names, or a sum such as pairwise:0.7,facility:0.3 "
-             "(facility)")
-    add("--lamb", type=_decimal, metavar="SHARE", help="lambda: 1 is quality alone, 0 diversity alone (0.5)")
+    _add_objective(group)
     add("--select_ratio", type=_decimal, metavar="SHARE", help="share of the rows to select (0.3)")
-    add("--scale", metavar="SCALE", help="calibrated or raw: in which units lambda balances (calibrated)")
     add("--prune", type=_decimal, metavar="SHARE", help="drop the worst by quality first (0)")
     add("--collapse", metavar="HOW", help="keep the best of near-copies: none, exact or a cosine such as 0.95 (none)")
     group = parser.add_argument_group("how to find it")
@@ -141,11 +150,7 @@ def _select(parser: Parser) -> None:
     add("--polish", metavar="HOW", help=f"swaps after learning: swaps or none ({_defaults('polish')})")
     add("--seed", type=_whole, metavar="N", help="of masks, batches and ties (0)")
     add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
-    group = parser.add_argument_group("the run")
-    _add_runs_dir(group)
-    group.add_argument("--name", metavar="TEXT", help="a name for people")
-    group.add_argument("--notes", metavar="TEXT", help="notes for people")
-    _add_json(group)
+    _add_run(parser)
 
 
 def _resume(parser: Parser) -> None:
@@ -195,6 +200,19 @@ def _runs_export(parser: Parser) -> None:
     _add_json(parser)
 
 
+def _runs_import(parser: Parser) -> None:
+    parser.add_argument("ids", metavar="IDS",
+                        help="a parquet or CSV file with the id column, or a .txt file with one id per line")
+    _add_corpus(parser)
+    group = parser.add_argument_group("how to measure it")
+    add = group.add_argument
+    _add_objective(group)
+    add("--ignore_unknown", action="store_true", help="leave out ids that are not in the corpus instead of refusing")
+    add("--seed", type=_whole, metavar="N", help="of ties in the ranks (0)")
+    add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    _add_run(parser)
+
+
 COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "select": (_select, "Learn which rows of a corpus to keep, and write them with ranks and marginals."),
     "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),
@@ -203,6 +221,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "runs list": (_runs_list, "All runs, newest first."),
     "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
     "runs export": (_runs_export, "Files to take home from a finished run."),
+    "runs import": (_runs_import, "A list of ids from anywhere as a finished run, measured like any other."),
 }
 """Command -> its options and what it is for."""
 
@@ -229,6 +248,24 @@ def _add_corpus(parser: Parser) -> None:
     add("--rows", type=_whole, metavar="N", help="a uniform sample of so many rows (all that fit)")
     add("--row_seed", type=_whole, metavar="N", help="of that sample (as --seed)")
     add("--drop_invalid", action="store_true", help="drop rows with NaN, infinite, null or zero features")
+
+
+def _add_objective(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--objective", "--algorithm", metavar="NAME",
+                       help=f"diversity objective: {OBJECTIVE_HELP}, the paper's names, or a sum such as "
+                            "pairwise:0.7,facility:0.3 (facility)")
+    group.add_argument("--lamb", type=_decimal, metavar="SHARE",
+                       help="lambda: 1 is quality alone, 0 diversity alone (0.5)")
+    group.add_argument("--scale", metavar="SCALE",
+                       help="calibrated or raw: in which units lambda balances (calibrated)")
+
+
+def _add_run(parser: Parser) -> None:
+    group = parser.add_argument_group("the run")
+    _add_runs_dir(group)
+    group.add_argument("--name", metavar="TEXT", help="a name for people")
+    group.add_argument("--notes", metavar="TEXT", help="notes for people")
+    _add_json(group)
 
 
 def _add_runs_dir(parser: argparse._ActionsContainer) -> None:

@@ -8,7 +8,7 @@ the command line that repeats it. Nothing here loads torch or reads a file.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -187,6 +187,8 @@ class SelectionConfig:
             hinted = any(k in merged for k in REINFORCE_ONLY_HINTS)
             merged["estimator"] = "reinforce" if hinted else "counterfactual"
         entry = catalogue.estimator(merged["estimator"])
+        _check(entry is not catalogue.IMPORTED, "estimator", "a way to select; ids chosen elsewhere come in by `runs "
+               "import`", entry.name)
         merged["estimator"] = entry.name
         for option in LEARNER_OPTIONS:
             if option in merged and option not in entry.defaults:
@@ -255,21 +257,29 @@ class SelectionConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A run: a corpus, a selection, a name and notes."""
+    """A run: a corpus, a selection, a name and notes.
+
+    Attributes:
+        ids: for a selection that was imported, the file it was read from; ignore_unknown: whether ids of that file
+            that are not in the corpus were left out instead of refused.
+    """
 
     corpus: CorpusConfig
     selection: SelectionConfig = field(default_factory=SelectionConfig.from_options)
     name: str = ""
     notes: str = ""
+    ids: str | None = None
+    ignore_unknown: bool = False
 
     def to_dict(self) -> dict:
         return {"corpus": self.corpus.to_dict(), "selection": self.selection.to_dict(), "name": self.name,
-                "notes": self.notes}
+                "notes": self.notes, "ids": self.ids, "ignore_unknown": self.ignore_unknown}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunConfig:
         return cls(CorpusConfig.from_dict(data["corpus"]), SelectionConfig.from_dict(data["selection"]),
-                   str(data.get("name", "")), str(data.get("notes", "")))
+                   str(data.get("name", "")), str(data.get("notes", "")), data.get("ids"),
+                   bool(data.get("ignore_unknown", False)))
 
     def renamed(self, name: str | None = None, notes: str | None = None) -> RunConfig:
         return replace(self, name=self.name if name is None else name, notes=self.notes if notes is None else notes)
@@ -277,7 +287,7 @@ class RunConfig:
     def arguments(self, output: str = "selection.parquet") -> list[str]:
         """The words after ``python -m datamask`` that repeat this run; only what differs from the defaults."""
         corpus, selection = self.corpus, self.selection
-        words = ["select"]
+        words = ["select"] if self.ids is None else ["runs", "import", self.ids]
 
         def add(option: str, value: Any, default: Any = None) -> None:
             if value != default:
@@ -290,7 +300,10 @@ class RunConfig:
                 add("input", path)
         else:
             words.extend(corpus.inputs)
-        add("output", output)
+        if self.ids is None:
+            add("output", output)
+        if self.ignore_unknown:
+            words.append("--ignore_unknown")
 
         for column in ("id_column", "feature_column", "length_column"):
             add(column, getattr(corpus, column))
@@ -305,6 +318,19 @@ class RunConfig:
             words.append("--drop_invalid")
         add("objective", selection.objective)
         add("lamb", float(selection.lamb))
+        if self.ids is None:
+            self._add_search(add)
+        else:
+            add("scale", selection.scale, "calibrated")
+        add("seed", selection.seed, 0)
+        add("device", selection.device, "auto")
+        add("name", self.name, "")
+        add("notes", self.notes, "")
+        return words
+
+    def _add_search(self, add: Callable[..., None]) -> None:
+        """The words of how a selection is found, which an imported one has not."""
+        selection = self.selection
         add("select_ratio", float(selection.select_ratio))
         defaults = dict(catalogue.estimator(selection.estimator).defaults)
         if selection.preset == "paper":
@@ -316,11 +342,6 @@ class RunConfig:
                 add(option, getattr(selection, option), default)
         add("prune", float(selection.prune), 0.0)
         add("collapse", selection.collapse, "none")
-        add("seed", selection.seed, 0)
-        add("device", selection.device, "auto")
-        add("name", self.name, "")
-        add("notes", self.notes, "")
-        return words
 
 
 def _parse_objective(text: str) -> dict[str, float]:

@@ -47,13 +47,13 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY: dict[str, set[str]] = {
     "": {"api"},
     "runs.jobs": {"runs.execute"},
-    "cli": {"corpus", "evaluation", "learning"},
+    "cli": {"corpus", "evaluation", "learning", "runs.execute"},
     "dashboard": {"runs.jobs"},
 }
 """Room -> what it may import inside functions besides."""
 
-ALIASES = {"runs.outcome": "runs.execute", "runs.attempt": "runs.jobs", "cli_parser": "cli", "cli_output": "cli",
-           "__main__": "cli", "pages": "app"}
+ALIASES = {"runs.outcome": "runs.execute", "runs.imports": "runs.execute", "runs.attempt": "runs.jobs",
+           "cli_parser": "cli", "cli_output": "cli", "__main__": "cli", "pages": "app"}
 
 TORCH = {"objectives", "learning", "evaluation", "runs.execute", "api"}
 """Rooms that load torch when they are imported; `corpus` may inside functions."""

@@ -23,15 +23,17 @@ class IdList:
 
     Attributes:
         rows: int64 ``(S,)``, rows of the corpus, rising, each once.
-        unknown: how many ids of the file are not in the corpus.
+        unknown: how many ids of the file are not in the corpus; example: the first of them, "" where there is none.
     """
 
     rows: np.ndarray
     unknown: int
+    example: str = ""
 
 
 def read_rows(path: str | Path, corpus: Corpus) -> IdList:
-    """Read ids from a parquet or CSV file that has a column of the corpus's id column's name, or only one column.
+    """Read ids from a parquet or CSV file that has a column of the corpus's id column's name, or only one column, or
+    from a text file (``.txt``) with one id per line and no header.
 
     Raises:
         InputError: the file cannot be read, has no such column, holds null or repeated ids, or none or all of the
@@ -46,13 +48,15 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
         raise InputError(f"{path}: {ids.null_count:,} of its {len(ids):,} ids are null")
     if repeated := len(ids) - len(ids.unique()):
         raise InputError(f"{path}: {repeated:,} of its {len(ids):,} ids are repeated; a selection holds each once")
-    rows = pc.drop_null(pc.index_in(ids, value_set=corpus.ids)).to_numpy()
+    places = pc.index_in(ids, value_set=corpus.ids)
+    rows = pc.drop_null(places).to_numpy()
     if not len(rows):
         raise InputError(f"{path}: none of its {len(ids):,} ids is in the corpus of {len(corpus):,} rows; is it a "
                          "selection of other shards?")
     if len(rows) == len(corpus):
         raise InputError(f"{path}: holds all {len(corpus):,} rows of the corpus, which is no selection")
-    return IdList(np.sort(rows).astype(np.int64), len(ids) - len(rows))
+    unknown = ids.filter(places.is_null())
+    return IdList(np.sort(rows).astype(np.int64), len(unknown), str(unknown[0]) if len(unknown) else "")
 
 
 def overlap(first: np.ndarray, second: np.ndarray) -> tuple[int, float]:
@@ -82,6 +86,9 @@ def overlaps(lists: Mapping[str, np.ndarray], n: int) -> list[dict]:
 
 def _read_ids(path: Path, name: str) -> pa.ChunkedArray:
     try:
+        if path.suffix.lower() == ".txt":
+            lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+            return pa.chunked_array([[line for line in lines if line]], pa.string())
         if path.suffix.lower() == ".csv":
             # as text: 0007 is an id of four characters until the corpus says it is a number
             with pa.csv.open_csv(path) as reader:
@@ -92,8 +99,8 @@ def _read_ids(path: Path, name: str) -> pa.ChunkedArray:
             table = pq.read_table(path, columns=None if name not in pq.read_schema(path).names else [name])
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read as parquet or .csv ({error})") from error
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise InputError(f"{path}: cannot be read as parquet, .csv or .txt ({error})") from error
     if name in table.column_names:
         return table[name]
     if table.num_columns == 1:

@@ -7,9 +7,27 @@ import sys
 
 from torch import Tensor
 
+from datamask.corpus.corpus import Corpus
 from datamask.evaluation.posing import Posed
+from datamask.learning.masks import top
 from datamask.objectives.contract import Poll
 from datamask.runs.store import Run
+
+
+def of_corpus(corpus: Corpus) -> dict:
+    """Facts of the corpus, as they are kept in every run."""
+    source = corpus.provenance
+    return {"fingerprint": corpus.fingerprint, "n": len(corpus), "dim": corpus.dim, "total_rows": source.total_rows,
+            "columns": source.columns, "files": list(source.files), "dropped": source.dropped,
+            "notes": list(source.notes)}
+
+
+def of_problem(posed: Posed, poll: Poll) -> dict:
+    """Facts of the posed problem: rows that may be taken, the ends of the scales, and what lies between them."""
+    problem = posed.problem
+    best = top(problem.joint.quality.scores, problem.size, problem.ties)
+    return {"selected": problem.size, "eligible": len(problem.eligible), "anchors": posed.anchors(),
+            "references": references(posed, best, poll), "switched_off": posed.switched_off()}
 
 
 def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:

@@ -31,9 +31,11 @@ def test_ids_of_parquet_and_csv_become_rows(tmp_path, corpus):
                    tmp_path / "a.parquet")
     (tmp_path / "a.csv").write_text('rank,chunk_id\n1,d\n2,0007\n3,nobody\n')
     (tmp_path / "one.csv").write_text("any name\nd\n0007\nnobody\n")
-    for name in ("a.parquet", "a.csv", "one.csv"):
+    (tmp_path / "bare.txt").write_text("d\r\n\n 0007 \nnobody\n")
+    for name in ("a.parquet", "a.csv", "one.csv", "bare.txt"):
         found = read_rows(tmp_path / name, corpus)
-        assert found.rows.tolist() == [0, 3] and found.rows.dtype == np.int64 and found.unknown == 1
+        assert found.rows.tolist() == [0, 3] and found.rows.dtype == np.int64
+        assert (found.unknown, found.example) == (1, "nobody")
 
 
 def test_numbers_in_any_width_are_the_same_ids(tmp_path):
@@ -61,9 +63,11 @@ def test_files_that_are_no_lists(tmp_path, corpus):
     pq.write_table(pa.table({"name": ["b"], "rank": [1]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="has no column 'chunk_id', the corpus's id column; it has name, rank"):
         read_rows(tmp_path / "a.parquet", corpus)
-    (tmp_path / "text.txt").write_text("b\n")
-    with pytest.raises(InputError, match=r"text\.txt: cannot be read as parquet or \.csv"):
-        read_rows(tmp_path / "text.txt", corpus)
+    (tmp_path / "text.json").write_text("b\n")
+    (tmp_path / "latin.txt").write_bytes(b"b\n\xe9\n")
+    for name in ("text.json", "latin.txt"):
+        with pytest.raises(InputError, match=rf"{name}: cannot be read as parquet, \.csv or \.txt"):
+            read_rows(tmp_path / name, corpus)
     with pytest.raises(InputError, match=r"gone\.parquet: there is no such file"):
         read_rows(tmp_path / "gone.parquet", corpus)
 

@@ -1,0 +1,103 @@
+"""Import: anyone's list of ids becomes a done run, measured on the same scales as every other.
+
+Nothing is selected here. The list is read against the corpus, its value, bound and marginals are measured as a learned
+selection's are, and a run folder is written that pages, exports and comparisons read like any other. The run is made
+last, so that whatever goes wrong before leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from datamask.config import RunConfig
+from datamask.corpus.shelf import shelf
+from datamask.errors import DatamaskError, InputError, Stopped
+from datamask.evaluation.id_lists import IdList, read_rows
+from datamask.evaluation.pool import Pool
+from datamask.evaluation.posing import pose
+from datamask.evaluation.selection import Selection
+from datamask.learning.device import resolve
+from datamask.runs import outcome
+from datamask.runs.store import Run, RunStore
+
+
+def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float, str], None] = lambda share, what: None,
+               should_stop: Callable[[], bool] = lambda: False) -> Run:
+    """Make a done run of the ids in ``config.ids``.
+
+    Args:
+        store: where it goes.
+        config: corpus, list, name, and a selection whose estimator is ``imported``; its objective, lambda and scale say
+            how the list is measured, its ratio follows from the list.
+        progress: called with a share from 0 to 1 and a few words. should_stop: polled at least every 0.3 s of work.
+
+    Returns:
+        The run; its summary has ``unknown_ids`` beside what every summary has.
+
+    Raises:
+        InputError: the list cannot be read, is no selection of this corpus, or holds ids that are not in it and
+            ``config.ignore_unknown`` is false.
+        OptionError, StoreError: as they come. Stopped: `should_stop` answered true; nothing was written.
+    """
+    began = time.perf_counter()
+
+    def poll() -> None:
+        if should_stop():
+            raise Stopped("importing was stopped; nothing was written")
+
+    device = resolve(config.selection.device)
+    corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
+                         should_stop=should_stop)
+    found = read_rows(config.ids, corpus)
+    if found.unknown and not config.ignore_unknown:
+        raise InputError(f"{config.ids}: {found.unknown:,} of its {found.unknown + len(found.rows):,} ids are not in "
+                         f"the corpus of {len(corpus):,} rows, the first of them {found.example!r}; "
+                         "--ignore_unknown imports the others")
+    config = replace(config, selection=replace(config.selection, select_ratio=len(found.rows) / len(corpus)),
+                     name=config.name or Path(config.ids).stem)
+    pool = Pool(corpus, device, store.cache_dir, poll=poll,
+                progress=lambda share, what: progress(0.3 + 0.3 * share, what))
+    progress(0.6, "measuring the ends of the scales")
+    posed = pose(pool, config.selection, poll)
+    progress(0.8, "measuring the imported ids")
+    mask = torch.zeros(len(corpus), dtype=torch.bool, device=device)
+    mask[torch.from_numpy(found.rows).to(device)] = True
+    start = time.perf_counter()
+    selection = Selection.measured(corpus, config.selection, posed, mask, None, poll)
+    facts = {**outcome.of_corpus(corpus), **outcome.of_problem(posed, poll), "device": str(device),
+             "threads": torch.get_num_threads()}
+    summary = selection.summary | {
+        "steps": 0, "seconds": time.perf_counter() - start, "seconds_graph": pool.seconds_graph,
+        "seconds_total": time.perf_counter() - began, "peak_memory_bytes": outcome.peak_memory(),
+        "device": str(device), "unknown_ids": found.unknown}
+    run = _written(store, config, facts, selection, summary, _ending(config.ids, found))
+    progress(1.0, "done")
+    return run
+
+
+def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selection, summary: dict, ending: str) -> Run:
+    """The run folder, whole or not at all."""
+    run = store.create(config)
+    try:
+        with run.writer() as writer:
+            writer.set_status("running", message="writing")
+            writer.update_facts(**facts)
+            writer.write_rows(selection.rows_table())
+            writer.write_selection(selection.table(), outcome.provenance(run))
+            writer.finish("done", {"run_id": run.id, "status": "done"} | summary, ending)
+    except BaseException:
+        with contextlib.suppress(DatamaskError):  # what went wrong first is what counts
+            store.remove(run.id)
+        raise
+    return run
+
+
+def _ending(path: str, found: IdList) -> str:
+    left_out = f"; {found.unknown:,} more are not in this corpus" if found.unknown else ""
+    return f"{len(found.rows):,} ids imported from {Path(path).name}{left_out}"
