@@ -1,8 +1,9 @@
 """datamask: choose a high-quality, diverse subset of a pre-training corpus by mask learning (arXiv 2512.24265).
 
-The public names: `open_corpus` reads shards, `select` chooses, `score_selection` measures any set of rows;
-`CorpusConfig`, `SelectionConfig` and `RunConfig` are their settings, `Corpus` and `Selection` what they give. Importing
-this package loads none of them: each is fetched, with what it needs, when it is first used.
+The public names: `open_corpus` reads shards, `select` chooses, `score_selection` measures any set of rows,
+`evaluate` compares several; `CorpusConfig`, `SelectionConfig` and `RunConfig` are their settings, `Corpus` and
+`Selection` what they give. Importing this package loads none of them: each is fetched, with what it needs, when it is
+first used.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ _HOMES = {
     "open_corpus": "datamask.corpus",
     "select": "datamask.api",
     "score_selection": "datamask.evaluation",
+    "evaluate": "datamask.evaluation",
     "CorpusConfig": "datamask.config",
     "SelectionConfig": "datamask.config",
     "RunConfig": "datamask.config",

@@ -14,14 +14,15 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datamask.cli_output import (
     Progress,
+    board_text,
     check_apart,
     check_output,
     percent,
@@ -37,6 +38,9 @@ from datamask.errors import DatamaskError, InputError, OptionError, RunStateErro
 from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
 from datamask.runs.store import Run, RunStore
+
+if TYPE_CHECKING:
+    from datamask.corpus.corpus import Corpus
 
 DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
 
@@ -187,7 +191,7 @@ def prepare(options: argparse.Namespace) -> int:
 def score(options: argparse.Namespace) -> int:
     """`score`: values of all objectives for id lists, and their overlaps beside what chance would give."""
     from datamask.corpus import open_corpus
-    from datamask.evaluation import score_selection
+    from datamask.evaluation import panel_rows, score_selection
     from datamask.evaluation.id_lists import overlaps, read_rows
 
     _check_device(options.device)
@@ -203,8 +207,14 @@ def score(options: argparse.Namespace) -> int:
         scores = [{"selection": path, "unknown_ids": found.unknown,
                    **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll)}
                   for path, found in lists.items()]
+        board = _board(corpus, {path: found.rows for path, found in lists.items()}, store.cache_dir, options.device,
+                       progress, poll) if options.panel else None
     result: dict[str, Any] = {"n": len(corpus), "selections": scores,
                               "overlaps": overlaps({path: found.rows for path, found in lists.items()}, len(corpus))}
+    if board is not None:
+        result["scoreboard"] = board
+        for entry in scores:
+            entry["panel"] = panel_rows(board, entry["selection"])
     if options.json:
         print_json(result)
         return DONE
@@ -213,7 +223,23 @@ def score(options: argparse.Namespace) -> int:
     for pair in result["overlaps"]:
         print(f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
               f"{pair['chance']:.3f}")
+    if board is not None:
+        print(board_text(board))
     return DONE
+
+
+def _board(corpus: Corpus, lists: dict[str, Any], cache_dir: Path, device: str, progress: Progress,
+           poll: Callable[[], None]) -> dict[str, Any]:
+    """The scoreboard of id lists; what each was made by stands in its file."""
+    from datamask.evaluation import optimised_by, scoreboard
+    from datamask.evaluation.id_lists import read_config
+
+    made = {path: config for path in lists if (config := read_config(path)) is not None}
+    board = scoreboard(corpus, lists, cache_dir, optimised={path: optimised_by(made[path]) for path in made},
+                       cut=True, device=device, progress=progress, poll=poll)
+    if unknown := [path for path in lists if path not in made]:
+        board["notes"].append(f"How {', '.join(unknown)} came about is not known, so no measure is taken as its own.")
+    return board
 
 
 # -- runs to look at ---------------------------------------------------------------------------------------------------

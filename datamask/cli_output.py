@@ -111,6 +111,31 @@ def score_text(entry: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+VERDICT_MARKS = {"best": " *", "tied": " =", "hatched": " /", "": "  "}
+
+
+def board_text(board: Mapping[str, Any]) -> str:
+    """A scoreboard for people: one measure a line, one selection a column, values with their 95 % intervals."""
+    paths = list(board["selected"])
+    stems = [Path(path).stem for path in paths]
+    names = {path: stem if stems.count(stem) == 1 else path for path, stem in zip(paths, stems)}
+    rows, why = [], {}
+    for measure in board["measures"]:
+        cells = {}
+        for path in paths:
+            cell = measure["selections"][path]
+            if cell["value"] is None:
+                why[measure["label"]] = cell["note"]
+            reach = f" ±{(cell['high'] - cell['low']) / 2:.2g}" if cell["low"] is not None else ""
+            cells[names[path]] = "-" if cell["value"] is None else (
+                f"{cell['value']:.5g}{reach}{VERDICT_MARKS[cell['verdict']]}")
+        rows.append({"measure": measure["label"], "better": measure["better"], **cells})
+    notes = [f"{label}: {note}." for label, note in why.items()] + list(board["notes"])
+    return "\n".join(["", table_text(rows),
+                      "  * best   = cannot be told apart from the best   / made by this measure, so out of competition",
+                      *(f"  {note}" for note in notes)])
+
+
 def percent(value: Any) -> str:
     """A share as people read it; a hyphen where there is none."""
     return f"{100 * value:.1f} %" if isinstance(value, (int, float)) else "-"

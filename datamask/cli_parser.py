@@ -175,6 +175,8 @@ def _score(parser: Parser) -> None:
     parser.add_argument("--selection", action="append", required=True, metavar="OUT.parquet",
                         help="ids to score: the output of select, or any parquet or CSV file with the id column; give "
                              "several to see their overlap")
+    parser.add_argument("--panel", action="store_true",
+                        help="every measure, with intervals, beside random and top quality, and who is best where")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
     _add_runs_dir(parser)
     _add_json(parser)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import importlib
 
-__all__ = ["score_selection"]
+_HOMES = {
+    "score_selection": ("datamask.evaluation.scoring", "score_selection"),
+    "scoreboard": ("datamask.evaluation.comparing", "scoreboard"),
+    "panel_rows": ("datamask.evaluation.comparing", "panel_rows"),
+    "optimised_by": ("datamask.evaluation.verdicts", "optimised_by"),
+    # the public name, as in `datamask.evaluate(corpus, {"mine": rows}, "runs/.cache")`
+    "evaluate": ("datamask.evaluation.comparing", "scoreboard"),
+}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str):
     # the scoreboard needs torch; `id_lists`, which only compares ids, must not pay for it
-    if name != "score_selection":
+    if name not in _HOMES:
         raise AttributeError(f"module 'datamask.evaluation' has no attribute {name!r}")
-    return importlib.import_module("datamask.evaluation.scoreboard").score_selection
+    module, attribute = _HOMES[name]
+    return getattr(importlib.import_module(module), attribute)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from datamask import catalogue
+from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
 
@@ -57,6 +60,19 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
         raise InputError(f"{path}: holds all {len(corpus):,} rows of the corpus, which is no selection")
     unknown = ids.filter(places.is_null())
     return IdList(np.sort(rows).astype(np.int64), len(unknown), str(unknown[0]) if len(unknown) else "")
+
+
+def read_config(path: str | Path) -> SelectionConfig | None:
+    """The settings that a selection was made with, which `select` writes into its file.
+
+    None where they are not known: a CSV file, a list that somebody else made, a run whose ids were imported.
+    """
+    try:
+        stored = (pq.read_schema(path).metadata or {}).get(b"datamask")
+        config = None if stored is None else SelectionConfig.from_dict(json.loads(stored)["config"]["selection"])
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+        return None
+    return None if config is None or config.estimator == catalogue.IMPORTED.name else config
 
 
 def overlap(first: np.ndarray, second: np.ndarray) -> tuple[int, float]:

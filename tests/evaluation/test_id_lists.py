@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.config import CorpusConfig
+from datamask import catalogue
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import InputError
-from datamask.evaluation.id_lists import chance_overlap, overlap, overlaps, read_rows
+from datamask.evaluation.id_lists import chance_overlap, overlap, overlaps, read_config, read_rows
 
 
 def corpus_of(folder, ids: pa.Array):
@@ -89,3 +92,21 @@ def test_every_pair_once():
     rows = {name: np.arange(k, k + 4) for k, name in enumerate("abc")}
     assert [(pair["a"], pair["b"], pair["shared"]) for pair in overlaps(rows, 10)] == [
         ("a", "b", 3), ("a", "c", 2), ("b", "c", 3)]
+
+
+def test_settings_are_read_from_the_file_where_they_are_known(tmp_path):
+    config = RunConfig(CorpusConfig(("in.parquet",)), SelectionConfig.from_options(objective="disf", lamb=0.2))
+    table = pa.table({"chunk_id": [1]})
+
+    def written(text: bytes):
+        pq.write_table(table.replace_schema_metadata({b"datamask": text}), tmp_path / "a.parquet")
+        return read_config(tmp_path / "a.parquet")
+
+    stored = {"run_id": "r", "config": config.to_dict()}
+    assert written(json.dumps(stored).encode()) == config.selection
+    stored["config"]["selection"]["estimator"] = catalogue.IMPORTED.name
+    assert written(json.dumps(stored).encode()) is None
+    assert written(b"{}") is None and written(b"no json") is None
+    pq.write_table(table, tmp_path / "b.parquet")
+    (tmp_path / "c.csv").write_text("chunk_id\n1\n")
+    assert read_config(tmp_path / "b.parquet") is None and read_config(tmp_path / "c.csv") is None

@@ -1,0 +1,137 @@
+"""The scoreboard: several selections side by side on every measure, with what can and what cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from datamask.corpus.corpus import Corpus
+from datamask.errors import InputError
+from datamask.evaluation.measures import PANEL
+from datamask.evaluation.measures.ground import Ground
+from datamask.evaluation.measures.reading import Measured, Reading, difference
+from datamask.evaluation.pool import Pool, Progress
+from datamask.evaluation.references import RANDOM, TOP_QUALITY, comparable, reference_rows
+from datamask.evaluation.verdicts import BEST, TIED, optimised_sets, verdicts
+from datamask.learning.device import resolve
+from datamask.objectives.contract import Poll, no_poll
+
+
+def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: str | Path, *,
+               optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
+               targets: Mapping[str, np.ndarray] | None = None, device: str = "auto",
+               progress: Progress | None = None, poll: Poll = no_poll) -> dict:
+    """Compare selections of one size on every measure of the panel, beside random and top-quality ones.
+
+    Args:
+        corpus: N rows.
+        selections: name -> int64 ``(S,)``, distinct rows of the corpus.
+        cache_dir: where the neighbour graph, anchors and clusters are kept.
+        optimised: name -> the measures that selection was made by (`optimised_by` reads them off its settings); on
+            those it is hatched, never best.
+        references: add ``random`` and ``top-quality`` of the same size, unless selections of these names are given.
+        cut: cut selections of unequal size at random to equal tokens (rows where the corpus has no lengths).
+        targets: name -> bool ``(N,)``: more kinds of held-out text to predict.
+
+    Returns:
+        Plain values: ``n``, ``selected`` and ``tokens`` by name, ``optimised``, ``notes``, and ``measures``, a list of
+        ``measure, label, says, better, optimisable, interval, best`` (a name or None), ``tied`` (names) and
+        ``selections``: name -> ``value, low, high, verdict, note``, ``against_random`` (``difference, low, high`` or
+        None), and where there are any ``calibrated`` and ``levels``.
+
+    Raises:
+        InputError: rows that are no selection, or selections of unequal size without `cut`.
+        OptionError: `optimised` names a selection or measure that is not there.
+        Stopped: `poll` raised it.
+    """
+    pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress)
+    return compare(Ground(pool, poll, targets=targets), selections, optimised=optimised, references=references, cut=cut,
+                   progress=progress)
+
+
+def compare(ground: Ground, selections: Mapping[str, np.ndarray], *,
+            optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
+            progress: Progress | None = None) -> dict:
+    """`scoreboard` on a ground that is there already."""
+    corpus = ground.corpus
+    if not selections:
+        raise InputError("there are no selections to compare; give at least one")
+    checked = {name: checked_rows(corpus, rows, name) for name, rows in selections.items()}
+    members, tokens, notes = comparable(corpus, checked, cut)
+    if references:
+        size = min(map(len, members.values()))
+        members = {**members, **{name: rows for name, rows in reference_rows(corpus, size, tokens).items()
+                                 if name not in members}}
+    made_by = optimised_sets(optimised, tuple(members))
+    ground.calibrating = tokens is None
+    found = measure_all(ground, members, PANEL, progress)
+    intervals = {entry.name: entry.interval for entry in PANEL}
+    return {
+        "n": len(corpus),
+        "selected": {name: len(rows) for name, rows in members.items()},
+        "tokens": None if corpus.lengths is None else {name: float(corpus.lengths[rows].sum())
+                                                       for name, rows in members.items()},
+        "optimised": {name: sorted(names) for name, names in made_by.items()},
+        "notes": notes,
+        "measures": [_row(measured, intervals[measured.name.split(":")[0]], verdicts(measured, made_by))
+                     for measured in found],
+    }
+
+
+def measure_all(ground: Ground, selections: Mapping[str, np.ndarray], entries, progress: Progress | None = None
+                ) -> list[Measured]:
+    """Every measure of `entries` on every selection, in order."""
+    found = []
+    for done, entry in enumerate(entries):
+        ground.poll()
+        if progress:
+            progress(done / len(entries), f"measuring {entry.label}")
+        found += entry.measure(ground, selections, entry)
+    return found
+
+
+def panel_rows(board: Mapping, name: str) -> list[dict]:
+    """One selection's rows of a scoreboard, with the references' values beside them."""
+    rows = []
+    for measure in board["measures"]:
+        about = {key: measure[key] for key in ("measure", "label", "says", "better", "optimisable", "interval")}
+        beside = {key: measure["selections"][reference]["value"] for key, reference in
+                  (("random", RANDOM), ("top_quality", TOP_QUALITY)) if reference in measure["selections"]}
+        rows.append({**about, **measure["selections"][name], **beside})
+    return rows
+
+
+def checked_rows(corpus: Corpus, rows: np.ndarray, name: str = "") -> np.ndarray:
+    """The rows as int64.
+
+    Raises:
+        InputError: no rows, all rows, repeated rows or rows outside the corpus.
+    """
+    rows = np.asarray(rows, dtype=np.int64)
+    n, size = len(corpus), len(rows)
+    if not 0 < size < n or len(np.unique(rows)) != size or rows.min() < 0 or rows.max() >= n:
+        raise InputError(f"a selection to score must hold 1 to {n - 1:,} distinct rows of the corpus, got {size:,}"
+                         + (f" in {name}" if name else ""))
+    return rows
+
+
+def _row(measured: Measured, interval: str, verdict: Mapping[str, str]) -> dict:
+    beside = measured.readings.get(RANDOM)
+    return {
+        "measure": measured.name, "label": measured.label, "says": measured.says, "better": measured.better,
+        "optimisable": measured.optimisable or bool(measured.circular), "interval": interval,
+        "best": next((name for name, word in verdict.items() if word == BEST), None),
+        "tied": [name for name, word in verdict.items() if word == TIED],
+        "selections": {name: _cell(reading, verdict[name], None if name == RANDOM else beside)
+                       for name, reading in measured.readings.items()},
+    }
+
+
+def _cell(reading: Reading, verdict: str, beside: Reading | None) -> dict:
+    low, high = reading.interval or (None, None)
+    apart = None if beside is None else difference(reading, beside)
+    against = None if apart is None else dict(zip(("difference", "low", "high"), apart))
+    return {"value": reading.value, "low": low, "high": high, "verdict": verdict, "against_random": against,
+            "note": reading.note, **reading.extra}

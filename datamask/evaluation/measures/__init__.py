@@ -1,0 +1,56 @@
+"""The measures of the scoreboard: how good a selection is by things it was mostly not made for.
+
+To add one: a file here with a function of (ground, selections, entry) that gives a list of `Measured`, and a line in
+the table below. It then appears in `score --panel`, its JSON and the scoreboard by itself.
+"""
+
+from __future__ import annotations
+
+from datamask import catalogue
+from datamask.evaluation.measures.clusters import cluster_entropy
+from datamask.evaluation.measures.copies import exact_copy_rate, near_copy_rate
+from datamask.evaluation.measures.coverage import tf_idf_coverage
+from datamask.evaluation.measures.drift import domain_drift, number_drift
+from datamask.evaluation.measures.entry import MeasureEntry
+from datamask.evaluation.measures.language import cross_entropy
+from datamask.evaluation.measures.objective import objective
+from datamask.evaluation.measures.quality import column_means, mean_quality
+from datamask.evaluation.measures.vendi import vendi
+
+_ROWS = "bootstrap over the members"
+_TANGENT = "bootstrap over the members, along the tangent"
+_POOL = "bootstrap over the corpus's rows"
+
+QUALITY = MeasureEntry("quality", "Mean quality", "Mean of the quality that selections are made by.", "higher", True,
+                       _ROWS, mean_quality)
+
+OBJECTIVES: tuple[MeasureEntry, ...] = tuple(
+    MeasureEntry(entry.name, entry.label, entry.sees, "higher", True, _POOL if entry.name == "facility" else _TANGENT,
+                 objective) for entry in catalogue.OBJECTIVES)
+
+PANEL: tuple[MeasureEntry, ...] = (
+    QUALITY,
+    MeasureEntry("column", "Mean of column", "Mean of one of the columns that make up the quality.", "higher", True,
+                 _ROWS, column_means),
+    *OBJECTIVES,
+    MeasureEntry("vendi", "Vendi score", "The effective number of different samples, by the entropy of the members' "
+                 "directions; as the first objectives, blind to near-copies.", "higher", False, _TANGENT, vendi),
+    MeasureEntry("clusters", "Cluster entropy", "How evenly the selection spreads over the corpus's topics, found by "
+                 "k-means.", "higher", False, _ROWS, cluster_entropy),
+    MeasureEntry("near_copies", "Near-copies", "Share of members with another member at cosine 0.95 or above.", "lower",
+                 True, _ROWS, near_copy_rate),
+    MeasureEntry("exact_copies", "Exact copies", "Share of members whose features another member has too.", "lower",
+                 True, _ROWS, exact_copy_rate),
+    MeasureEntry("tfidf", "TF-IDF coverage", "Mean TF-IDF similarity of the corpus's texts to the nearest other "
+                 "member: coverage in a second representation.", "higher", False, _POOL, tf_idf_coverage),
+    MeasureEntry("cross_entropy", "Cross-entropy", "Nats per word of held-out text under a bigram model trained on as "
+                 "many words of each selection, held-out rows and their near-copies left out.", "lower", False,
+                 "5 hold-outs", cross_entropy),
+    MeasureEntry("domain", "Domain drift", "Jensen-Shannon distance of the shares of a column's values from the "
+                 "corpus's: 0 equal, 1 disjoint.", "neither", False, _ROWS, domain_drift),
+    MeasureEntry("drift", "Drift", "How far a column's mean has moved from the corpus's, in its standard deviations.",
+                 "neither", False, _ROWS, number_drift),
+)
+"""Every measure, in the order of a panel."""
+
+__all__ = ["OBJECTIVES", "PANEL", "QUALITY", "MeasureEntry"]

@@ -1,0 +1,34 @@
+"""Every objective of the catalogue: exact, raw and as a share of the attainable gain."""
+
+from __future__ import annotations
+
+import torch
+
+from datamask.evaluation.measures.entry import MeasureEntry, Selections
+from datamask.evaluation.measures.ground import Ground
+from datamask.evaluation.measures.reading import Measured, Reading
+from datamask.objectives.facility import Facility
+
+
+def objective(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
+    """One objective's exact value, and its bootstrap.
+
+    Facility location is a mean over the pool, whose rows are resampled under the selection as it is. The others are
+    functions of the members' weighted moments; their draws follow the tangent at the selection, that is the frozen-size
+    marginals, which are its slope in the members' weights.
+    """
+    readings = {}
+    for name, rows in selections.items():
+        ground.poll()
+        function, mask = ground.pool.function(entry.name, len(rows)), ground.mask(rows)
+        if isinstance(function, Facility):
+            best = function.exact_coverage(mask, ground.poll, needed=1).best.cpu().numpy()
+            value, draws = float(best.mean(dtype="float64")), ground.mean_draws(best, ground.everyone())
+        else:
+            value, draws = function.value(mask, ground.poll), None
+            if ground.resampling and len(rows) > 1:
+                slope = function.marginals(mask[None], ground.poll)[torch.from_numpy(rows).to(mask.device)]
+                slope = slope.cpu().double().numpy() * len(rows)
+                draws = value + ground.mean_draws(slope, rows) - slope.mean()
+        readings[name] = Reading(value, draws, "bootstrap", extra=ground.share(entry.name, len(rows), value))
+    return [entry.measured(readings)]

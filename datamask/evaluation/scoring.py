@@ -1,0 +1,59 @@
+"""Any set of rows, measured on quality and on every objective, and on request on the whole panel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from datamask.corpus.corpus import Corpus
+from datamask.evaluation.comparing import checked_rows, compare, measure_all, panel_rows
+from datamask.evaluation.measures import OBJECTIVES, QUALITY
+from datamask.evaluation.measures.ground import Ground
+from datamask.evaluation.pool import Pool, Progress
+from datamask.learning.device import resolve
+from datamask.objectives.contract import Poll, no_poll
+
+
+def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, device: str = "auto",
+                    progress: Progress | None = None, poll: Poll = no_poll, *, panel: bool = False) -> dict:
+    """Exact values of a selection on every objective, and on request on every measure.
+
+    Args:
+        rows: int64, row positions in the corpus, distinct, from 1 to N - 1 of them.
+        panel: whether to measure everything else too, beside a random and the top-quality selection of that size.
+
+    Returns:
+        ``selected``, ``n``, ``tokens`` (or None); ``quality`` and ``objectives`` ``{name: value}``, raw; ``calibrated``
+        with the same names as shares of the attainable gain at this size, and ``anchors`` saying what 0 and 1 are. With
+        `panel` also ``panel``, the rows of `scoreboard` for this selection: ``measure, label, says, better,
+        optimisable, interval, value, low, high, against_random, note, random, top_quality`` and so on.
+
+    Raises:
+        InputError: no rows, all rows, repeated rows or rows outside the corpus.
+        Stopped: `poll` raised it.
+    """
+    rows = np.sort(checked_rows(corpus, rows))
+    size = len(rows)
+    pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress)
+    ground = Ground(pool, poll, resampling=panel)
+    result: dict = {
+        "selected": size,
+        "n": len(corpus),
+        "tokens": None if corpus.lengths is None else float(corpus.lengths[rows].sum()),
+    }
+    if panel:
+        whole = panel_rows(compare(ground, {"selection": rows}, progress=progress), "selection")
+        found = {row["measure"]: (row["value"], row["calibrated"]) for row in whole if "calibrated" in row}
+    else:
+        found = {}
+        for measured in measure_all(ground, {"selection": rows}, (QUALITY, *OBJECTIVES), progress):
+            reading = measured.readings["selection"]
+            found[measured.name] = (reading.value, reading.extra["calibrated"])
+    result |= {
+        "quality": found["quality"][0],
+        "objectives": {name: value for name, (value, _) in found.items() if name != "quality"},
+        "calibrated": {name: share for name, (_, share) in found.items()},
+        "anchors": {name: ground.anchor(name, size).to_dict() for name in found},
+    }
+    return result | ({"panel": whole} if panel else {})

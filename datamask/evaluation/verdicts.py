@@ -1,0 +1,79 @@
+"""Who is best on a measure: nobody on what they optimised, nobody by less than chance could do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Set
+
+from datamask import catalogue
+from datamask.config import SelectionConfig
+from datamask.errors import OptionError
+from datamask.evaluation.measures import PANEL
+from datamask.evaluation.measures.reading import Measured, difference
+from datamask.evaluation.references import TOP_QUALITY
+
+BEST, TIED, HATCHED = "best", "tied", "hatched"
+
+
+def optimised_by(config: SelectionConfig) -> frozenset[str]:
+    """The measures that a selection with these settings was made by, so that it may not be called best on them."""
+    quality = {"quality"} if config.lamb > 0 else set()
+    terms = {name for name, weight in config.terms if weight > 0 and config.lamb < 1}
+    # the estimators that follow something else than the objective they are given
+    own = {"random": set(), catalogue.IMPORTED.name: set(), "top-quality": {"quality"}, 
+           "semdedup": {"quality", "near_copies"}, "direct": quality | ({"pairwise"} if config.lamb < 1 else set())}
+    found = set(own.get(config.estimator, quality | terms))
+    if config.prune > 0:
+        found.add("quality")
+    if config.collapse != "none":
+        found |= {"near_copies", "quality"}  # the best of each family is kept
+    return frozenset(found)
+
+
+def optimised_sets(optimised: Mapping[str, Collection[str]] | None, names: Collection[str]
+                   ) -> dict[str, frozenset[str]]:
+    """What each of `names` optimised, checked, top-quality included.
+
+    Raises:
+        OptionError: an unknown selection or measure, which would silently let a selection win on its own ground.
+    """
+    known = {entry.name for entry in PANEL}
+    given = {name: [_canonical(measure) for measure in measures]
+             for name, measures in {TOP_QUALITY: ("quality",), **(optimised or {})}.items()}
+    for name, measures in given.items():
+        if name not in names and name != TOP_QUALITY:
+            raise OptionError(f"optimised names the selection {name!r}; there are {', '.join(names)}")
+        for measure in measures:
+            if measure.split(":")[0] not in known:
+                raise OptionError(f"optimised[{name!r}] names the measure {measure!r}; there are "
+                                  f"{', '.join(sorted(known))}")
+    return {name: frozenset(given.get(name, ())) for name in names}
+
+
+def _canonical(measure: str) -> str:
+    names = {alias: entry.name for entry in catalogue.OBJECTIVES for alias in entry.aliases}
+    return names.get(measure.lower(), measure)
+
+
+def verdicts(measured: Measured, optimised: Mapping[str, Set[str]]) -> dict[str, str]:
+    """``best``, ``tied`` (cannot be told apart from the best), ``hatched`` (made by this measure) or empty, by name.
+
+    Best is whose paired difference to every other competitor has an interval off 0; a measure that is neither higher
+    nor lower better, or a selection without an interval, has no best.
+    """
+    names = {measured.name, *measured.circular}
+    found = {name: HATCHED if optimised.get(name, frozenset()) & names else "" for name in measured.readings}
+    running = {name: reading for name, reading in measured.readings.items()
+               if not found[name] and reading.interval is not None}
+    if measured.better == "neither" or len(running) < 2:
+        return found
+    sign = 1.0 if measured.better == "higher" else -1.0
+    leader = max(running, key=lambda name: sign * running[name].value)
+    level = [leader]
+    for name, reading in running.items():
+        if name != leader:
+            apart, low, high = difference(running[leader], reading)
+            if low <= 0.0 <= high or apart == 0.0:
+                level.append(name)
+    for name in level:
+        found[name] = BEST if len(level) == 1 else TIED
+    return found
