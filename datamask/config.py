@@ -252,7 +252,10 @@ class SelectionConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SelectionConfig:
         known = {f.name for f in fields(cls)}
-        return cls(**{k: v for k, v in data.items() if k in known})
+        given = {k: v for k, v in data.items() if k in known}
+        # a record from before an option existed gets that option's default
+        defaults = catalogue.estimator(str(given.get("estimator", "counterfactual"))).defaults
+        return cls(**{**defaults, **given})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ the state written down, resuming is stepping on, and a step that was stopped hal
 from __future__ import annotations
 
 import abc
-import functools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,14 +85,6 @@ class Learner(abc.ABC):
         self.config = config
         self.device = problem.joint.device
         self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
-
-    @functools.cached_property
-    def eligible_joint(self) -> Joint:
-        """The objective on all eligible rows: made once, for its neighbour lists take longer than many steps."""
-        problem = self.problem
-        if len(problem.eligible) == problem.joint.n:
-            return problem.joint
-        return problem.joint.batch(problem.eligible, problem.size)
 
     def init(self) -> State:
         """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator."""

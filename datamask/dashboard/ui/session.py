@@ -7,6 +7,7 @@ caches, which any visitor may clear for everyone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import words
 from datamask.dashboard.openings import Opening, Openings, openings
-from datamask.errors import DatamaskError
+from datamask.errors import DatamaskError, StoreError
 
 if TYPE_CHECKING:
     from datamask.runs.jobs import Office
@@ -114,8 +115,9 @@ def current_opening() -> Opening | None:
     opening = all_openings().resume(key) if key else None
     if opening is None and st.query_params.get("run"):
         run = current_run()
-        if run is not None:
-            opening = open_corpus_of(run)
+        # a run whose settings cannot be read is listed with its reason; it must not take the page down
+        with contextlib.suppress(StoreError):
+            opening = open_corpus_of(run) if run is not None else None
     if opening is not None and st.query_params.get("corpus") != opening.key:
         choose_opening(opening)
     return opening
