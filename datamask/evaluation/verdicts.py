@@ -19,7 +19,7 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
     quality = {"quality"} if config.lamb > 0 else set()
     terms = {name for name, weight in config.terms if weight > 0 and config.lamb < 1}
     # the estimators that follow something else than the objective they are given
-    own = {"random": set(), catalogue.IMPORTED.name: set(), "top-quality": {"quality"}, 
+    own = {"random": set(), catalogue.IMPORTED.name: set(), "top-quality": {"quality"},
            "semdedup": {"quality", "near_copies"}, "direct": quality | ({"pairwise"} if config.lamb < 1 else set())}
     found = set(own.get(config.estimator, quality | terms))
     if config.prune > 0:
