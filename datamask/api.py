@@ -50,5 +50,6 @@ def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: 
         while learner.finished(state) is None:
             state, record = learner.step(state, poll)
             if progress:
-                progress(record.step / config.n_epochs, f"step {record.step:,} of {config.n_epochs:,}")
+                total = config.n_epochs or learner.total_steps
+                progress(record.step / total, f"step {record.step:,} of {total:,}")
         return Selection.measured(corpus, config, posed, learner.result(state, poll), learner.logits(state), poll)
