@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 PAPER = "paper preset"
-UNGUIDED = ("top-quality", "random")
-"""Estimators that look at neither lambda nor a diversity objective."""
-
 DEVICES = ("auto", "cpu", "cuda", "mps")
 COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
             "near": "Keep the best of near-copies"}
@@ -105,6 +102,8 @@ def use_settings(config: SelectionConfig) -> None:
     values = {k: v for k, v in config.to_dict().items() if k in DEFAULTS and v is not None}
     if config.preset == "paper":
         values["estimator"] = PAPER
+    elif config.estimator == catalogue.IMPORTED.name:
+        del values["estimator"]  # how its ids were found is not known
     if config.collapse not in ("none", "exact"):
         values |= {"collapse": "near", "cosine": float(config.collapse)}
     for name, value in values.items():
@@ -132,7 +131,8 @@ def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | 
     _prepare(defaults or {})
     state = st.session_state
     estimator = state[_key("estimator")]
-    guided, fixed = estimator not in UNGUIDED, estimator == PAPER
+    fixed = estimator == PAPER
+    guided = fixed or catalogue.estimator(estimator).guided
     with st.container(gap=None):
         st.slider("Balance λ", 0.0, 1.0, step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not guided)
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):

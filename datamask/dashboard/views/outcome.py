@@ -122,7 +122,7 @@ def headline(run: Run) -> str:
     entry = catalogue.estimator(config.estimator)
     how = "paper preset" if config.preset == "paper" else entry.label
     balance = f"λ {config.lamb:g}"
-    if entry.name in ("random", "top-quality"):
+    if not entry.guided:
         return f"{entry.label} · {words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
     masks = f"G {config.n_rollout} · " if config.n_rollout else ""
     return (f"{objective_label(config.objective)} · {balance} · "
@@ -136,7 +136,7 @@ def _digits(ratio: float) -> int:
 def proposed_name(objective: str, lamb: float, ratio: float, estimator: str) -> str:
     """A name for a run that was given none: what sets it apart, short enough for a menu."""
     share = words.percent(ratio, _digits(ratio))
-    if estimator in ("random", "top-quality"):
+    if not catalogue.estimator(estimator).guided:
         return f"{estimator}, {share}"
     label = objective if ":" not in objective else objective.replace(",", "+")
     how = "" if estimator == catalogue.ESTIMATORS[0].name else f", {estimator}"

@@ -1,0 +1,53 @@
+"""An imported list of ids on the pages: shown and compared like a learned selection, no estimator of its own."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from datamask import catalogue
+from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard import words
+from datamask.runs.execute import execute
+from datamask.runs.imports import import_ids
+
+
+@pytest.fixture
+def imported(opened, store, tmp_path, monkeypatch):
+    """A third of the open corpus, by every third id."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    path = tmp_path / "theirs.txt"
+    path.write_text("\n".join(map(str, opened.corpus.ids.to_pylist()[::3])))
+    selection = SelectionConfig(objective="pairwise", lamb=0.25, device="cpu", estimator="imported")
+    return import_ids(store, RunConfig(opened.config, selection, ids=str(path)))
+
+
+def test_it_is_shown_like_any_run(page, opened, imported):
+    app = page("pages/run.py", corpus=opened.key, run=imported.id)
+    assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
+    text = " ".join(element.value for element in (*app.markdown, *app.caption, *app.subheader, *app.code))
+    assert catalogue.IMPORTED.label in text
+
+
+def test_its_settings_leave_the_forms_estimator_alone(page, opened, imported):
+    app = page("pages/run.py", corpus=opened.key, run=imported.id)
+    app.button(key="use_settings").click().run()
+    assert not app.exception
+    values = {element.key: element.value for element in (*app.selectbox, *app.slider)}
+    assert values["form_estimator"] == catalogue.ESTIMATORS[0].name
+    assert (values["form_objective"], values["form_lamb"]) == ("pairwise", 0.25)
+
+
+def test_it_compares_with_a_selected_run(page, opened, store, imported):
+    other = store.create(RunConfig(opened.config, SelectionConfig.from_options(
+        objective="pairwise", lamb=0.25, select_ratio=imported.config.selection.select_ratio, device="cpu",
+        estimator="greedy"), "greedy"))
+    execute(other)
+    app = page("pages/compare.py", corpus=opened.key, run=other.id)
+    assert app.dataframe[0].value["run"].tolist() == ["A · theirs", "B · greedy"]
+    a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in (imported, other))
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert (shown["Kept"], shown["Gained"]) == (words.count(len(a & b)), words.count(len(b - a)))
+    assert app.dataframe[1].value["Setting"].tolist() == ["Estimator"]
