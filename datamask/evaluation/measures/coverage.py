@@ -12,7 +12,7 @@ from datamask.evaluation.measures.words import Words
 from datamask.objectives.contract import Poll, no_poll
 
 QUERIES = 4_000
-QUERIES_AT_ONCE = 256
+QUERIES_AT_ONCE = 128
 PAIRS = 20_000
 
 
