@@ -26,7 +26,6 @@ from datamask.learning.facility_dual import descend
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
 from datamask.objectives.contract import Poll, no_poll
-from datamask.objectives.facility import Facility
 
 log = logging.getLogger(__name__)
 
@@ -96,13 +95,12 @@ def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, s
     bonus = torch.full_like(gradient, -torch.inf)
     bonus[problem.eligible] = gradient[problem.eligible] / weight
     target = (value - constant) / weight + dual.scale.zero
-    found = dual_bound(function, problem.size, target, mask, bonus.cpu().numpy(), steps, ENOUGH / weight, poll)
-    return Certificate(constant + weight * (found - dual.scale.zero), "exact" if function.exact_lists else "listed")
-
-
-def dual_bound(function: Facility, size: int, value: float, mask: Tensor, bonus: np.ndarray, steps: int,
-               tolerance: float, poll: Poll = no_poll) -> float:
-    """Bound ``f_facility(U) + sum over U of bonus`` from above, starting from the prices that a selection suggests."""
+    choose = None
+    if problem.rules is not None:
+        def choose(scores: np.ndarray) -> np.ndarray:
+            best = problem.subset(torch.from_numpy(scores).to(joint.device)[problem.eligible])
+            return best.nonzero().squeeze(1).cpu().numpy()
     start = function.exact_coverage(mask, poll, needed=1).best.cpu().numpy()
-    return descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), size, value, start, bonus,
-                   steps=steps, tolerance=tolerance, poll=poll).upper_bound
+    found = descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), problem.size, target, start,
+                    bonus.cpu().numpy(), choose=choose, steps=steps, tolerance=ENOUGH / weight, poll=poll).upper_bound
+    return Certificate(constant + weight * (found - dual.scale.zero), "exact" if function.exact_lists else "listed")

@@ -11,6 +11,7 @@ so that only the head of its list has a surplus: a step costs a few entries per 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numba
@@ -41,8 +42,8 @@ class DualBound:
 
 
 def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: float, start: np.ndarray,
-            bonus: np.ndarray | None = None, *, steps: int = 400, tolerance: float = 0.0,
-            poll: Poll = no_poll) -> DualBound:
+            bonus: np.ndarray | None = None, *, choose: Callable[[np.ndarray], np.ndarray] | None = None, steps: int =
+            400, tolerance: float = 0.0, poll: Poll = no_poll) -> DualBound:
     """Lower the dual bound towards `value`.
 
     Args:
@@ -50,6 +51,7 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
         size: S. value: the best known value, the target of the steps.
         start: float64 ``(n,)``, first prices, e.g. each row's best similarity under a good subset.
         bonus: float64 ``(n,)``, what a member adds by itself; ``-inf`` bars it.
+        choose: from scores ``(n,)`` to the rows of the best allowed subset, where rules restrict it; None: S largest.
         steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
     """
     n, k = indices.shape
@@ -66,7 +68,7 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
         poll()
         for _ in range(min(STEPS_AT_ONCE, steps - taken)):
             scores = own + _surplus(indices, similarities, theta) / n
-            members = np.argpartition(-scores, size - 1)[:size]
+            members = np.argpartition(-scores, size - 1)[:size] if choose is None else choose(scores)
             bound = theta.mean() + scores[members].sum()
             taken += 1
             stale += 1

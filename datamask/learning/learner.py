@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
+from datamask.errors import OptionError
 from datamask.learning.masks import gumbel_top_k, inclusion
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
@@ -85,6 +86,10 @@ class Learner(abc.ABC):
         self.config = config
         self.device = problem.joint.device
         self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
+        self._cut = problem.cut if problem.rules is not None else None
+        if problem.rules is not None and config.partial < 1:
+            raise OptionError(f"--pin and --quota need --partial 1, got {config.partial:g}: a batch cannot keep rules "
+                              "that hold for the whole selection")
 
     def init(self) -> State:
         """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator."""
@@ -121,7 +126,7 @@ class Learner(abc.ABC):
         else:
             where, size, joint = slice(None), problem.size, problem.joint
             moved = slice(None) if m == joint.n else problem.eligible
-        masks = gumbel_top_k(state.logits[where], size, config.n_rollout, generator, poll)
+        masks = gumbel_top_k(state.logits[where], size, config.n_rollout, generator, poll, self._cut)
         if b == m < joint.n:
             # rows that may not be selected still belong to the pool: facility wants them covered
             whole = torch.zeros(len(masks), joint.n, dtype=torch.bool, device=self.device)
@@ -172,10 +177,8 @@ class Learner(abc.ABC):
         if self.config.readout == "sample":
             generator = torch.Generator(self.device)
             generator.set_state(state.rng)
-            taken = gumbel_top_k(state.logits, self.problem.size, 1, generator)[0]
-            mask = torch.zeros(self.problem.joint.n, dtype=torch.bool, device=self.device)
-            mask[self.problem.eligible[taken]] = True
-            return mask
+            taken = gumbel_top_k(state.logits, self.problem.size, 1, generator, cut=self._cut)[0]
+            return self.problem.whole(taken)
         return self.problem.subset(state.logits)
 
     def finished(self, state: State) -> str | None:

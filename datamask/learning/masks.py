@@ -6,6 +6,8 @@ exactly (the S largest of ``L + Gumbel(0, 1)``; Vieira 2014, Kool et al. 2019).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,7 +18,8 @@ NOISE_AT_ONCE = 8_000_000
 """Noise values per chunk of masks: 32 MB, under 0.3 s on two cores."""
 
 
-def gumbel_top_k(logits: Tensor, size: int, count: int, generator: torch.Generator, poll: Poll = no_poll) -> Tensor:
+def gumbel_top_k(logits: Tensor, size: int, count: int, generator: torch.Generator, poll: Poll = no_poll,
+                 cut: Callable[[Tensor], Tensor] | None = None) -> Tensor:
     """Draw `count` masks of `size` members without replacement from softmax(logits).
 
     Args:
@@ -24,6 +27,7 @@ def gumbel_top_k(logits: Tensor, size: int, count: int, generator: torch.Generat
         size: S, from 1 to n.
         count: G.
         generator: on the device of the logits; the masks depend on its state alone.
+        cut: from keys ``(n,)`` to a mask, where a selection must obey rules; None: the `size` largest.
 
     Returns:
         bool ``(G, n)``.
@@ -34,6 +38,9 @@ def gumbel_top_k(logits: Tensor, size: int, count: int, generator: torch.Generat
         poll()
         noise = torch.empty(part.stop - part.start, n, device=logits.device).exponential_(generator=generator)
         keys = logits - noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
+        if cut is not None:
+            masks[part] = torch.stack([cut(row) for row in keys])
+            continue
         masks[part].scatter_(1, keys.topk(size, dim=1, sorted=False).indices, True)
     return masks
 

@@ -175,7 +175,18 @@ def _look_up(indices, similarities, member, v, best, second, owner, other):
 
 
 @numba.njit(cache=True)
-def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, start, quiet, budget):
+def _cheapest(member, pinned, group, loss, groups):
+    """Per group the member that is cheapest to remove, int64 ``(C,)``; -1: none."""
+    found = np.full(groups, -1, dtype=np.int64)
+    for j in range(len(member)):
+        if member[j] and not pinned[j] and (found[group[j]] < 0 or loss[j] < loss[found[group[j]]]):
+            found[group[j]] = j
+    return found
+
+
+@numba.njit(cache=True)
+def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, start, quiet, budget, pinned, group, low,
+          high):
     """Eager swaps from a subset, at most `budget` candidates in this call.
 
     Args:
@@ -185,6 +196,8 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
         visit: int64 ``(n,)``, the order in which candidates are tried.
         start: position in `visit`; quiet: candidates in a row that found no swap; carried from call to call.
         budget: candidates to try before returning, so that the caller can poll.
+        pinned: bool ``(n,)``, members that stay; group: int64 ``(n,)``; low, high: int64 ``(C,)``, members per group. A
+            swap across groups is tried with the cheapest member of each group and with the touched ones.
 
     Returns:
         (position, quiet, swaps made); a subset with ``quiet >= n`` has no improving single swap over the lists.
@@ -199,12 +212,12 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
         _look_up(indices, similarities, member, v, best, second, owner, other)
         if owner[v] >= 0:
             loss[owner[v]] += best[v] - second[v]
-    cheapest = -1
+    held = np.zeros(len(low), dtype=np.int64)
     for j in range(n):
         if member[j]:
             loss[j] += bonus[j]
-            if cheapest < 0 or loss[j] < loss[cheapest]:
-                cheapest = j
+            held[group[j]] += 1
+    cheapest = _cheapest(member, pinned, group, loss, len(low))
     spared = np.zeros(n, dtype=np.float64)
     touched = np.empty(n, dtype=np.int64)
     made = 0
@@ -231,17 +244,23 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
                     touched[count] = j
                     count += 1
                 spared[j] += min(float(s), best[v]) - second[v]
-        out = cheapest
-        price = loss[cheapest] - spared[cheapest]
-        for t in range(count):
-            j = touched[t]
-            if loss[j] - spared[j] < price:
+        out = -1
+        price = np.inf
+        to = group[i]
+        room = held[to] < high[to]
+        for t in range(count + len(low)):
+            j = touched[t] if t < count else cheapest[t - count]
+            if j < 0 or pinned[j] or loss[j] - spared[j] >= price:
+                continue
+            if group[j] == to or (room and held[group[j]] > low[group[j]]):
                 price = loss[j] - spared[j]
                 out = j
         for t in range(count):
             spared[touched[t]] = 0.0
-        if not gain - price > 1e-9 * (1.0 + abs(gain)):
+        if out < 0 or not gain - price > 1e-9 * (1.0 + abs(gain)):
             continue
+        held[group[out]] -= 1
+        held[to] += 1
         member[out] = False
         member[i] = True
         loss[out] = 0.0
@@ -260,10 +279,7 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
                 _look_up(indices, similarities, member, v, best, second, owner, other)
                 if owner[v] >= 0:
                     loss[owner[v]] += best[v] - second[v]
-        cheapest = -1
-        for j in range(n):
-            if member[j] and (cheapest < 0 or loss[j] < loss[cheapest]):
-                cheapest = j
+        cheapest = _cheapest(member, pinned, group, loss, len(low))
         made += 1
         quiet = 0
     return position, quiet, made

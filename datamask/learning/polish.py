@@ -49,8 +49,11 @@ def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
     place = np.empty_like(visit)
     place[visit] = np.arange(len(visit))
     poll()
-    member = np.zeros(problem.joint.n, dtype=bool)
-    member[greedy(*reverse, bonus, problem.size, place)] = True
+    picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll)).to(problem.joint.device)
+    # under rules: the best allowed cut of the greedy order, for the swaps to mend
+    rank = torch.zeros(problem.joint.n, device=problem.joint.device)
+    rank[picks] = torch.arange(problem.size, 0, -1, device=problem.joint.device, dtype=torch.float32)
+    member = problem.subset(rank[problem.eligible]).cpu().numpy()
     return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
 
 
@@ -78,23 +81,38 @@ def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
 
 def _swapped(problem: Problem, indices, similarities, reverse, bonus, member, visit, poll: Poll) -> Tensor:
     position = quiet = 0
+    rules = _rule_arrays(problem)
     while quiet < problem.joint.n:
         poll()
         position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, visit, position, quiet,
-                                   CANDIDATES_AT_ONCE)
+                                   CANDIDATES_AT_ONCE, *rules)
     return torch.from_numpy(member).to(problem.joint.device)
+
+
+def _rule_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Pinned and group over all rows, low and high per group, as `medoids.swaps` takes them."""
+    n, rules = problem.joint.n, problem.rules
+    pinned, group = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+    if rules is None:
+        return pinned, group, np.zeros(1, dtype=np.int64), np.full(1, n)
+    eligible = problem.eligible.cpu().numpy()
+    pinned[eligible], group[eligible] = rules.pinned, rules.group
+    return pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64)
 
 
 def _batch_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
     joint, size = problem.joint, problem.size
     may = torch.zeros_like(mask)
     may[problem.eligible] = True
+    fixed = torch.zeros_like(mask)
+    if problem.rules is not None:
+        fixed[problem.eligible] = torch.from_numpy(problem.rules.pinned).to(mask.device)
     value = joint.evaluate(mask, poll).joint
     width = min(size, len(problem.eligible) - size)
     for _ in range(ROUNDS):
         quality, diversity = joint.final_marginals(mask, poll)
         score = joint.lamb * quality + (1 - joint.lamb) * diversity
-        inside = score.masked_fill(~mask, torch.inf).topk(min(width, size), largest=False)
+        inside = score.masked_fill(~mask | fixed, torch.inf).topk(min(width, size), largest=False)
         outside = score.masked_fill(mask | ~may, -torch.inf).topk(len(inside.values))
         promising = outside.values > inside.values
         count = min(width, int(promising.sum()))
@@ -109,6 +127,9 @@ def _batch_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
             trial = mask.clone()
             trial[inside.indices[:count]] = False
             trial[outside.indices[:count]] = True
+            if problem.rules is not None and not problem.rules.obeyed(trial[problem.eligible]):
+                width = count // 2
+                continue
         after = joint.evaluate(trial, poll).joint
         if after > value + LEAST_GAIN * max(1.0, abs(value)):
             mask, value, width = trial, after, min(2 * count, width)
@@ -131,6 +152,11 @@ def _best_pair(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, poll:
         second = term.function.interaction(worst, best, problem.size)
         if second is not None:
             gain = gain + (1 - joint.lamb) * term.weight * term.scale.slope * second
+    if problem.rules is not None:
+        position = torch.empty(joint.n, dtype=torch.int64, device=mask.device)
+        position[problem.eligible] = torch.arange(len(problem.eligible), device=mask.device)
+        allowed = problem.rules.swappable(position[worst], position[best], mask[problem.eligible])
+        gain = gain.masked_fill(~allowed, -torch.inf)
     place = int(gain.argmax())
     row, column = divmod(place, len(worst))
     if not float(gain[row, column]) > 0:

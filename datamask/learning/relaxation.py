@@ -5,7 +5,8 @@ Where every term has a concave function F of inclusion weights that equals f on 
 
     F(p) + max over masks v of g . (v - p)
 
-(the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows. F is at
+(the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows (under
+the rules, where there are any). F is at
 most quadratic, so the line search is exact and the gradient after a step is a mix of two known ones: a step costs one
 evaluation at the vertex.
 """
@@ -78,5 +79,5 @@ def rounded(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Tens
 def upper_bound(problem: Problem, weights: Tensor, poll: Poll = no_poll) -> float:
     """No selection of S eligible samples has a higher value of the objective on these features. float64."""
     value, gradient = problem.joint.concave(weights, problem.size, poll, wide=True)
-    best = gradient[problem.eligible].topk(problem.size).values.sum()
+    best = gradient[problem.subset(gradient[problem.eligible])].sum()
     return value + float(best - gradient @ weights.double())

@@ -13,7 +13,7 @@ DEAD_SHARE = 1e-4
 FLAT_VARIANCE = 1e-10
 """Variance on U, in units of the pool's, under which a live dimension is flat there and counts as uncorrelated."""
 
-FIRST_ORDER_FROM = 20
+FIRST_ORDER_FROM = 40
 """First-order marginals are good for S from so many d on (correlation with exact swaps 0.9999 at S = 50 d); below, the
 exact add / remove differences stand in at twice the cost."""
 

@@ -11,6 +11,10 @@ from datamask.objectives.facility import Facility, exact_lists
 from tests.reference import truth
 
 
+def no_rules(n):
+    return np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, n)
+
+
 def solved(features, bonus, size, passes=True):
     indices, similarities = (part.numpy() for part in exact_lists(features, len(features)))
     indices = indices.astype(np.int32)
@@ -21,7 +25,7 @@ def solved(features, bonus, size, passes=True):
     position = quiet = 0
     while passes and quiet < len(features):
         position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, np.arange(len(features)),
-                                   position, quiet, 7)
+                                   position, quiet, 7, *no_rules(len(features)))
     return picks, np.flatnonzero(member)
 
 
@@ -75,6 +79,6 @@ def test_swaps_improve_a_random_start(rng):
     position = quiet = 0
     while quiet < 200:
         position, quiet, _ = swaps(indices, similarities, *reverse, np.zeros(200), member,
-                                   rng.permutation(200), position, quiet, 50)
+                                   rng.permutation(200), position, quiet, 50, *no_rules(200))
     assert member.sum() == 20
     assert function.value(torch.from_numpy(member)) > before + 0.005

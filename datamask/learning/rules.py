@@ -1,0 +1,106 @@
+"""Rules a selection must obey: pins, bans and quotas, and the one exact cut under them.
+
+`Rules.top` is the primitive: the S highest scores that obey the rules. It is exact for any additive score (pins first,
+the groups' minima by their best, then the best of what the maxima leave; a laminar family, where greedy is optimal), so
+it serves the sampler (on Gumbel keys), the readout, every vertex of a relaxation and the top-S sum in every bound
+alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Over the eligible rows (bans are rows that are not eligible).
+
+    Attributes:
+        pinned: bool ``(m,)``, always in.
+        group: int64 ``(m,)``, the quota group of a row, from 0.
+        low, high: int64 ``(C,)``, at least and at most so many members per group.
+        names: C names of the groups, for sentences.
+    """
+
+    pinned: np.ndarray
+    group: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    names: tuple[str, ...]
+
+    def check(self, size: int) -> None:
+        """Raise the reason why no selection of `size` can obey the rules.
+
+        Raises:
+            OptionError: too many pins, a minimum above what a group has, maxima that leave too few rows, and so on.
+        """
+        pins = int(self.pinned.sum())
+        if pins > size:
+            raise OptionError(f"--pin names {pins:,} rows, but only {size:,} are to be selected; raise --select_ratio")
+        there = np.bincount(self.group, minlength=len(self.low))
+        pinned = np.bincount(self.group[self.pinned], minlength=len(self.low))
+        for name, low, high, has, fixed in zip(self.names, self.low, self.high, there, pinned):
+            if low > has:
+                raise OptionError(f"--quota: {name} must have at least {low:,} members, but {has:,} may be selected")
+            if fixed > high:
+                raise OptionError(f"--quota: {name} may have at most {high:,} members, but {fixed:,} are pinned")
+            if low > high:
+                raise OptionError(f"--quota: {name} must have at least {low:,} and at most {high:,} members")
+        least = int(np.maximum(self.low, pinned).sum())
+        most = int(np.minimum(self.high, there).sum())
+        if not least <= size <= most:
+            raise OptionError(f"--quota and --pin allow from {least:,} to {most:,} members together, but {size:,} are "
+                              "to be selected; loosen a quota or change --select_ratio")
+
+    def top(self, scores: Tensor, size: int, ties: Tensor) -> Tensor:
+        """The mask ``(m,)`` of the `size` highest scores that obey the rules; equal scores by the smaller tie value."""
+        values, order_of_ties = scores.detach().double().cpu().numpy(), ties.cpu().numpy()
+        m = len(values)
+        mask = self.pinned.copy()
+        count = np.bincount(self.group[mask], minlength=len(self.low))
+        # free rows by group, best first, with their place in the group
+        order = np.lexsort((order_of_ties, -values, self.group))
+        order = order[~mask[order]]
+        groups = self.group[order]
+        starts = np.searchsorted(groups, np.arange(len(self.low)))
+        place = np.arange(len(order)) - starts[groups]
+        must = place < np.maximum(self.low - count, 0)[groups]
+        may = ~must & (place < np.maximum(self.high - count, 0)[groups])
+        mask[order[must.nonzero()[0]]] = True
+        rest = order[may.nonzero()[0]]
+        missing = size - int(mask.sum())
+        best = np.lexsort((order_of_ties[rest], -values[rest]))[:missing]
+        mask[rest[best]] = True
+        assert mask.sum() == size and len(mask) == m, "rules that passed `check` leave enough rows"
+        return torch.from_numpy(mask).to(scores.device)
+
+    def swappable(self, inside: Tensor, outside: Tensor, mask: Tensor) -> Tensor:
+        """Which single swaps keep the rules, bool ``(b, a)``: member ``inside[a]`` out, other ``outside[b]`` in.
+
+        Args:
+            inside, outside: positions among the eligible rows; mask: bool ``(m,)``, the selection.
+        """
+        count = np.bincount(self.group[mask.cpu().numpy()], minlength=len(self.low))
+        leaving, coming = self.group[inside.cpu().numpy()], self.group[outside.cpu().numpy()]
+        may_leave = ~self.pinned[inside.cpu().numpy()]
+        other = (count > self.low)[leaving][None, :] & (count < self.high)[coming][:, None]
+        allowed = may_leave[None, :] & (other | (leaving[None, :] == coming[:, None]))
+        return torch.from_numpy(allowed).to(mask.device)
+
+    def obeyed(self, mask: Tensor) -> bool:
+        """Whether a mask ``(m,)`` obeys the rules."""
+        chosen = mask.cpu().numpy()
+        count = np.bincount(self.group[chosen], minlength=len(self.low))
+        return bool(chosen[self.pinned].all() and (count >= self.low).all() and (count <= self.high).all())
+
+
+def quota_bounds(low: float, high: float, size: int) -> tuple[int, int]:
+    """Counts for a quota given in shares of the selection: ``ceil(low S)`` and ``floor(high S)``, rounding forgiven."""
+    return math.ceil(low * size - 1e-9), math.floor(high * size + 1e-9)
