@@ -84,7 +84,12 @@ class Scored(Baseline):
 
 
 class TopQuality(Baseline):
-    """The best eligible samples by quality alone; equal scores are cut by the seeded hash."""
+    """The best eligible samples by quality alone; equal scores are cut by the seeded hash.
+
+    By one of several quality columns: select with that `--quality_column` alone. That is another quality, hence another
+    scale; to set the selection beside runs on the sum of all columns, export its ids and import them there (`runs
+    import`).
+    """
 
     ending = "sorted by quality"
 

@@ -30,10 +30,11 @@ class Greedy:
     """Grow a subset by the candidate with the highest joint value of the subset with it; ties by the seeded hash.
 
     Values are those of the subset at its present size, the mean quality of its members included; for pair-wise and the
-    DiSF with fixed scale this is Frank-Wolfe with steps of 1 / (t + 1), also known as herding. Facility location does
-    not average over members, so beside it alone quality counts as q / S, as it will in the end: the sum is submodular,
-    and a lazy pick is the exact one (within the neighbour lists). The logit of the k-th pick is ``-(k - 1)``; exact in
-    float32 up to 16 million picks.
+    DiSF with fixed scale this is Frank-Wolfe with steps of 1 / (t + 1), also known as herding. With facility location a
+    lazy pick is the exact one within the neighbour lists, because no gain ever grows: a new member's share of the mean
+    quality falls as 1 / t. (Quality counted as q / S all along is the textbook's submodular sum, and seven times
+    quicker, but ended lower: 0.700 against 0.715 calibrated, on 63 666 texts at ratio 0.1 and lambda 0.5.) The logit of
+    the k-th pick is ``-(k - 1)``; exact in float32 up to 16 million picks.
     """
 
     def __init__(self, problem: Problem, config: SelectionConfig) -> None:
