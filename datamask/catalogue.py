@@ -51,6 +51,7 @@ class EstimatorEntry:
         about: one sentence for a newcomer.
         defaults: its options with their defaults; an option not listed here is refused for this estimator.
         guided: whether lambda has a say in what it selects.
+        obeys: whether it keeps pins and quotas.
     """
 
     name: str
@@ -59,6 +60,7 @@ class EstimatorEntry:
     about: str
     defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
     guided: bool = True
+    obeys: bool = True
 
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
@@ -111,11 +113,12 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "greedy", "datamask.learning.greedy:Greedy", "Greedy (baseline)",
         "Picks one sample after another, each time the one that adds most. Ranks are the order of picking.",
+        obeys=False,
     ),
     EstimatorEntry(
         "semdedup", "datamask.learning.semdedup:SemDeDup", "SemDeDup-style (baseline)",
         "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
-        "objective.", guided=False,
+        "objective.", guided=False, obeys=False,
     ),
     EstimatorEntry(
         "direct", "datamask.learning.direct:Direct", "Direct scoring (baseline)",

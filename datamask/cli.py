@@ -33,7 +33,7 @@ from datamask.cli_output import (
     table_text,
 )
 from datamask.cli_parser import corpus_config, import_config, inputs, parse, run_config
-from datamask.config import CorpusConfig
+from datamask.config import CorpusConfig, RunConfig
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
 from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
@@ -77,7 +77,7 @@ def select(options: argparse.Namespace) -> int:
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
     _check_device(config.selection.device)
     # absolute, so that the run can be resumed from any folder
-    run = RunStore(options.runs_dir).create(replace(config, corpus=_absolute(config.corpus)), output)
+    run = RunStore(options.runs_dir).create(_rooted(config), output)
     return _work(run, output, options, fresh=True)
 
 
@@ -163,6 +163,15 @@ def _check_device(device: str) -> None:
     from datamask.learning.device import resolve
 
     resolve(device)
+
+
+def _rooted(config: RunConfig) -> RunConfig:
+    """The same run with absolute paths, so that it can be resumed from any folder."""
+    def absolute(path: str | None) -> str | None:
+        return None if path is None else str(Path(path).expanduser().absolute())
+
+    selection = replace(config.selection, pin=absolute(config.selection.pin), ban=absolute(config.selection.ban))
+    return replace(config, corpus=_absolute(config.corpus), selection=selection)
 
 
 def _absolute(config: CorpusConfig) -> CorpusConfig:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from datamask import __version__, catalogue
-from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, RunConfig, SelectionConfig
+from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, Quota, RunConfig, SelectionConfig
 from datamask.errors import OptionError
 
 SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", *LEARNER_OPTIONS, "prune", "collapse",
-                     "seed", "device", "preset")
+                     "pin", "ban", "quotas", "seed", "device", "preset")
 OBJECTIVE_HELP = ", ".join(entry.name for entry in catalogue.OBJECTIVES)
 ESTIMATOR_HELP = ", ".join(entry.name for entry in catalogue.ESTIMATORS)
 
@@ -135,6 +135,10 @@ def _select(parser: Parser) -> None:
     add("--select_ratio", type=_decimal, metavar="SHARE", help="share of the rows to select (0.3)")
     add("--prune", type=_decimal, metavar="SHARE", help="drop the worst by quality first (0)")
     add("--collapse", metavar="HOW", help="keep the best of near-copies: none, exact or a cosine such as 0.95 (none)")
+    add("--pin", metavar="IDS", help="a file of ids that must be selected: parquet, CSV, or text with one id per line")
+    add("--ban", metavar="IDS", help="a file of ids that must not be")
+    add("--quota", dest="quotas", action="append", type=_quota, metavar="COLUMN=VALUE:LOW:HIGH",
+        help="shares of the selection that a value of a column has at least and at most; may be given several times")
     group = parser.add_argument_group("how to find it")
     add = group.add_argument
     add("--estimator", metavar="NAME", help=f"auto, {ESTIMATOR_HELP} (auto: reinforce if --partial, --max_lr or "
@@ -301,6 +305,13 @@ def _quality(text: str) -> QualityColumn:
         return QualityColumn.parse(text)
     except OptionError as error:
         raise argparse.ArgumentTypeError(str(error).removeprefix("--quality_column ")) from None
+
+
+def _quota(text: str) -> Quota:
+    try:
+        return Quota.parse(text)
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--quota ")) from None
 
 
 def _defaults(option: str) -> str:

@@ -84,6 +84,40 @@ class QualityColumn:
 
 
 @dataclass(frozen=True)
+class Quota:
+    """A share of the selection for one value of a metadata column: ``COLUMN=VALUE:LOW:HIGH``.
+
+    At least ``ceil(low S)`` and at most ``floor(high S)`` of the S selected samples have that value.
+    """
+
+    column: str
+    value: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        fits = _finite(self.low) and _finite(self.high) and 0 <= self.low <= self.high <= 1
+        _check(bool(self.column) and fits, "quota", "COLUMN=VALUE:LOW:HIGH with shares 0 <= LOW <= HIGH <= 1",
+        str(self))
+
+    @classmethod
+    def parse(cls, text: str) -> Quota:
+        """Read ``COLUMN=VALUE:LOW:HIGH``; the value may hold colons and equals signs."""
+        try:
+            named, low, high = text.rsplit(":", 2)
+            column, value = named.split("=", 1)
+            return cls(column, value, float(low), float(high))
+        except ValueError as error:
+            if isinstance(error, OptionError):
+                raise
+            raise OptionError(f"--quota must be COLUMN=VALUE:LOW:HIGH, such as source=python:0.1:0.3, got {text!r}"
+                              ) from None
+
+    def __str__(self) -> str:
+        return f"{self.column}={self.value}:{self.low!r}:{self.high!r}"
+
+
+@dataclass(frozen=True)
 class CorpusConfig:
     """Which rows make the corpus.
 
@@ -142,6 +176,7 @@ class SelectionConfig:
         n_rollout: G, masks per step; n_epochs: a ceiling on steps; partial: batch share; max_lr, min_lr: linear
             schedule; init: ``same`` or ``quality``; readout: ``top`` or ``sample``; polish: ``swaps`` or ``none``. None
             where the estimator has none.
+        pin, ban: files of ids that must be in, or must not be; quotas: on values of one metadata column.
         prune: share dropped by lowest quality first. collapse: ``none``, ``exact`` or a cosine as text.
         seed: of masks, batches and ties. device: ``auto``, ``cpu``, ``cuda[:k]`` or ``mps``.
         preset: ``paper`` or None.
@@ -162,6 +197,9 @@ class SelectionConfig:
     polish: str | None = None
     prune: float = 0.0
     collapse: str = "none"
+    pin: str | None = None
+    ban: str | None = None
+    quotas: tuple[Quota, ...] = ()
     seed: int = 0
     device: str = "auto"
     preset: str | None = None
@@ -200,6 +238,10 @@ class SelectionConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", _canonical_objective(self.objective))
         object.__setattr__(self, "collapse", _canonical_collapse(self.collapse))
+        object.__setattr__(self, "quotas", tuple(self.quotas))
+        listed = ", ".join(map(str, self.quotas))
+        _check(len({quota.column for quota in self.quotas}) <= 1, "quota", "on one column", listed)
+        _check(len({quota.value for quota in self.quotas}) == len(self.quotas), "quota", "given once per value", listed)
         _check(_finite(self.lamb) and 0 <= self.lamb <= 1, "lamb", "a number from 0 (diversity alone) to 1", self.lamb)
         _check(_finite(self.select_ratio) and 0 < self.select_ratio < 1, "select_ratio",
                "between 0 and 1, both excluded", self.select_ratio)
@@ -211,6 +253,11 @@ class SelectionConfig:
         _check(device in ("auto", "cpu", "cuda", "mps") or (device.startswith("cuda:") and device[5:].isdigit()),
                "device", "auto, cpu, cuda, cuda:K or mps", self.device)
         self._check_learner_options(catalogue.estimator(self.estimator))
+
+    @property
+    def ruled(self) -> bool:
+        """Whether pins or quotas restrict the selection (bans only leave rows out)."""
+        return self.pin is not None or bool(self.quotas)
 
     def _check_learner_options(self, entry: catalogue.EstimatorEntry) -> None:
         least = 2 if entry.name == "reinforce" else 1
@@ -224,6 +271,9 @@ class SelectionConfig:
             "readout": (lambda v: v in ("top", "sample"), "'top' or 'sample'"),
             "polish": (lambda v: v in ("swaps", "none"), "'swaps' or 'none'"),
         }
+        if self.ruled and not entry.obeys:
+            raise OptionError(f"--pin and --quota are not kept by --estimator {entry.name}; estimators that keep them: "
+                              f"{', '.join(e.name for e in catalogue.ESTIMATORS if e.obeys)}")
         for option, (holds, expected) in checks.items():
             if option in entry.defaults:
                 _check(holds(getattr(self, option)), option, expected, getattr(self, option))
@@ -253,6 +303,7 @@ class SelectionConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> SelectionConfig:
         known = {f.name for f in fields(cls)}
         given = {k: v for k, v in data.items() if k in known}
+        given["quotas"] = tuple(Quota(**quota) for quota in given.get("quotas", ()))
         # a record from before an option existed gets that option's default
         defaults = catalogue.estimator(str(given.get("estimator", "counterfactual"))).defaults
         return cls(**{**defaults, **given})
@@ -345,6 +396,10 @@ class RunConfig:
                 add(option, getattr(selection, option), default)
         add("prune", float(selection.prune), 0.0)
         add("collapse", selection.collapse, "none")
+        add("pin", selection.pin)
+        add("ban", selection.ban)
+        for quota in selection.quotas:
+            add("quota", str(quota))
 
 
 def _parse_objective(text: str) -> dict[str, float]:

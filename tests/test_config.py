@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datamask import catalogue
-from datamask.config import CorpusConfig, QualityColumn, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, QualityColumn, Quota, RunConfig, SelectionConfig
 from datamask.errors import OptionError
 
 
@@ -85,3 +85,27 @@ def test_quality_columns_parse(text, parsed):
     column = QualityColumn.parse(text)
     assert (column.name, column.weight, column.transform) == parsed
     assert QualityColumn.parse(str(column)) == column
+
+
+@pytest.mark.parametrize("text", ["source=python:0.1:0.3", "url=http://a=b:0.0:1.0"])
+def test_quotas_parse(text):
+    assert str(Quota.parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["source:0.1:0.3", "source=a:0.3:0.1", "source=a:x:1", "=a:0:1", "source=a:0:2"])
+def test_bad_quotas_are_refused(text):
+    with pytest.raises(OptionError, match="COLUMN=VALUE"):
+        Quota.parse(text)
+
+
+def test_rules_of_the_quotas():
+    a, b = Quota("source", "a", 0.0, 0.5), Quota("kind", "b", 0.0, 0.5)
+    with pytest.raises(OptionError, match="one column"):
+        SelectionConfig.from_options(quotas=(a, b))
+    with pytest.raises(OptionError, match="once per value"):
+        SelectionConfig.from_options(quotas=(a, a))
+    with pytest.raises(OptionError, match="greedy"):
+        SelectionConfig.from_options(quotas=(a,), estimator="greedy")
+    config = RunConfig(CorpusConfig(("x",)), SelectionConfig.from_options(quotas=(a,), pin="p.txt", ban="b.txt"))
+    assert RunConfig.from_dict(config.to_dict()) == config
+    assert config.arguments()[-6:] == ["--pin", "p.txt", "--ban", "b.txt", "--quota", "source=a:0.0:0.5"]

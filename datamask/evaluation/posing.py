@@ -6,16 +6,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.corpus.copies import families
-from datamask.errors import OptionError
+from datamask.errors import InputError, OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor
+from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
 from datamask.learning.masks import top
 from datamask.learning.problem import Problem
+from datamask.learning.rules import Rules, quota_bounds
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Anchor, Joint, Scale, Term, Values
 
@@ -58,13 +62,19 @@ class Posed:
 
 
 def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
-    """Bind the objectives, find the anchors, leave out pruned rows and collapsed copies.
+    """Bind the objectives, find the anchors, leave out pruned rows, collapsed copies and bans, set up pins and quotas.
 
     Raises:
-        OptionError: the ratio selects none or all, or too few rows are left to select from.
+        OptionError: the ratio selects none or all, too few rows are left to select from, or no selection can obey the
+            rules.
+        InputError: a file of ids cannot be read, or names rows that are not in the corpus.
     """
     size = config.size(len(pool))
-    eligible = _eligible(pool, config, size)
+    pinned, banned = (_named(pool, path, option) for path, option in ((config.pin, "pin"), (config.ban, "ban")))
+    if (both := int((pinned & banned).sum())):
+        raise OptionError(f"--pin and --ban both name {both:,} rows; take them out of one of the two")
+    eligible = _eligible(pool, config, size, pinned, banned)
+    rules = _rules(pool, config, size, pinned, eligible.cpu().numpy()) if config.ruled else None
     quality = quality_anchor(pool, size)
     diversity = {name: diversity_anchor(pool, name, size, poll) for name, _ in config.terms}
 
@@ -75,12 +85,47 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
                       for name, weight in config.terms)
         return Joint(pool.quality, terms, config.lamb, scale(quality))
 
-    problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features)
+    problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features,
+                      rules)
     return Posed(problem, joint(True), quality, diversity)
 
 
-def _eligible(pool: Pool, config: SelectionConfig, size: int) -> Tensor:
-    """Rows that may be selected: all, less collapsed copies and the worst by quality."""
+def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:
+    """The rows that a file of ids names, bool ``(n,)``."""
+    mask = np.zeros(len(pool), dtype=bool)
+    if path is not None:
+        listed = read_rows(path, pool.corpus)
+        if listed.unknown:
+            raise InputError(f"--{option} {path}: {listed.unknown:,} of its ids are not in the corpus, such as "
+                             f"{listed.example!r}; take them out, or open the shards they are in")
+        mask[listed.rows] = True
+    return mask
+
+
+def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, eligible: np.ndarray) -> Rules:
+    """Pins and quotas over the eligible rows; rows of values without a quota form one free group."""
+    group = np.zeros(len(pool), dtype=np.int64)
+    low, high, names = [0], [size], ["the rest"]
+    if config.quotas:
+        column = config.quotas[0].column
+        if column not in pool.corpus.metadata.schema.names:
+            raise OptionError(f"--quota: the corpus has no column {column!r}; it has "
+                              f"{', '.join(pool.corpus.metadata.schema.names) or 'no metadata columns'}")
+        values = pool.corpus.metadata[column].cast(pa.string())
+        for quota in config.quotas:
+            rows = pc.fill_null(pc.equal(values, quota.value), False).to_numpy(zero_copy_only=False)
+            group[rows] = len(names)
+            least, most = quota_bounds(quota.low, quota.high, size)
+            low.append(least)
+            high.append(most)
+            names.append(f"{column}={quota.value}")
+    rules = Rules(pinned[eligible], group[eligible], np.array(low), np.array(high), tuple(names))
+    rules.check(size)
+    return rules
+
+
+def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, banned: np.ndarray) -> Tensor:
+    """Rows that may be selected: all, less collapsed copies, the worst by quality and bans; pins stay."""
     n = len(pool)
     keep = np.ones(n, dtype=bool)
     if config.collapse != "none":
@@ -89,9 +134,10 @@ def _eligible(pool: Pool, config: SelectionConfig, size: int) -> Tensor:
     if config.prune > 0:
         left = max(1, round((1.0 - config.prune) * n))
         keep &= top(pool.quality.scores, left, pool.ties(config.seed)).cpu().numpy()
+    keep = (keep | pinned) & ~banned
     count = int(keep.sum())
     if count <= size:
         raise OptionError(
-            f"--prune {config.prune:g} and --collapse {config.collapse} leave {count:,} of {n:,} rows, but {size:,} "
-            "are to be selected; prune less, or lower --select_ratio")
+            f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count:,} of {n:,} rows, but "
+            f"{size:,} are to be selected; prune less, or lower --select_ratio")
     return torch.from_numpy(keep.nonzero()[0]).to(pool.device)

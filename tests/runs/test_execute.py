@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import catalogue
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.neighbors import load_neighbors
-from datamask.errors import OptionError, RunStateError
+from datamask.errors import InputError, OptionError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.reference import truth
@@ -192,3 +192,33 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     execute(broken, threads=1)
     assert broken.metrics()["step"].tolist() == list(range(1, 81))
     assert broken.selection().equals(whole.selection())
+
+
+def test_pins_bans_and_quotas_are_met_exactly(store, raw, tmp_path):
+    ids, quality, _ = raw
+    worst, best = (np.argsort(quality)[:5], np.argsort(quality)[-5:])
+    for name, rows in (("in", worst), ("out", best)):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{ids[i]}\n" for i in rows))
+    sources = open_corpus(CorpusConfig((TINY,))).metadata["source"].cast(pa.string()).to_pylist()
+    quotas = (Quota("source", "torch", 0.5, 0.5), Quota("source", "plotly", 0.0, 0.02))
+    run = start(store, lamb=0.6, prune=0.1, pin=str(tmp_path / "in.txt"), ban=str(tmp_path / "out.txt"), quotas=quotas)
+    summary = execute(run)
+    chosen = set(run.selection()["chunk_id"].to_pylist())
+    count = {s: sum(sources[i] == s for i, id_ in enumerate(ids) if id_ in chosen) for s in ("torch", "plotly")}
+    assert {ids[i] for i in worst} <= chosen and not {ids[i] for i in best} & chosen
+    assert count["torch"] == 180 and count["plotly"] <= 7 and len(chosen) == 360
+    assert summary["gap"] >= 0 and summary["upper_bound"] < execute(start(store, lamb=0.6))["upper_bound"]
+
+
+@pytest.mark.parametrize(("content", "options", "says"), [
+    ("nobody\nplotly.express", {"pin": "ids.txt"}, "ids.txt"),
+    (None, {"pin": "ids.txt"}, "ids.txt"),
+    (None, {"quotas": (Quota("colour", "red", 0.1, 0.2),)}, "no column 'colour'"),
+    (None, {"quotas": (Quota("source", "torch", 0.99, 1.0),)}, "source=torch must have at least"),
+])
+def test_impossible_rules_are_refused(store, tmp_path, content, options, says):
+    if content:
+        (tmp_path / "ids.txt").write_text(content)
+    options = {k: str(tmp_path / v) if k == "pin" else v for k, v in options.items()}
+    with pytest.raises(InputError, match=says):
+        execute(start(store, **options))
