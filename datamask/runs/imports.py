@@ -8,6 +8,7 @@ last, so that whatever goes wrong before leaves nothing behind.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from datamask.config import RunConfig
+from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.shelf import shelf
 from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.evaluation.id_lists import IdList, read_rows
@@ -59,7 +60,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
         raise InputError(f"{config.ids}: {found.unknown:,} of its {found.unknown + len(found.rows):,} ids are not in "
                          f"the corpus of {len(corpus):,} rows, the first of them {found.example!r}; "
                          "--ignore_unknown imports the others")
-    config = replace(config, selection=replace(config.selection, select_ratio=len(found.rows) / len(corpus)),
+    config = replace(config, selection=_sized(config.selection, len(found.rows), len(corpus)),
                      name=config.name or Path(config.ids).stem)
     pool = Pool(corpus, device, store.cache_dir, poll=poll,
                 progress=lambda share, what: progress(0.3 + 0.3 * share, what))
@@ -79,6 +80,15 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     run = _written(store, config, facts, selection, summary, _ending(config.ids, found))
     progress(1.0, "done")
     return run
+
+
+def _sized(selection: SelectionConfig, size: int, n: int) -> SelectionConfig:
+    """`selection` with the shortest ratio that stands for `size` of `n`: 6 367 of 63 666 are 0.1, as when selected."""
+    for digits in range(1, 16):
+        ratio = round(size / n, digits)
+        if 0 < ratio < 1 and math.floor(ratio * n + 0.5) == size:
+            return replace(selection, select_ratio=ratio)
+    return replace(selection, select_ratio=size / n)
 
 
 def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selection, summary: dict, ending: str) -> Run:

@@ -16,7 +16,7 @@ from datamask import catalogue, cli
 from datamask.cli_parser import import_config, parse
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, OptionError, RunStateError, Stopped
-from datamask.runs import exports
+from datamask.runs import exports, imports
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
 from datamask.runs.store import RunStore
@@ -172,6 +172,13 @@ def test_from_the_command_line(store, raw, tmp_path, capsys, monkeypatch):
     assert "INPUT is required" in capsys.readouterr().err
     assert cli.main(["runs", "import", "--input", TINY]) == 2
     assert "IDS is required" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size, n, ratio", [(6367, 63666, 0.1), (77, 1200, 0.064), (1, 3, 0.3), (2, 3, 0.7),
+                                            (1, 10**9, 1e-9), (10**9 - 1, 10**9, 0.999999999)])
+def test_the_ratio_is_the_shortest_that_gives_the_size(size, n, ratio):
+    found = imports._sized(SelectionConfig(estimator="imported"), size, n)
+    assert found.select_ratio == ratio and found.size(n) == size
 
 
 def test_facility_of_an_import_is_the_definition(store, raw, tmp_path):
