@@ -29,7 +29,7 @@ PROVED_GAP = 1e-4
 """A best end is called proved when its bound is within this share of the distance from random to best."""
 
 RELAXED_STEPS = 30
-LEARNED_STEPS = 25
+LEARNED_STEPS = 60
 
 
 def quality_anchor(pool: Pool, size: int) -> Anchor:
@@ -79,4 +79,4 @@ def _best_end(pool: Pool, function: SetFunction, size: int, random: float, poll:
     state = learner.init()
     while learner.finished(state) is None:
         state, _ = learner.step(state, poll)
-    return function.value(learner.result(state, poll), poll), None
+    return function.value(polish(problem, learner.result(state, poll), poll), poll), None
