@@ -1,0 +1,110 @@
+"""The frontier: the best selection at each of many lambdas, with its proof, without run folders.
+
+Everything that does not depend on lambda (anchors, bound objectives, rows that may be taken) is made once, and each
+point starts from the one before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch import Tensor
+
+from datamask import learning
+from datamask.config import SelectionConfig
+from datamask.evaluation.pool import Pool
+from datamask.evaluation.posing import Posed, pose
+from datamask.learning.certificates import certify
+from datamask.learning.newton import PairwiseDual, solvable
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.joint import Joint
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """One lambda's selection.
+
+    Attributes:
+        lamb: lambda.
+        quality, diversity, joint: exact values of the selection in float64, as shares of the attainable gain.
+        raw_quality, raw_diversity: the same, raw.
+        upper_bound, gap: no selection of this size has a higher joint value than `upper_bound`, and the selection is
+            within `gap` of it; on the scale of the settings, None where there is no bound.
+        steps: of the solver. seconds: for this point, bound included.
+        mask: bool ``(N,)``, the selection.
+    """
+
+    lamb: float
+    quality: float
+    diversity: float
+    joint: float
+    raw_quality: float
+    raw_diversity: float
+    upper_bound: float | None
+    gap: float | None
+    steps: int
+    seconds: float
+    mask: np.ndarray
+
+
+def frontier(pool: Pool, config: SelectionConfig, lambdas: Sequence[float], *, poll: Poll = no_poll,
+             progress: Callable[[float, str], None] = lambda share, what: None) -> list[FrontierPoint]:
+    """Select at every lambda.
+
+    Pair-wise similarity is solved directly (`datamask.learning.newton`), each lambda from the solution of the one
+    before; every other objective by ``config.estimator``.
+
+    Args:
+        config: what to select; its lambda is not looked at.
+        lambdas: each in [0, 1]; neighbours in value should be neighbours in the list.
+
+    Raises:
+        OptionError: a lambda is out of range, or the settings do not fit the pool. Stopped: from `poll`.
+    """
+    configs = [replace(config, lamb=float(lamb)) for lamb in lambdas]
+    posed = pose(pool, config, poll)
+    points: list[FrontierPoint] = []
+    y: Tensor | None = None
+    for place, here in enumerate(configs):
+        progress(place / len(configs), f"lambda {here.lamb:g}")
+        start = time.perf_counter()
+        at = _at(posed, here.lamb)
+        bound: float | None
+        if solvable(at.problem):
+            found = PairwiseDual(at.problem).solve(y, poll=poll)
+            mask, bound, steps, y = found.mask, found.upper_bound, found.steps, found.y
+        else:
+            mask, bound, steps = _learned(at, here, poll)
+        values = at.problem.joint.evaluate(mask, poll)
+        if bound is not None:
+            bound = max(bound, values.joint)  # float64 rounding where the gap is closed
+        shares = at.shares(values)
+        raw = sum(weight * values.raw_diversity[name] for name, weight in config.terms)
+        points.append(FrontierPoint(here.lamb, shares["quality"], shares["diversity"], shares["joint"],
+                                    values.raw_quality, raw, bound, None if bound is None else bound - values.joint,
+                                    steps, time.perf_counter() - start, mask.cpu().numpy()))
+    progress(1.0, "done")
+    return points
+
+
+def _at(posed: Posed, lamb: float) -> Posed:
+    """The same problem at another lambda."""
+    def moved(joint: Joint) -> Joint:
+        return Joint(joint.quality, joint.terms, lamb, joint.quality_scale)
+
+    return replace(posed, problem=replace(posed.problem, joint=moved(posed.problem.joint)),
+                   calibrated=moved(posed.calibrated))
+
+
+def _learned(posed: Posed, config: SelectionConfig, poll: Poll) -> tuple[Tensor, float | None, int]:
+    """Mask, bound and steps of the settings' own estimator."""
+    learner = learning.load(config.estimator)(posed.problem, config)
+    state = learner.init()
+    while learner.finished(state) is None:
+        state, _ = learner.step(state, poll)
+    mask = learner.result(state, poll)
+    proof = certify(posed.problem, mask, posed.problem.joint.evaluate(mask, poll).joint, poll)
+    return mask, None if proof is None else proof.upper_bound, state.step

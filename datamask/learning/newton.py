@@ -1,0 +1,271 @@
+"""Pair-wise similarity with quality, solved in d unknowns: the relaxation's dual by Newton steps, and its rounding.
+
+Pair-wise similarity sees a subset only through s, the sum of its members, so the relaxed problem
+
+    max over p in [0, 1]^n, sum p = S, of   b . p - kappa ||X'p||^2
+
+has a dual over y in R^d, since ``-||s||^2 <= ||y||^2 - 2 y . s`` with equality at y = s:
+
+    D(y) = kappa ||y||^2 + (sum of the S largest of g),      g = b - 2 kappa X y
+
+Every D(y) is an upper bound on every selection; no y has to be optimal for that. D has kinks, so the steps are taken on
+a smoothed one: the top S become ``p = sigmoid((g - tau) / mu)`` with tau set by sum p = S, and mu falls while the steps
+succeed. The Hessian is the Gram matrix of the rows near the threshold, some hundreds. Frank-Wolfe mixes one vertex a
+step and slows down at about 1e-4 of the scale; here 10 to 20 steps reach 1e-5, and fewer from the solution of a nearby
+lambda. At the end all but some hundred rows have a weight of 0 or 1, and those few are rounded with care.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask.learning.problem import Problem
+from datamask.objectives.contract import Poll, chunks, no_poll
+from datamask.objectives.pairwise import ROWS_AT_ONCE, Pairwise
+
+STEPS = 60
+TOLERANCE = 1e-5
+"""Gap, on the scale of the objective, at which the steps end: a tenth of what rounding costs."""
+
+FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-4, 4.0
+"""The smoothing in standard deviations of g: at a cold start, at a warm one, at the end, and its fall per step."""
+
+UNDECIDED = 1e-3
+"""Weights within this of 0 or 1 are taken as decided."""
+
+MOST_UNDECIDED = 1_500
+"""Rows that are rounded with care; their Gram matrix takes 18 MB."""
+
+MOST_SWAPS = 1_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where the dual search stands.
+
+    Attributes:
+        y: float64 ``(d,)``, stands for the sum of the members.
+        products: float64 ``(m,)``, x_i . y over the eligible rows, kept from step to step.
+        weights: float64 ``(m,)``, p. mu: smoothing. tau: threshold.
+        gap: D(y) - F(p), to float32 rounding of the products.
+    """
+
+    y: Tensor
+    products: Tensor
+    weights: Tensor
+    mu: float
+    tau: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A selection, bool ``(n,)``, the bound that belongs to it (float64), the y to start a neighbour from, the steps
+    taken."""
+
+    mask: Tensor
+    upper_bound: float
+    y: Tensor
+    steps: int
+
+
+def solvable(problem: Problem) -> bool:
+    """Whether the only diversity term that counts is pair-wise similarity and nothing but S limits the selection."""
+    counting = problem.joint.counting
+    return (all(isinstance(term.function, Pairwise) for term in counting) and len(counting) <= 1
+            and problem.rules is None and problem.size > 1 and problem.joint.device.type != "mps")
+
+
+class PairwiseDual:
+    """The dual of one problem; see the module for the notation. Sizes: m eligible rows, d dimensions."""
+
+    def __init__(self, problem: Problem) -> None:
+        joint, size = problem.joint, problem.size
+        term = next(iter(joint.counting), None)
+        whole = len(problem.eligible) == joint.n
+        self.problem = problem
+        slope = 0.0 if term is None else (1 - joint.lamb) * term.weight * term.scale.slope
+        self.kappa = slope / (size * (size - 1))
+        self.x = None
+        if term is not None:
+            self.x = term.function.features if whole else term.function.features[problem.eligible]
+        scores = joint.quality.scores if whole else joint.quality.scores[problem.eligible]
+        self.b = scores.double() * (joint.lamb * joint.quality_scale.slope / size)
+        # what value and bound have in common: the scales' zeros, and the S that ||s||^2 counts too much
+        self.constant = -joint.lamb * joint.quality_scale.slope * joint.quality_scale.zero
+        if term is not None:
+            self.constant += slope * (1.0 / (size - 1) - term.scale.zero)
+
+    def solve(self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> Solution:
+        """Newton steps until the gap is closed, then a rounding.
+
+        Args:
+            start: y of a nearby problem on the same rows (another lambda), or None.
+            tolerance: of the relaxation's gap, on the scale of the objective.
+
+        Raises:
+            Stopped: from `poll`.
+        """
+        if self.kappa <= 0:
+            mask = self.problem.subset(self.b)
+            y = torch.zeros(0, dtype=torch.float64) if start is None else start
+            bound = self.constant + float(self.b[mask[self.problem.eligible]].sum())
+            return Solution(mask, bound, y, 0)
+        best = here = self.begin(start, poll)
+        steps = 0
+        while here.gap > tolerance and steps < STEPS:
+            here = self.advance(here, poll)
+            steps += 1
+            if here.gap < best.gap:
+                best = here
+        return Solution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
+
+    def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> Point:
+        """The first point: from a neighbour's y, or from that of equal weights."""
+        poll()
+        if start is None or len(start) != self.x.shape[1]:
+            y, width = self.x.sum(0).double() * (self.problem.size / len(self.b)), FIRST_MU
+        else:
+            y, width = start, WARM_MU
+        products = (self.x @ y.float()).double()
+        g = self.b - 2 * self.kappa * products
+        return self._weighed(y, products, width * float(g.std()), float(g.topk(self.problem.size).values[-1]), poll)
+
+    def advance(self, here: Point, poll: Poll = no_poll) -> Point:
+        """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
+        g = self.b - 2 * self.kappa * here.products
+        spread = here.weights * (1 - here.weights)
+        near = (spread > UNDECIDED / 100).nonzero().squeeze(1)
+        rows, share = self.x[near], spread[near].float()
+        poll()
+        mean = (rows.T @ share).double()
+        gram = ((rows * share[:, None]).T @ rows).double() - torch.outer(mean, mean) / float(share.sum())
+        identity = torch.eye(len(mean), dtype=torch.float64, device=mean.device)
+        residual = (here.weights.float() @ self.x).double() - here.y
+        step = torch.linalg.solve(identity + (2 * self.kappa / here.mu) * gram, residual)
+        poll()
+        along = (self.x @ step.float()).double()
+        value = self._smoothed(here.y, g, here.mu, here.tau)
+        slope = -2 * self.kappa * float(residual @ step)
+        share_of_step = 1.0
+        while True:
+            poll()
+            y, products = here.y + share_of_step * step, here.products + share_of_step * along
+            tau = self._threshold(self.b - 2 * self.kappa * products, here.mu, here.tau)
+            after = self._smoothed(y, self.b - 2 * self.kappa * products, here.mu, tau)
+            if after <= value + 0.25 * share_of_step * slope or share_of_step < 1e-3:
+                break
+            share_of_step /= 2
+        mu = max(here.mu / MU_FALL, LAST_MU * float(g.std())) if share_of_step == 1.0 else here.mu
+        return self._weighed(y, products, mu, tau, poll)
+
+    def upper_bound(self, y: Tensor, poll: Poll = no_poll) -> float:
+        """No selection of S eligible samples has a higher value of the objective on these features. float64."""
+        g = self.b.clone()
+        for part in chunks(len(g), ROWS_AT_ONCE):
+            poll()
+            g[part] -= 2 * self.kappa * (self.x[part].double() @ y)
+        return self.constant + self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
+
+    # -- the smoothed top S ------------------------------------------------------------------------------------
+
+    def _weighed(self, y: Tensor, products: Tensor, mu: float, tau: float, poll: Poll) -> Point:
+        g = self.b - 2 * self.kappa * products
+        tau = self._threshold(g, mu, tau)
+        weights = torch.sigmoid((g - tau) / mu)
+        poll()
+        s = (weights.float() @ self.x).double()
+        dual = self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
+        return Point(y, products, weights, mu, tau, dual - float(self.b @ weights) + self.kappa * float(s @ s))
+
+    def _smoothed(self, y: Tensor, g: Tensor, mu: float, tau: float) -> float:
+        over = torch.nn.functional.softplus((g - tau) / mu)
+        return self.kappa * float(y @ y) + mu * float(over.sum()) + tau * self.problem.size
+
+    def _threshold(self, g: Tensor, mu: float, tau: float) -> float:
+        """tau with ``sum sigmoid((g - tau) / mu) = S``: Newton's steps, kept between what is known to be too low and
+        too high."""
+        size, low, high = self.problem.size, float(g.min()) - 50 * mu, float(g.max()) + 50 * mu
+        tau = min(max(tau, low), high)
+        for _ in range(80):
+            p = torch.sigmoid((g - tau) / mu)
+            excess = float(p.sum()) - size
+            if abs(excess) <= 1e-6 * size:
+                break
+            low, high = (tau, high) if excess > 0 else (low, tau)
+            fall = float((p * (1 - p)).sum()) / mu
+            tau = tau + excess / fall if fall > 0 else low
+            if not low < tau < high:
+                tau = (low + high) / 2
+        return tau
+
+    # -- rounding ----------------------------------------------------------------------------------------------
+
+    def rounded(self, here: Point, poll: Poll = no_poll) -> Tensor:
+        """A mask ``(n,)`` near the weights: decided rows as they are, the others so that their sum strays least from
+        the weighted one, then the best swaps among them."""
+        p = here.weights
+        distance = (p - 0.5).abs()
+        open_rows = (distance < 0.5 - UNDECIDED).nonzero().squeeze(1)
+        if len(open_rows) > MOST_UNDECIDED:
+            open_rows = distance.topk(MOST_UNDECIDED, largest=False).indices
+        sure = p > 0.5
+        sure[open_rows] = False
+        wanted = self.problem.size - int(sure.sum())
+        if not 0 <= wanted <= len(open_rows):
+            return self.problem.subset(p)
+        rows = self.x[open_rows].double().cpu().numpy()
+        taken = _balanced(rows, p[open_rows].cpu().numpy())
+        s = torch.zeros(self.x.shape[1], dtype=torch.float64, device=self.x.device)
+        for part in chunks(len(p), ROWS_AT_ONCE):
+            poll()
+            s += self.x[part][sure[part]].double().sum(0)
+        _swapped(taken, rows, self.b[open_rows].cpu().numpy(), self.kappa, s.cpu().numpy(), wanted)
+        sure[open_rows[torch.from_numpy(taken).to(open_rows.device)]] = True
+        return self.problem.whole(sure)
+
+
+def _balanced(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Round weights ``(k,)`` to a bool ``(k,)``, one row at a time, each the way that keeps the sum nearest."""
+    taken = np.zeros(len(weights), dtype=bool)
+    error = np.zeros(rows.shape[1])
+    for i in np.argsort(np.abs(weights - 0.5), kind="stable"):
+        # ||error + (1 - p) x||^2 against ||error - p x||^2
+        taken[i] = 2 * (rows[i] @ error) + (1 - 2 * weights[i]) * (rows[i] @ rows[i]) < 0
+        error += (taken[i] - weights[i]) * rows[i]
+    return taken
+
+
+def _swapped(taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, wanted: int) -> None:
+    """Bring `taken` to `wanted` members, then swap the best pair as long as one helps; exact, in place.
+
+    Args:
+        s: the sum of the members outside `rows`, ``(d,)``.
+    """
+    gram = rows @ rows.T
+    own = gram.diagonal()
+    crowding = rows @ (s + taken @ rows)
+    while (count := int(taken.sum())) != wanted:
+        if count < wanted:
+            i = int(np.where(taken, -np.inf, b - kappa * (2 * crowding + own)).argmax())
+        else:
+            i = int(np.where(taken, kappa * (2 * crowding - own) - b, -np.inf).argmax())
+        crowding += gram[i] if count < wanted else -gram[i]
+        taken[i] = count < wanted
+    for _ in range(MOST_SWAPS):
+        gain = b - 2 * kappa * crowding
+        outside, inside = np.flatnonzero(~taken), np.flatnonzero(taken)
+        if not len(outside) or not len(inside):
+            return
+        apart = own[outside][:, None] + own[inside][None, :] - 2 * gram[np.ix_(outside, inside)]
+        change = gain[outside][:, None] - gain[inside][None, :] - kappa * apart
+        i, j = np.unravel_index(change.argmax(), change.shape)
+        if change[i, j] <= 1e-12:
+            return
+        i, j = outside[i], inside[j]
+        taken[i], taken[j] = True, False
+        crowding += gram[i] - gram[j]

@@ -1,0 +1,101 @@
+"""The pair-wise dual against exhaustive search, against Frank-Wolfe, and against the exact values of its roundings."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from datamask import objectives
+from datamask.errors import Stopped
+from datamask.learning.newton import TOLERANCE, PairwiseDual, solvable
+from datamask.learning.problem import Problem
+from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.objectives.joint import Joint, Scale, Term
+from datamask.objectives.quality import Quality
+from tests.reference import truth
+
+
+def make(rng, n, d, size, lamb, eligible=None, objective="pairwise"):
+    """A pair-wise problem with odd scales, and its value function in float64 numpy."""
+    x, q = truth.unit_rows(rng, n, d), rng.normal(size=n)
+    function = objectives.load(objective).bind(torch.from_numpy(x).float())
+    joint = Joint(Quality(torch.from_numpy(q)), (Term(objective, 1.0, function, Scale(-0.1, 1.5)),), lamb,
+                  Scale(0.2, 0.7))
+    rows = torch.arange(n) if eligible is None else torch.as_tensor(eligible)
+
+    def f(members):
+        members = list(members)
+        return lamb * (q[members].mean() - 0.2) * 0.7 + (1 - lamb) * (truth.pairwise(x, members) + 0.1) * 1.5
+    return Problem(joint, size, rows, torch.from_numpy(rng.permutation(n))), f
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_bound_is_never_below_the_best_subset_wherever_it_is_taken(seed):
+    rng = np.random.default_rng(seed)
+    n, size = int(rng.integers(6, 12)), int(rng.integers(2, 5))
+    eligible = np.sort(rng.choice(n, size=n - int(rng.integers(0, 2)), replace=False))
+    problem, f = make(rng, n, 3, size, rng.choice([0.0, 0.3, 0.8, 1.0]), eligible)
+    best = max(f(m) for m in itertools.combinations(eligible.tolist(), size))
+    dual = PairwiseDual(problem)
+    found = dual.solve()
+    assert found.upper_bound >= best - 1e-9
+    members = found.mask.nonzero().squeeze(1).tolist()
+    assert len(members) == size and set(members) <= set(eligible.tolist())
+    assert f(members) <= best + 1e-9
+    if dual.kappa:
+        for _ in range(5):  # any y bounds, the solution's is only the tightest
+            y = torch.from_numpy(rng.normal(size=3)) * size
+            assert dual.upper_bound(y) >= found.upper_bound - 2 * TOLERANCE
+
+
+@pytest.mark.parametrize("lamb", [0.0, 0.2, 0.7])
+def test_value_and_bound_meet_where_there_is_room(lamb):
+    """n 3 000, d 8: the gap of the rounding is below 1e-4, and Frank-Wolfe agrees with the bound."""
+    rng = np.random.default_rng(3)
+    problem, f = make(rng, 3000, 8, 600, lamb)
+    found = PairwiseDual(problem).solve()
+    value = f(found.mask.nonzero().squeeze(1).tolist())
+    assert 0 <= found.upper_bound - value < 1e-4
+    here = begin(problem)
+    for _ in range(200):
+        here, _ = advance(problem, here)
+    assert found.upper_bound == pytest.approx(upper_bound(problem, here.weights), abs=2e-4)
+    assert found.upper_bound <= upper_bound(problem, here.weights) + TOLERANCE
+
+
+def test_a_neighbours_solution_is_a_good_start():
+    rng = np.random.default_rng(5)
+    problem, _ = make(rng, 4000, 16, 900, 0.4)
+    near, _ = make(np.random.default_rng(5), 4000, 16, 900, 0.42)
+    first = PairwiseDual(problem).solve()
+    cold, warm = PairwiseDual(near).solve(), PairwiseDual(near).solve(first.y)
+    assert warm.steps <= cold.steps
+    assert warm.upper_bound == pytest.approx(cold.upper_bound, abs=2 * TOLERANCE)
+
+
+def test_copies_and_equal_qualities_do_no_harm():
+    """Every row ten times and one quality: thousands of rows on the threshold."""
+    rng = np.random.default_rng(8)
+    x = np.repeat(truth.unit_rows(rng, 300, 6), 10, axis=0)
+    function = objectives.load("pairwise").bind(torch.from_numpy(x).float())
+    joint = Joint(Quality(torch.ones(3000)), (Term("pairwise", 1.0, function, Scale(0.0, 2.0)),), 0.9)
+    problem = Problem(joint, 750, torch.arange(3000), torch.arange(3000))
+    found = PairwiseDual(problem).solve()
+    assert int(found.mask.sum()) == 750
+    assert found.upper_bound - joint.evaluate(found.mask).joint < 1e-4
+
+
+def test_it_is_for_pairwise_alone_and_can_be_stopped():
+    rng = np.random.default_rng(1)
+    assert solvable(make(rng, 20, 3, 5, 0.5)[0])
+    other = make(rng, 20, 3, 5, 0.5, objective="disf_fixed")[0]
+    assert not solvable(other)
+    assert solvable(make(rng, 20, 3, 5, 1.0, objective="disf_fixed")[0])  # at lambda 1 no diversity counts
+
+    def poll():
+        raise Stopped("stop")
+    with pytest.raises(Stopped):
+        PairwiseDual(make(rng, 20, 3, 5, 0.5)[0]).solve(poll=poll)
