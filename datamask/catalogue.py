@@ -52,6 +52,7 @@ class EstimatorEntry:
         defaults: its options with their defaults; an option not listed here is refused for this estimator.
         guided: whether lambda has a say in what it selects.
         obeys: whether it keeps pins and quotas.
+        seeded: whether two seeds give two selections, beyond the cut of equal scores.
     """
 
     name: str
@@ -61,6 +62,7 @@ class EstimatorEntry:
     defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
     guided: bool = True
     obeys: bool = True
+    seeded: bool = False
 
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
@@ -97,13 +99,13 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "counterfactual", "datamask.learning.counterfactual:Counterfactual", "Counterfactual (exact credit)",
         "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
         MappingProxyType({"n_rollout": 2, "n_epochs": 60, "partial": 1.0, "max_lr": 1.0, "min_lr": 0.05,
-                          "init": "same", "readout": "top", "polish": "swaps"}),
+                          "init": "same", "readout": "top", "polish": "swaps"}), seeded=True,
     ),
     EstimatorEntry(
         "reinforce", "datamask.learning.reinforce:Reinforce", "REINFORCE (the paper's method)",
         "Scores G sampled masks per step and reinforces the members of those that beat the group's mean.",
         MappingProxyType({"n_rollout": 128, "n_epochs": 5000, "partial": 0.1, "max_lr": 10.0, "min_lr": 1.0,
-                          "init": "quality", "readout": "top", "polish": "none"}),
+                          "init": "quality", "readout": "top", "polish": "none"}), seeded=True,
     ),
     EstimatorEntry(
         "relaxed", "datamask.learning.relaxed:Relaxed", "Relaxed (no masks)",
@@ -118,7 +120,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "semdedup", "datamask.learning.semdedup:SemDeDup", "SemDeDup-style (baseline)",
         "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
-        "objective.", guided=False, obeys=False,
+        "objective.", guided=False, obeys=False, seeded=True,
     ),
     EstimatorEntry(
         "direct", "datamask.learning.direct:Direct", "Direct scoring (baseline)",
@@ -128,7 +130,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry("top-quality", "datamask.learning.baselines:TopQuality", "Top quality (baseline)",
                    "The best samples by quality alone; looks at no embedding.", guided=False),
     EstimatorEntry("random", "datamask.learning.baselines:RandomSubset", "Random (baseline)",
-                   "A uniformly random subset of the same size.", guided=False),
+                   "A uniformly random subset of the same size.", guided=False, seeded=True),
 )
 
 IMPORTED = EstimatorEntry("imported", "", "Imported ids",

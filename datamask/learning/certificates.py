@@ -23,6 +23,7 @@ from torch import Tensor
 
 from datamask import catalogue
 from datamask.learning.facility_dual import descend
+from datamask.learning.newton import PairwiseDual, solvable
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
 from datamask.objectives.contract import Poll, no_poll
@@ -78,6 +79,8 @@ def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, 
 
 def _relaxed(problem: Problem, mask: Tensor, poll: Poll) -> float:
     """Frank-Wolfe from the selection until the gap is closed; the proof itself in float64."""
+    if solvable(problem):
+        return PairwiseDual(problem).bound(poll=poll)
     here = begin(problem, mask.double(), poll)
     for _ in range(FRANK_WOLFE_STEPS):
         here, gap = advance(problem, here, poll)

@@ -28,7 +28,7 @@ from datamask.objectives.contract import Poll, chunks, no_poll
 from datamask.objectives.pairwise import ROWS_AT_ONCE, Pairwise
 
 STEPS = 60
-TOLERANCE = 1e-5
+TOLERANCE = 5e-6
 """Gap, on the scale of the objective, at which the steps end: a tenth of what rounding costs."""
 
 FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-4, 4.0
@@ -110,11 +110,24 @@ class PairwiseDual:
         Raises:
             Stopped: from `poll`.
         """
-        if self.kappa <= 0:
-            mask = self.problem.subset(self.b)
+        if self.modular:
             y = torch.zeros(0, dtype=torch.float64) if start is None else start
-            bound = self.constant + float(self.b[mask[self.problem.eligible]].sum())
-            return Solution(mask, bound, y, 0)
+            return Solution(self.problem.subset(self.b), self.upper_bound(y, poll), y, 0)
+        best, steps = self._search(start, tolerance, poll)
+        return Solution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
+
+    def bound(self, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> float:
+        """The upper bound alone, without a rounding."""
+        if self.modular:
+            return self.upper_bound(torch.zeros(0), poll)
+        return self.upper_bound(self._search(None, tolerance, poll)[0].y, poll)
+
+    @property
+    def modular(self) -> bool:
+        """Whether no diversity counts, so that the best selection is a sort and there is nothing to search."""
+        return self.kappa <= 0
+
+    def _search(self, start: Tensor | None, tolerance: float, poll: Poll) -> tuple[Point, int]:
         best = here = self.begin(start, poll)
         steps = 0
         while here.gap > tolerance and steps < STEPS:
@@ -122,7 +135,7 @@ class PairwiseDual:
             steps += 1
             if here.gap < best.gap:
                 best = here
-        return Solution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
+        return best, steps
 
     def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> Point:
         """The first point: from a neighbour's y, or from that of equal weights."""
@@ -134,6 +147,11 @@ class PairwiseDual:
         products = (self.x @ y.float()).double()
         g = self.b - 2 * self.kappa * products
         return self._weighed(y, products, width * float(g.std()), float(g.topk(self.problem.size).values[-1]), poll)
+
+    def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> Point:
+        """The point that a checkpoint stands for."""
+        poll()
+        return self._weighed(y, (self.x @ y.float()).double(), mu, tau, poll)
 
     def advance(self, here: Point, poll: Poll = no_poll) -> Point:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
@@ -165,6 +183,8 @@ class PairwiseDual:
 
     def upper_bound(self, y: Tensor, poll: Poll = no_poll) -> float:
         """No selection of S eligible samples has a higher value of the objective on these features. float64."""
+        if self.modular:
+            return self.constant + float(self.b.topk(self.problem.size).values.sum())
         g = self.b.clone()
         for part in chunks(len(g), ROWS_AT_ONCE):
             poll()

@@ -11,26 +11,32 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.learner import State, StepRecord
+from datamask.learning.newton import TOLERANCE, PairwiseDual, Point, solvable
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
+from datamask.objectives.joint import Values
 
 CLOSED = 1e-6
 """Gap, on the run's scale, at which there is nothing left to find."""
 
 
 class Relaxed:
-    """Frank-Wolfe for concave terms (pair-wise, DiSF with fixed scale); greedy and swaps for facility location.
+    """Newton steps on the dual for pair-wise; Frank-Wolfe for other concave terms; greedy and swaps for facility.
 
     Facility needs no iterations: its relaxation is a linear programme whose dual `datamask.learning.certificates`
-    solves, and lazy greedy with eager swaps ends within a fraction of a percent of it. The state is the weights and the
-    step.
+    solves, and lazy greedy with eager swaps ends within a fraction of a percent of it.
+
+    The state's logits are no logits: Frank-Wolfe keeps its weights there, ``(m,)``; Newton's steps keep y, mu and tau,
+    ``(d + 2,)``.
     """
 
-    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
-        self.problem, self.config = problem, config
+    def __init__(self, problem: Problem, config: SelectionConfig, start: Tensor | None = None) -> None:
+        """Args: start: the last state's logits on the same rows at another lambda; one that does not fit is left."""
+        self.problem, self.config, self.start = problem, config, start
+        self._dual = PairwiseDual(problem) if solvable(problem) else None
         self.device = problem.joint.device
         terms = problem.joint.counting
         self._direct = len(terms) == 1 and isinstance(terms[0].function, Facility)
@@ -42,14 +48,23 @@ class Relaxed:
         self._here = None
 
     def init(self) -> State:
-        """Equal weights over the eligible rows."""
+        """The start, where there is one that fits; else equal weights over the eligible rows."""
         m = len(self.problem.eligible)
         weights = torch.full((m,), self.problem.size / m, dtype=torch.float64, device=self.device)
+        start = None if self.start is None else self.start.double().to(self.device)
+        if self._dual is not None:
+            weights = torch.zeros(0, dtype=torch.float64, device=self.device)
+            if not self._dual.modular:
+                weights = _packed(self._dual.begin(None if start is None else start[:-2]))
+        elif start is not None and len(start) == m and not self._direct:
+            weights = start
         return State(weights, 0, torch.zeros(0, dtype=torch.uint8))
 
     def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
-        """One Frank-Wolfe step; for facility, the whole direct solution."""
+        """One step; for facility, the whole direct solution."""
         joint = self.problem.joint
+        if self._dual is not None:
+            return self._dual_step(state, poll)
         if self._direct:
             mask = medoids(self.problem, poll)
             values = joint.evaluate(mask, poll)
@@ -63,31 +78,60 @@ class Relaxed:
         here = self._here[1]
         after, gap = advance(self.problem, here, poll)
         mask, values = rounded(self.problem, here, poll)
-        step = state.step + 1
-        self._here = (step, after)
+        self._here = (state.step + 1, after)
+        return self._stepped(state, after.weights[self.problem.eligible], mask, values, gap <= CLOSED,
+                             here.value + max(gap, 0.0))
+
+    def _dual_step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+        dual = self._dual
+        if dual.modular:
+            mask = self.problem.subset(dual.b)
+            return self._stepped(state, state.logits, mask, self.problem.joint.evaluate(mask, poll), True,
+                                 dual.upper_bound(state.logits, poll))
+        # from the packed numbers alone, so that a resumed run takes the very same steps
+        here = dual.advance(dual.at(*_unpacked(state.logits), poll), poll)
+        mask = self.problem.subset(here.weights)
+        return self._stepped(state, _packed(here), mask, self.problem.joint.evaluate(mask, poll),
+                             here.gap <= TOLERANCE, dual.upper_bound(here.y, poll))
+
+    def _stepped(self, state: State, logits: Tensor, mask: Tensor, values: Values, solved: bool, bound: float
+                 ) -> tuple[State, StepRecord]:
         changed = {} if state.subset is None else {
             "changed": float((mask & ~state.subset).sum()) / self.problem.size}
         better = values.joint > state.best_joint
-        state = State(after.weights[self.problem.eligible], step, state.rng, mask, mask if better else state.best,
-                      values.joint if better else state.best_joint, 1 if gap <= CLOSED else 0)
-        return state, StepRecord(step, {"upper_bound": here.value + max(gap, 0.0), **changed}, values)
+        after = State(logits, state.step + 1, state.rng, mask, mask if better else state.best,
+                      values.joint if better else state.best_joint, 1 if solved else 0)
+        return after, StepRecord(after.step, {"upper_bound": bound, **changed}, values)
 
     def finished(self, state: State) -> str | None:
         """Done when the gap is closed, when facility is solved, or at the ceiling on steps."""
         if self._direct:
             return "greedy, then swaps until no single swap helped" if state.step else None
         if state.quiet:
-            return f"the relaxation is solved to {CLOSED:g}"
+            return f"the relaxation is solved to {CLOSED if self._dual is None else TOLERANCE:g}"
         if state.step >= self.config.n_epochs:
             return f"all {self.config.n_epochs:,} steps done"
         return None
 
     def result(self, state: State, poll: Poll = no_poll) -> Tensor:
         """The best rounding met, polished by swaps, bool ``(n,)``."""
+        best = state.best
+        if self._dual is not None and not self._dual.modular:
+            careful = self._dual.rounded(self._dual.at(*_unpacked(state.logits), poll), poll)
+            if self.problem.joint.evaluate(careful, poll).joint > state.best_joint:
+                best = careful
         if self._direct or self.config.polish == "none":
-            return state.best
-        return polish(self.problem, state.best, poll)
+            return best
+        return polish(self.problem, best, poll)
 
     def logits(self, state: State) -> Tensor | None:
         """None: inclusion weights are no logits."""
         return None
+
+
+def _packed(point: Point) -> Tensor:
+    return torch.cat([point.y, point.y.new_tensor([point.mu, point.tau])])
+
+
+def _unpacked(logits: Tensor) -> tuple[Tensor, float, float]:
+    return logits[:-2], float(logits[-2]), float(logits[-1])

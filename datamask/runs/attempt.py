@@ -12,10 +12,14 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
+
+if TYPE_CHECKING:
+    from datamask.evaluation.pool import Pool
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +50,10 @@ class Outcome:
 
 
 def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[float, str], None] | None = None,
-            threads: int | None = None) -> Outcome:
+            threads: int | None = None, pool: Pool | None = None) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
+
+    `pool` is the run's corpus where it is open already (`datamask.runs.sweep`).
 
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
@@ -55,7 +61,8 @@ def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[fl
         # here, not above: whoever only looks at runs must not load torch
         from datamask.runs.execute import execute
 
-        summary = execute(run, should_stop=_or_asked(run, should_stop), progress=progress, threads=threads)
+        shared = {} if pool is None else {"pool": pool}
+        summary = execute(run, should_stop=_or_asked(run, should_stop), progress=progress, threads=threads, **shared)
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")
         return Outcome(run.status())

@@ -23,7 +23,8 @@ from datamask.learning.device import resolve
 from datamask.learning.learner import State, StepRecord
 from datamask.learning.masks import top
 from datamask.runs import outcome
-from datamask.runs.store import Run
+from datamask.runs.formats import load_arrays
+from datamask.runs.store import RUN_ID, Run
 from datamask.runs.writer import RunWriter
 
 CHECKPOINT_SECONDS = 10.0
@@ -71,7 +72,7 @@ class Poll:
 
 
 def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progress: Progress | None = None,
-            threads: int | None = None) -> dict:
+            threads: int | None = None, pool: Pool | None = None) -> dict:
     """Do a run from where it stands to its end, or to where it is stopped.
 
     Args:
@@ -80,6 +81,7 @@ def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progre
         progress: called with a share from 0 to 1 and a few words.
         threads: CPU threads for the work; a resumed run keeps those it started with, so that it ends in the same
             selection as an unbroken one.
+        pool: the run's corpus with what is already bound to it, shared by the runs of a sweep; None opens the corpus.
 
     Returns:
         The summary (keys as documented in the README), with ``status`` ``done`` or ``stopped``.
@@ -98,7 +100,7 @@ def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progre
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
         try:
-            return _Execution(run, writer, poll, report).go()
+            return _Execution(run, writer, poll, report).go(pool)
         except Stopped:
             writer.finish("stopped", ending="stopped on request")
             return {"run_id": run.id, "status": "stopped"}
@@ -112,11 +114,9 @@ class _Execution:
         self.config = run.config.selection
         self.clock = Clock()
 
-    def go(self) -> dict:
-        device = resolve(self.config.device)
-        self.say(0.0, "opening the corpus")
-        corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(0.1 * share, what),
-                             should_stop=self.poll.stopped)
+    def go(self, pool: Pool | None = None) -> dict:
+        pool = pool or self.open()
+        corpus, graph_before = pool.corpus, pool.seconds_graph
         self.poll()
         known = self.run.facts().get("fingerprint")
         if known and known != corpus.fingerprint:
@@ -125,20 +125,17 @@ class _Execution:
                 f"{corpus.fingerprint[:12]}); start a new run on the new files")
         size = self.config.size(len(corpus))
         self.writer.update_facts(
-            fingerprint=corpus.fingerprint, n=len(corpus), dim=corpus.dim, selected=size, device=str(device),
+            fingerprint=corpus.fingerprint, n=len(corpus), dim=corpus.dim, selected=size, device=str(pool.device),
             total_rows=corpus.provenance.total_rows, columns=corpus.provenance.columns,
             files=list(corpus.provenance.files), dropped=corpus.provenance.dropped, notes=list(corpus.provenance.notes))
-        cache_dir = self.run.path.parent / ".cache"
-        pool = Pool(corpus, device, cache_dir, poll=self.poll,
-                    progress=lambda share, what: self.say(0.1 + 0.1 * share, what))
         self.say(0.2, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
         best = top(pool.quality.scores, size, posed.problem.ties)
         self.writer.update_facts(eligible=len(posed.problem.eligible), anchors=posed.anchors(),
                                  references=outcome.references(posed, best, self.poll),
                                  switched_off=posed.switched_off())
-        self.clock.graph = pool.seconds_graph
-        learner = learning.load(self.config.estimator)(posed.problem, self.config)
+        self.clock.graph = pool.seconds_graph - graph_before
+        learner = learning.load(self.config.estimator)(posed.problem, self.config, **self.start())
         state, ending = self.learn(learner)
         self.say(0.96, "polishing and proving")
         start = time.perf_counter()
@@ -147,12 +144,32 @@ class _Execution:
         self.clock.learning += time.perf_counter() - start
         summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
             "steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
-            "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(device)}
+            "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device)}
         self.writer.write_rows(selection.rows_table())
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step, total_steps=self.config.n_epochs or 0)
         self.progress(1.0, "done")
         return summary
+
+    def open(self) -> Pool:
+        """The run's corpus, on its device."""
+        device = resolve(self.config.device)
+        self.say(0.0, "opening the corpus")
+        corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(0.1 * share, what),
+                             should_stop=self.poll.stopped)
+        return Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
+                    progress=lambda share, what: self.say(0.1 + 0.1 * share, what))
+
+    def start(self) -> dict[str, torch.Tensor]:
+        """Where the learner starts, if not from nothing: the end of the run that the fact ``start_from`` names.
+
+        A run that has gone, or never got to a checkpoint, costs time and nothing else: the learner starts from nothing.
+        """
+        name = self.run.facts().get("start_from")
+        path = self.run.path.parent / str(name) / "checkpoint.npz"
+        if name is None or not RUN_ID.fullmatch(name) or not path.is_file():
+            return {}
+        return {"start": torch.from_numpy(load_arrays(path)[0]["logits"])}
 
     def say(self, share: float, what: str) -> None:
         """Tell both watchers: the caller, and whoever reads the run folder."""

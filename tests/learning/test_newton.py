@@ -9,10 +9,13 @@ import pytest
 import torch
 
 from datamask import objectives
+from datamask.config import SelectionConfig
 from datamask.errors import Stopped
+from datamask.learning.learner import State
 from datamask.learning.newton import TOLERANCE, PairwiseDual, solvable
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.learning.relaxed import Relaxed
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from tests.reference import truth
@@ -99,3 +102,28 @@ def test_it_is_for_pairwise_alone_and_can_be_stopped():
         raise Stopped("stop")
     with pytest.raises(Stopped):
         PairwiseDual(make(rng, 20, 3, 5, 0.5)[0]).solve(poll=poll)
+
+
+@pytest.mark.parametrize("lamb", [0.4, 1.0])
+def test_the_learner_steps_from_its_state_alone_and_starts_where_it_is_told(lamb):
+    """A state written down and read again goes on to the same end; a neighbour's last state saves steps."""
+    config = SelectionConfig.from_options(estimator="relaxed", objective="pairwise", lamb=lamb)
+
+    def run(problem, state=None, start=None, write_down=False):
+        learner = Relaxed(problem, config, start)
+        state = learner.init() if state is None else state
+        while learner.finished(state) is None:
+            state, record = learner.step(state)
+            assert record.metrics["upper_bound"] >= record.values.joint - 1e-9
+            if write_down:
+                arrays, values = state.arrays()
+                state, learner = State.from_arrays(arrays, values, learner.device), Relaxed(problem, config)
+        return state, learner.result(state)
+
+    problem, _ = make(np.random.default_rng(5), 3000, 16, 700, lamb)
+    (whole, mask), (_, same) = run(problem), run(problem, write_down=True)
+    assert torch.equal(mask, same)
+    near, _ = make(np.random.default_rng(5), 3000, 16, 700, min(1.0, lamb + 0.02))
+    (cold, far), (warm, close) = run(near), run(near, start=whole.logits)
+    assert warm.step <= cold.step
+    assert near.joint.evaluate(close).joint == pytest.approx(near.joint.evaluate(far).joint, abs=2e-5)
