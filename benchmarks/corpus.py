@@ -1,6 +1,6 @@
 """How fast a corpus opens, against `pyarrow.parquet.read_table` on the same columns; how fast its graph is built.
 
-    python benchmarks/corpus.py PATH [--rounds 7] [--neighbors 64] [--neighbor-rows N] [--output FILE.json]
+    python -m benchmarks.corpus PATH [--rounds 7] [--neighbors 64] [--neighbor-rows N] [--output FILE.json]
 
 PATH: shards with id, quality and feature columns. They are copied to a temporary folder with these columns alone, so
 that all contestants read the same bytes; then, in turns: read_table; decoding and widening to float32; opening, which

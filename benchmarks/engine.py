@@ -1,15 +1,17 @@
 """What the estimators reach, in what time and memory, side by side in one run on one corpus.
 
-    python benchmarks/engine.py PATH [--problems pairwise:0.3:0.5,facility:0.1:0] [--rows 10000,0] [--repeats 3]
+    python -m benchmarks.engine PATH [--problems pairwise:0.3:0.5,facility:0.1:0] [--rows 10000,0] [--repeats 3]
                                 [--reinforce_steps 5000] [--limit 600] [--peer_python PYTHON] [--output FILE]
 
-A problem is OBJECTIVE:RATIO:LAMBDA; 0 rows are all. Every contestant solves it in a process of its own, so that its peak
-memory is its own; corpus, neighbour graph and anchors are made once before, in a cache, and the graph's time is a row of its
-own. Values are exact, on the calibrated scale of the problem. A contestant that passes the limit is a row too. REINFORCE
-that cannot take all its steps within the limit is stopped, and its time for all of them is extrapolated and marked.
+A problem is OBJECTIVE:RATIO:LAMBDA; 0 rows are all. Every contestant solves it in a process of its own, so that its
+peak memory is its own; corpus, neighbour graph and anchors are made once before, in a cache, and the graph's time is a
+row of its own. Values are exact, on the calibrated scale of the problem. A contestant that passes the limit is a row
+too. REINFORCE that cannot take all its steps within the limit is stopped, and its time for all of them is extrapolated
+and marked.
 
-`--peer_python` names an interpreter with apricot-select and submodlib-py (they want old versions of numpy); their selections
-are measured by the same scoreboard. Results: FILE.json and a table FILE.md, by default in benchmarks/results/.
+`--peer_python` names an interpreter with apricot-select and submodlib-py (they want old versions of numpy); their
+selections are measured by the same scoreboard. Results: FILE.json and a table FILE.md, by default in
+benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -32,24 +33,37 @@ import numpy as np
 OURS = ("random", "top-quality", "greedy", "reinforce", "counterfactual", "relaxed")
 PEERS = ("apricot", "submodlib")
 PEER_CODE = """
-import json, resource, sys, time
+import json, sys, time
 import numpy as np
 who, features, size, out = sys.argv[1], np.load(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-start = time.perf_counter()
 if who == "apricot":
     from apricot import FacilityLocationSelection
-    near = np.maximum(features @ features.T, 0)
-    rows = FacilityLocationSelection(size, metric="precomputed", optimizer="lazy").fit(near).ranking
 else:
     from submodlib import FacilityLocationFunction
+
+def select(features, size):
     near = np.maximum(features @ features.T, 0)
+    if who == "apricot":
+        return FacilityLocationSelection(size, metric="precomputed", optimizer="lazy").fit(near).ranking
     function = FacilityLocationFunction(n=len(features), mode="dense", sijs=near, separate_rep=False)
     picks = function.maximize(budget=size, optimizer="LazyGreedy", stopIfZeroGain=False, show_progress=False)
-    rows = np.array([i for i, _ in picks])
+    return np.array([i for i, _ in picks])
+
+select(features[:100], 10)  # compiled before the clock starts
+start = time.perf_counter()
+rows = select(features, size)
+seconds = time.perf_counter() - start
 np.save(out, np.asarray(rows, dtype=np.int64))
-print(json.dumps({"seconds": time.perf_counter() - start,
-                  "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps({"seconds": seconds, "peak": peak}))
 """
+
+
+def peak_memory() -> int:
+    """The largest resident size of this program, in bytes; unlike getrusage, without what its parent had at the
+    fork."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 def opened(path: str, rows: int):
@@ -76,7 +90,7 @@ def contest(spec: dict) -> dict:
     corpus = opened(spec["path"], spec["rows"])
     pool = Pool(corpus, torch.device("cpu"), Path(spec["cache"]))
     posed = pose(pool, config)
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    base = peak_memory()
     start = time.perf_counter()
 
     def poll() -> None:
@@ -99,7 +113,7 @@ def contest(spec: dict) -> dict:
     found = {"joint": selection.summary["calibrated"]["joint"], "quality": selection.summary["calibrated"]["quality"],
              "diversity": selection.summary["calibrated"]["diversity"], "raw": selection.summary["diversity"],
              "gap": selection.summary["gap"], "seconds": learned, "seconds_with_bound": total, "steps": state.step,
-             "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "peak_before": base * 1024}
+             "peak": peak_memory(), "peak_before": base}
     if not ended:
         found |= {"note": f"value after {state.step:,} of {spec['steps']:,} steps; time extrapolated",
                   "seconds": learned / max(state.step, 1) * spec["steps"]}
@@ -151,8 +165,8 @@ def peer(who: str, python: str, problem: dict, cache: str, limit: float) -> dict
 
 def alone(spec: dict) -> dict:
     """`contest` in a process of its own."""
-    done = subprocess.run([sys.executable, __file__, spec["path"], "--one", json.dumps(spec)], capture_output=True,
-                          text=True, check=False)
+    command = [sys.executable, "-m", "benchmarks.engine", spec["path"], "--one", json.dumps(spec)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         return {"note": "failed: " + (done.stderr.strip().splitlines() or ["killed"])[-1][:120]}
     return json.loads(done.stdout.strip().splitlines()[-1])
