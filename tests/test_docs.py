@@ -1,0 +1,62 @@
+"""What the documents say is so: examples run, every objective and option is named, every linked file exists."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from datamask import catalogue
+from datamask.config import RunConfig
+from datamask.runs.store import RunStore
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = [path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"))
+             if ".venv" not in path.parts]
+
+
+@pytest.mark.parametrize("number", range(len(re.findall(r"```python", README))))
+def test_python_examples_run(number, tmp_path):
+    code = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_command_lines_of_the_readme_are_understood():
+    from datamask.cli_parser import parse, run_config
+    lines = re.sub(r" \\\n +", " ", README)
+    found = re.findall(r"^ {4}python -m datamask (select .*?)(?: +#.*)?$", lines, re.MULTILINE)
+    assert len(found) >= 2
+    for line in found:
+        config = run_config(parse(line.split()))
+        assert isinstance(config, RunConfig)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in (*catalogue.OBJECTIVES, *catalogue.ESTIMATORS)])
+def test_every_objective_and_estimator_is_in_help_and_readme(name):
+    done = subprocess.run([sys.executable, "-m", "datamask", "select", "--help"], cwd=ROOT, capture_output=True,
+                          text=True, timeout=60)
+    assert name in done.stdout
+    assert f"`{name}`" in README
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document):
+    for target in re.findall(r"\]\(([^)#\s]+)\)", document.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_output_columns_of_the_readme(tmp_path):
+    from datamask.config import CorpusConfig, SelectionConfig
+    from datamask.runs.execute import execute
+    run = RunStore(tmp_path).create(RunConfig(CorpusConfig((str(ROOT / "sample_data" / "tiny"),)),
+                                              SelectionConfig.from_options(estimator="random", objective="pairwise")))
+    execute(run)
+    for column in run.selection().schema.names[1:]:
+        assert f"`{column}`" in README
