@@ -73,7 +73,9 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
             taken += 1
             stale += 1
             if bound < best:
-                stale = stale if bound > best - 1e-6 * max(best - value, 0.0) else 0
+                # a gain of a millionth of what is left to gain is no progress
+                if best == np.inf or bound <= best - 1e-6 * (best - value):
+                    stale = 0
                 best, best_theta, best_scores = bound, theta.copy(), scores
             if best - value <= tolerance:
                 return DualBound(best, best_scores, best_theta, taken)

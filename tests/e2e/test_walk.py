@@ -93,8 +93,8 @@ def browser_page(tmp_path):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1440, "height": 900}, accept_downloads=True)
-        page.set_default_timeout(30_000)
-        expect.set_options(timeout=30_000)
+        page.set_default_timeout(90_000)
+        expect.set_options(timeout=90_000)
         try:
             yield page
         finally:
@@ -138,14 +138,14 @@ def test_the_whole_walk(dashboard, browser_page, tmp_path):
     page = browser_page
     page.goto(dashboard)
     page.get_by_role("button", name="Open the sample").click()
-    expect(page.get_by_test_id("stSidebar").get_by_text(re.compile(r"[\d,]+ rows"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("stSidebar").get_by_text(re.compile(r"[\d,]+ rows"))).to_be_visible(timeout=240_000)
 
     # run twice: the defaults, watched, and a balance further towards diversity
     go(page, "Run", "How does the learner choose?")
     page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=90_000)
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=240_000)
     chosen = page.get_by_role("combobox", name="Run", exact=True)
-    expect(chosen).to_have_value(re.compile("λ 0.5.*done"), timeout=60_000)
+    expect(chosen).to_have_value(re.compile("λ 0.5.*done"), timeout=240_000)
     expect(page.get_by_text("of the way from random to the best quality")).to_be_visible()
     slider = page.get_by_role("slider").first
     slider.focus()
@@ -153,13 +153,13 @@ def test_the_whole_walk(dashboard, browser_page, tmp_path):
         slider.press("ArrowLeft")
     expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.2")
     page.get_by_role("button", name="Start", exact=True).click()
-    expect(chosen).to_have_value(re.compile("λ 0.2.*done"), timeout=60_000)
+    expect(chosen).to_have_value(re.compile("λ 0.2.*done"), timeout=240_000)
 
     # the map, and a lasso in it
     go(page, "Explore", "Which samples are kept")
     page.get_by_role("radio", name="PCA").or_(page.get_by_role("button", name="PCA")).first.click()
     expect(page.locator(".js-plotly-plot .nsewdrag")).to_have_count(3)
-    expect(page.get_by_text("waits for the neighbours")).to_have_count(0, timeout=60_000)
+    expect(page.get_by_text("waits for the neighbours")).to_have_count(0, timeout=240_000)
     # UMAP would redraw the page in the middle of what follows, and its first fit compiles for half a minute
     with contextlib.suppress(PlaywrightError):
         page.get_by_test_id("stMain").get_by_role("button", name="Stop").click(timeout=2_000)

@@ -180,6 +180,10 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
     app = choose_path(page(), shard)
     button(app, "Open").click().run()
     assert any("Opening shard" in heading.value for heading in app.subheader)
+    deadline = time.monotonic() + 30  # the opening's thread may not have spoken yet
+    while not any("Reading rows" in bar.proto.text for bar in app.get("progress")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        app.run()
     assert any("Reading rows" in bar.proto.text for bar in app.get("progress"))
     button(app, "Stop").click().run()
     openings(runs_dir).get(app.query_params["corpus"]).wait(10)
