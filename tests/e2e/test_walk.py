@@ -134,6 +134,7 @@ def number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
+@pytest.mark.timeout(900)
 def test_the_whole_walk(dashboard, browser_page, tmp_path):
     page = browser_page
     page.goto(dashboard)
