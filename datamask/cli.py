@@ -10,16 +10,14 @@ import argparse
 import contextlib
 import os
 import shlex
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
 from datamask.cli_output import (
     Progress,
     board_text,
@@ -33,7 +31,7 @@ from datamask.cli_output import (
     table_text,
 )
 from datamask.cli_parser import corpus_config, import_config, inputs, parse, run_config
-from datamask.config import CorpusConfig, RunConfig
+from datamask.cli_sweeps import study, sweep
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
 from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
@@ -75,9 +73,9 @@ def select(options: argparse.Namespace) -> int:
     config = run_config(options)
     output = check_output(options.output, config.corpus.inputs)
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
-    _check_device(config.selection.device)
+    check_device(config.selection.device)
     # absolute, so that the run can be resumed from any folder
-    run = RunStore(options.runs_dir).create(_rooted(config), output)
+    run = RunStore(options.runs_dir).create(rooted(config), output)
     return _work(run, output, options, fresh=True)
 
 
@@ -94,14 +92,14 @@ def resume(options: argparse.Namespace) -> int:
         return _deliver(run, output, status.summary or {}, options)
     if not status.resumable:
         raise RunStateError(f"run {run.id} is {status.state}; only a stopped, failed or interrupted run resumes")
-    _check_device(config.selection.device)
+    check_device(config.selection.device)
     return _work(run, output, options)
 
 
 def _work(run: Run, output: str | None, options: argparse.Namespace, *, fresh: bool = False) -> int:
     say(f"run {run.id} in {run.path}")
     # loading torch on a cold machine takes longer than a queued run without an owner is believed
-    with run.queued(), _stop_on_signals() as stop, Progress() as progress:
+    with run.queued(), stop_on_signals() as stop, Progress() as progress:
         if not fresh:
             with run.writer() as writer:
                 writer.set_status("queued")
@@ -134,59 +132,11 @@ def _deliver(run: Run, output: str | None, summary: dict, options: argparse.Name
     return DONE
 
 
-@contextlib.contextmanager
-def _stop_on_signals() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or a polite kill sets; a second Ctrl-C leaves at once.
-
-    Outside the main thread Python delivers no signals, and there the event is only ever set by others.
-    """
-    stop = threading.Event()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-        print("\ndatamask: stopping and saving a checkpoint; once more to leave at once", file=sys.stderr, flush=True)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _check_device(device: str) -> None:
-    from datamask.learning.device import resolve
-
-    resolve(device)
-
-
-def _rooted(config: RunConfig) -> RunConfig:
-    """The same run with absolute paths, so that it can be resumed from any folder."""
-    def absolute(path: str | None) -> str | None:
-        return None if path is None else str(Path(path).expanduser().absolute())
-
-    selection = replace(config.selection, pin=absolute(config.selection.pin), ban=absolute(config.selection.ban))
-    return replace(config, corpus=_absolute(config.corpus), selection=selection)
-
-
-def _absolute(config: CorpusConfig) -> CorpusConfig:
-    def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(path if "://" in path else str(Path(path).expanduser().absolute()) for path in paths)
-
-    return replace(config, inputs=absolute(config.inputs), features=absolute(config.features),
-                   scores=absolute(config.scores))
-
-
 def prepare(options: argparse.Namespace) -> int:
     """`prepare`: shards with texts in, shards with quality and features out."""
     from datamask.corpus.preparation import prepare_shards
 
-    with _stop_on_signals() as stop, Progress() as progress:
+    with stop_on_signals() as stop, Progress() as progress:
         found = prepare_shards(list(inputs(options)), options.output, text_column=options.text_column,
                                id_column=options.id_column, dim=options.dim, seed=options.seed, progress=progress,
                                should_stop=stop.is_set)
@@ -203,10 +153,10 @@ def score(options: argparse.Namespace) -> int:
     from datamask.evaluation import panel_rows, score_selection
     from datamask.evaluation.id_lists import overlaps, read_rows
 
-    _check_device(options.device)
+    check_device(options.device)
     store = RunStore(options.runs_dir)
-    with _stop_on_signals() as stop, Progress() as progress:
-        corpus = open_corpus(_absolute(corpus_config(options)), progress=progress, should_stop=stop.is_set)
+    with stop_on_signals() as stop, Progress() as progress:
+        corpus = open_corpus(absolute_corpus(corpus_config(options)), progress=progress, should_stop=stop.is_set)
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
 
         def poll() -> None:
@@ -310,7 +260,7 @@ def runs_export(options: argparse.Namespace) -> int:
     if not (options.ids or options.rows or options.mask):
         raise OptionError("runs export needs at least one of --ids OUT.csv, --rows OUT.parquet or --mask FOLDER")
     written: dict[str, Any] = {}
-    with _stop_on_signals() as stop, Progress() as progress:
+    with stop_on_signals() as stop, Progress() as progress:
         if options.ids:
             written["ids"] = exports.write_ids(run, options.ids)
         if options.rows:
@@ -332,12 +282,12 @@ def runs_import(options: argparse.Namespace) -> int:
 
     config = import_config(options)
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
-    _check_device(config.selection.device)
-    config = replace(config, corpus=_absolute(config.corpus), ids=str(Path(options.ids).expanduser().absolute()))
-    with _stop_on_signals() as stop, Progress() as progress:
+    check_device(config.selection.device)
+    config = replace(config, corpus=absolute_corpus(config.corpus), ids=str(Path(options.ids).expanduser().absolute()))
+    with stop_on_signals() as stop, Progress() as progress:
         run = import_ids(RunStore(options.runs_dir), config, progress=progress, should_stop=stop.is_set)
     return _deliver(run, None, run.status().summary or {}, options)
 
 
-HANDLERS = {"select": select, "resume": resume, "prepare": prepare, "score": score, "runs list": runs_list,
-            "runs show": runs_show, "runs export": runs_export, "runs import": runs_import}
+HANDLERS = {"select": select, "sweep": sweep, "study": study, "resume": resume, "prepare": prepare, "score": score,
+            "runs list": runs_list, "runs show": runs_show, "runs export": runs_export, "runs import": runs_import}

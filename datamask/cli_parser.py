@@ -13,13 +13,22 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from datamask import __version__, catalogue
-from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, Quota, RunConfig, SelectionConfig
+from datamask.cli_options import (
+    add_corpus,
+    add_inputs,
+    add_json,
+    add_objective,
+    add_run,
+    add_runs_dir,
+    add_selection,
+    whole,
+)
+from datamask.config import LEARNER_OPTIONS, CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import OptionError
+from datamask.runs.varying import NUMBERS, STUDIES, WHOLE, WORDS
 
 SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", *LEARNER_OPTIONS, "prune", "collapse",
                      "pin", "ban", "quotas", "seed", "device", "preset")
-OBJECTIVE_HELP = ", ".join(entry.name for entry in catalogue.OBJECTIVES)
-ESTIMATOR_HELP = ", ".join(entry.name for entry in catalogue.ESTIMATORS)
 
 
 class Parser(argparse.ArgumentParser):
@@ -82,8 +91,13 @@ def run_config(options: argparse.Namespace) -> RunConfig:
     Raises:
         OptionError: an option out of range, or not one of the chosen estimator.
     """
-    selection = SelectionConfig.from_options(**{name: getattr(options, name) for name in SELECTION_OPTIONS})
+    selection = SelectionConfig.from_options(**given_options(options))
     return RunConfig(corpus_config(options, selection.seed), selection, options.name or "", options.notes or "")
+
+
+def given_options(options: argparse.Namespace) -> dict[str, object]:
+    """The options of a selection as they were given, None where not."""
+    return {name: getattr(options, name) for name in SELECTION_OPTIONS}
 
 
 def corpus_config(options: argparse.Namespace, seed: int = 0) -> CorpusConfig:
@@ -126,75 +140,74 @@ def inputs(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _select(parser: Parser) -> None:
-    add = parser.add_argument
-    _add_corpus(parser)
-    add("--output", required=True, metavar="OUT.parquet", help="where the selection goes")
-    group = parser.add_argument_group("what to select")
-    add = group.add_argument
-    _add_objective(group)
-    add("--select_ratio", type=_decimal, metavar="SHARE", help="share of the rows to select (0.3)")
-    add("--prune", type=_decimal, metavar="SHARE", help="drop the worst by quality first (0)")
-    add("--collapse", metavar="HOW", help="keep the best of near-copies: none, exact or a cosine such as 0.95 (none)")
-    add("--pin", metavar="IDS", help="a file of ids that must be selected: parquet, CSV, or text with one id per line")
-    add("--ban", metavar="IDS", help="a file of ids that must not be")
-    add("--quota", dest="quotas", action="append", type=_quota, metavar="COLUMN=VALUE:LOW:HIGH",
-        help="shares of the selection that a value of a column has at least and at most; may be given several times")
-    group = parser.add_argument_group("how to find it")
-    add = group.add_argument
-    add("--estimator", metavar="NAME", help=f"auto, {ESTIMATOR_HELP} (auto: reinforce if --partial, --max_lr or "
-                                            "--min_lr is given, else counterfactual)")
-    add("--preset", metavar="paper", help="paper: the setting of arXiv 2512.24265, which never changes")
-    add("--n_rollout", type=_whole, metavar="G", help=f"masks sampled per step ({_defaults('n_rollout')})")
-    add("--n_epochs", type=_whole, metavar="STEPS", help=f"a ceiling on update steps ({_defaults('n_epochs')})")
-    add("--partial", type=_decimal, metavar="SHARE", help=f"share of the rows in a step ({_defaults('partial')})")
-    add("--max_lr", type=_decimal, metavar="LR", help=f"learning rate of the first step ({_defaults('max_lr')})")
-    add("--min_lr", type=_decimal, metavar="LR", help=f"learning rate of the last step ({_defaults('min_lr')})")
-    add("--init", metavar="HOW", help=f"first logits: same or quality ({_defaults('init')})")
-    add("--readout", metavar="HOW", help=f"last logits to subset: top or sample ({_defaults('readout')})")
-    add("--polish", metavar="HOW", help=f"swaps after learning: swaps or none ({_defaults('polish')})")
-    add("--seed", type=_whole, metavar="N", help="of masks, batches and ties (0)")
-    add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
-    _add_run(parser)
+    add_corpus(parser)
+    parser.add_argument("--output", required=True, metavar="OUT.parquet", help="where the selection goes")
+    add_selection(parser)
+    add_run(parser)
 
 
 def _resume(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     parser.add_argument("--output", metavar="OUT.parquet", help="where the selection goes (as the run was given)")
-    _add_runs_dir(parser)
-    _add_json(parser)
+    add_runs_dir(parser)
+    add_json(parser)
+
+
+def _sweep(parser: Parser) -> None:
+    add_corpus(parser)
+    parser.add_argument("--vary", action="append", default=[], required=True, metavar="OPTION=VALUES",
+                        help="START:STOP:COUNT, as in lamb=0:1:11, or a list, as in seed=0,1,2; several --vary span "
+                             f"their cross product. Of {', '.join((*NUMBERS, *WHOLE, *WORDS))}")
+    parser.add_argument("--seeds", type=whole, default=1, metavar="N",
+                        help="where the seed is not varied, so many seeds for every point that is random (1)")
+    parser.add_argument("--output", metavar="OUT", help="the table of points, as .parquet, .csv or .json")
+    add_selection(parser)
+    add_run(parser)
+
+
+def _study(parser: Parser) -> None:
+    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(STUDIES)}")
+    add_corpus(parser)
+    parser.add_argument("--output", metavar="FOLDER", help="where tables and figure go (study-KIND)")
+    parser.add_argument("--objectives", metavar="NAME,NAME",
+                        help="of the study `single`, which compares them (all, or --objective)")
+    parser.add_argument("--seeds", type=whole, default=3, metavar="N", help="seeds for whatever is random (3)")
+    parser.add_argument("--quick", action="store_true", help="a few steps and few levels, to see that it works")
+    add_selection(parser)
+    add_run(parser)
 
 
 def _prepare(parser: Parser) -> None:
-    _add_inputs(parser)
+    add_inputs(parser)
     parser.add_argument("--output", required=True, metavar="FOLDER", help="where the prepared shards go")
     parser.add_argument("--text_column", required=True, metavar="NAME", help="the column with the texts")
     parser.add_argument("--id_column", metavar="NAME", help="the column with the ids (made up where there is none)")
-    parser.add_argument("--dim", type=_whole, default=256, metavar="D", help="feature dimensions (256)")
-    parser.add_argument("--seed", type=_whole, default=0, metavar="N", help="of the truncated SVD (0)")
-    _add_json(parser)
+    parser.add_argument("--dim", type=whole, default=256, metavar="D", help="feature dimensions (256)")
+    parser.add_argument("--seed", type=whole, default=0, metavar="N", help="of the truncated SVD (0)")
+    add_json(parser)
 
 
 def _score(parser: Parser) -> None:
-    _add_corpus(parser)
+    add_corpus(parser)
     parser.add_argument("--selection", action="append", required=True, metavar="OUT.parquet",
                         help="ids to score: the output of select, or any parquet or CSV file with the id column; give "
                              "several to see their overlap")
     parser.add_argument("--panel", action="store_true",
                         help="every measure, with intervals, beside random and top quality, and who is best where")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
-    _add_runs_dir(parser)
-    _add_json(parser)
+    add_runs_dir(parser)
+    add_json(parser)
 
 
 def _runs_list(parser: Parser) -> None:
-    _add_runs_dir(parser)
-    _add_json(parser)
+    add_runs_dir(parser)
+    add_json(parser)
 
 
 def _runs_show(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
-    _add_runs_dir(parser)
-    _add_json(parser)
+    add_runs_dir(parser)
+    add_json(parser)
 
 
 def _runs_export(parser: Parser) -> None:
@@ -202,25 +215,27 @@ def _runs_export(parser: Parser) -> None:
     parser.add_argument("--ids", metavar="OUT.csv|OUT.parquet", help="the selected ids with rank, logit and marginals")
     parser.add_argument("--rows", metavar="OUT.parquet", help="the corpus's own rows, only the selected ones")
     parser.add_argument("--mask", metavar="FOLDER", help="per shard, a parquet with 0 or 1 for each of its rows")
-    _add_runs_dir(parser)
-    _add_json(parser)
+    add_runs_dir(parser)
+    add_json(parser)
 
 
 def _runs_import(parser: Parser) -> None:
     parser.add_argument("ids", metavar="IDS",
                         help="a parquet or CSV file with the id column, or a .txt file with one id per line")
-    _add_corpus(parser)
+    add_corpus(parser)
     group = parser.add_argument_group("how to measure it")
     add = group.add_argument
-    _add_objective(group)
+    add_objective(group)
     add("--ignore_unknown", action="store_true", help="leave out ids that are not in the corpus instead of refusing")
-    add("--seed", type=_whole, metavar="N", help="of ties in the ranks (0)")
+    add("--seed", type=whole, metavar="N", help="of ties in the ranks (0)")
     add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
-    _add_run(parser)
+    add_run(parser)
 
 
 COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "select": (_select, "Learn which rows of a corpus to keep, and write them with ranks and marginals."),
+    "sweep": (_sweep, "Many runs of one corpus: every combination of the options that are varied."),
+    "study": (_study, "Repeat one of the paper's experiments on a corpus: a table and a figure, with spreads."),
     "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),
     "prepare": (_prepare, "Make a corpus from texts: quality by rules, features by TF-IDF and truncated SVD."),
     "score": (_score, "Values of all objectives for any list of ids, and how far several lists overlap."),
@@ -232,91 +247,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
 """Command -> its options and what it is for."""
 
 
-# -- groups of options -------------------------------------------------------------------------------------------------
-
-
-def _add_inputs(parser: Parser) -> None:
-    parser.add_argument("inputs", nargs="*", default=[], metavar="INPUT", help="parquet files, folders or globs")
-    parser.add_argument("--input", action="append", default=[], metavar="INPUT", help="the same, as an option")
-
-
-def _add_corpus(parser: Parser) -> None:
-    _add_inputs(parser)
-    group = parser.add_argument_group("which rows and columns")
-    add = group.add_argument
-    add("--id_column", metavar="NAME", help="(found by name, then by type)")
-    add("--quality_column", action="append", default=[], type=_quality, metavar="NAME[:WEIGHT[:raw|z|rank]]",
-        help="may be given several times; they add up (found by name, then by type)")
-    add("--feature_column", metavar="NAME", help="(found by name, then by type)")
-    add("--length_column", metavar="NAME", help="tokens per row, counted wherever rows are (found by name)")
-    add("--features", action="append", default=[], metavar="INPUT", help="shards that hold the features, by id or row")
-    add("--scores", action="append", default=[], metavar="INPUT", help="shards that hold the quality, by id or row")
-    add("--rows", type=_whole, metavar="N", help="a uniform sample of so many rows (all that fit)")
-    add("--row_seed", type=_whole, metavar="N", help="of that sample (as --seed)")
-    add("--drop_invalid", action="store_true", help="drop rows with NaN, infinite, null or zero features")
-
-
-def _add_objective(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--objective", "--algorithm", metavar="NAME",
-                       help=f"diversity objective: {OBJECTIVE_HELP}, the paper's names, or a sum such as "
-                            "pairwise:0.7,facility:0.3 (facility)")
-    group.add_argument("--lamb", type=_decimal, metavar="SHARE",
-                       help="lambda: 1 is quality alone, 0 diversity alone (0.5)")
-    group.add_argument("--scale", metavar="SCALE",
-                       help="calibrated or raw: in which units lambda balances (calibrated)")
-
-
-def _add_run(parser: Parser) -> None:
-    group = parser.add_argument_group("the run")
-    _add_runs_dir(group)
-    group.add_argument("--name", metavar="TEXT", help="a name for people")
-    group.add_argument("--notes", metavar="TEXT", help="notes for people")
-    _add_json(group)
-
-
-def _add_runs_dir(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--runs_dir", default="runs", metavar="FOLDER", help="where runs are kept (runs)")
-
-
-def _add_json(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object as the last line of stdout")
-
-
-# -- values ------------------------------------------------------------------------------------------------------------
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
-
-
-def _decimal(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
-
-
-def _quality(text: str) -> QualityColumn:
-    # argparse lets only its own exception through with its text
-    try:
-        return QualityColumn.parse(text)
-    except OptionError as error:
-        raise argparse.ArgumentTypeError(str(error).removeprefix("--quality_column ")) from None
-
-
-def _quota(text: str) -> Quota:
-    try:
-        return Quota.parse(text)
-    except OptionError as error:
-        raise argparse.ArgumentTypeError(str(error).removeprefix("--quota ")) from None
-
-
-def _defaults(option: str) -> str:
-    return ", ".join(f"{entry.name} {entry.defaults[option]}" for entry in catalogue.ESTIMATORS
-                     if option in entry.defaults)
+# -- words -------------------------------------------------------------------------------------------------------------
 
 
 def _underscored(words: Sequence[str]) -> list[str]:

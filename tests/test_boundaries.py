@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runs": BOTTOM,
     "runs.execute": BOTTOM | LEARN | {"corpus", "evaluation", "runs"},
     "runs.jobs": BOTTOM | {"runs"},
+    "runs.sweep": BOTTOM | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | RUNS,
     "dashboard": BOTTOM | {"corpus", "runs"},
     "dashboard.ui": BOTTOM | RUNS | {"corpus", "dashboard"},
@@ -47,15 +48,16 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY: dict[str, set[str]] = {
     "": {"api"},
     "runs.jobs": {"runs.execute"},
-    "cli": {"corpus", "evaluation", "learning", "runs.execute"},
+    "cli": {"corpus", "evaluation", "learning", "runs.execute", "runs.sweep"},
     "dashboard": {"runs.jobs"},
 }
 """Room -> what it may import inside functions besides."""
 
 ALIASES = {"runs.outcome": "runs.execute", "runs.imports": "runs.execute", "runs.attempt": "runs.jobs",
-           "cli_parser": "cli", "cli_output": "cli", "__main__": "cli", "pages": "app"}
+           "runs.study": "runs.sweep", "runs.study_report": "runs.sweep", "cli_common": "cli", "cli_options": "cli",
+           "cli_output": "cli", "cli_parser": "cli", "cli_sweeps": "cli", "__main__": "cli", "pages": "app"}
 
-TORCH = {"objectives", "learning", "evaluation", "runs.execute", "api"}
+TORCH = {"objectives", "learning", "evaluation", "runs.execute", "runs.sweep", "api"}
 """Rooms that load torch when they are imported; `corpus` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {

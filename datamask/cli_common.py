@@ -1,0 +1,68 @@
+"""What several commands do before and around their work: stop on signals, check the device, make paths absolute."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from datamask.config import CorpusConfig, RunConfig
+
+
+@contextlib.contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or a polite kill sets; a second Ctrl-C leaves at once.
+
+    Outside the main thread Python delivers no signals, and there the event is only ever set by others.
+    """
+    stop = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        print("\ndatamask: stopping and saving a checkpoint; once more to leave at once", file=sys.stderr, flush=True)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there.
+
+    Raises:
+        OptionError: torch finds no such device.
+    """
+    from datamask.learning.device import resolve
+
+    resolve(device)
+
+
+def rooted(config: RunConfig) -> RunConfig:
+    """The same run with absolute paths, so that it can be resumed from any folder."""
+    def absolute(path: str | None) -> str | None:
+        return None if path is None else str(Path(path).expanduser().absolute())
+
+    selection = replace(config.selection, pin=absolute(config.selection.pin), ban=absolute(config.selection.ban))
+    return replace(config, corpus=absolute_corpus(config.corpus), selection=selection)
+
+
+def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
+    """The same corpus with absolute paths."""
+    def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(path if "://" in path else str(Path(path).expanduser().absolute()) for path in paths)
+
+    return replace(config, inputs=absolute(config.inputs), features=absolute(config.features),
+                   scores=absolute(config.scores))

@@ -1,0 +1,116 @@
+"""The commands that do many runs: `sweep` and `study`."""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
+from datamask.cli_output import Progress, check_apart, check_output, percent, print_json, say, table_text
+from datamask.cli_parser import corpus_config, given_options
+from datamask.config import RunConfig
+from datamask.errors import OptionError
+from datamask.runs.store import RunStore
+from datamask.runs.varying import STUDIES, Plan, Point, parse_vary, points
+
+if TYPE_CHECKING:
+    from datamask.runs.sweep import Done
+
+DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
+
+
+def sweep(options: argparse.Namespace) -> int:
+    """`sweep`: the cross product of what is varied, as runs that share one corpus."""
+    found = points(given_options(options), [parse_vary(text) for text in options.vary], options.seeds)
+    plan = _plan(options, found)
+    from datamask.runs import sweep as sweeps
+
+    if options.output is not None:
+        sweeps.table_format(options.output)
+        options.output = check_output(options.output, plan.corpus.inputs)
+    with stop_on_signals() as stop, Progress() as progress:
+        done = sweeps.sweep(RunStore(options.runs_dir), plan, progress=progress, should_stop=stop.is_set)
+    rows = sweeps.whole_rows([one.row() for one in done])
+    if options.output is not None:
+        sweeps.write_rows(rows, options.output)
+    if options.json:
+        print_json({"sweep": plan.id, "points": len(plan.points), "rows": rows, "output": options.output})
+    elif rows:
+        print(table_text(list(map(_shown, rows))))
+        print(f"Sweep {plan.id} in {options.runs_dir}. 0 % is a random subset of the size, 100 % the best a term "
+              "reaches alone.")
+    return _ending(done, len(plan.points))
+
+
+def study(options: argparse.Namespace) -> int:
+    """`study`: one of the paper's experiments, as a sweep with its own table and figure."""
+    if options.kind not in STUDIES:
+        known = ", ".join(STUDIES)
+        raise OptionError(f"KIND must be one of {known}, got {options.kind!r}, as in `datamask study G INPUT`")
+    from datamask.runs import study as studies
+
+    arms = studies.arms(options.kind, given_options(options), seeds=options.seeds, quick=options.quick,
+                        objectives=options.objectives.split(",") if options.objectives else None)
+    plan = _plan(options, studies.points_of(arms))
+    folder = Path(options.output or f"study-{options.kind}").absolute()
+    check_apart("output", str(folder), plan.corpus.inputs)
+    check_output(str(folder / "study.md"), plan.corpus.inputs)
+    with stop_on_signals() as stop, Progress() as progress:
+        result = studies.study(options.kind, RunStore(options.runs_dir), plan, arms, progress=progress,
+                               should_stop=stop.is_set)
+    ending = _ending(result.done, len(plan.points))
+    if ending != DONE:
+        return ending
+    written = studies.write(result, folder)
+    if options.json:
+        print_json({"study": options.kind, "sweep": plan.id, "rows": result.rows, "notes": result.notes,
+                    "output": [str(path) for path in written]})
+    else:
+        print(studies.markdown(result))
+        print("\n".join(map(str, written)))
+    return DONE
+
+
+def _plan(options: argparse.Namespace, found: Sequence[Point]) -> Plan:
+    """The points on the corpus that was asked for, with absolute paths, after checking what can be checked now.
+
+    Raises:
+        OptionError: no such device, or the runs would lie among the inputs.
+    """
+    corpus = absolute_corpus(corpus_config(options, found[0].selection.seed))
+    check_apart("runs_dir", options.runs_dir, corpus.inputs)
+    check_device(found[0].selection.device)
+    placed = tuple(replace(point, selection=rooted(RunConfig(corpus, point.selection)).selection) for point in found)
+    return Plan(corpus, placed, options.name or "")
+
+
+def _ending(done: Sequence[Done], wanted: int) -> int:
+    """What went wrong, on stderr, and the exit code."""
+    for one in done:
+        if one.error is not None:
+            say(f"{one.point.words or 'the only point'}: {one.error}")
+    if done and done[-1].fault is not None:
+        traceback.print_exception(done[-1].fault)
+        return FAULT
+    if any(one.error is not None for one in done):
+        return BAD
+    finished = sum(one.run.status().state == "done" for one in done)
+    if finished < wanted:
+        say(f"stopped after {finished:,} of {wanted:,} points; the same command goes on from there")
+        return STOPPED
+    return DONE
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as people read it: shares in percent, a hyphen where there is nothing, no raw values."""
+    shown = {}
+    for name, value in row.items():
+        if name in ("quality", "diversity", "joint"):
+            shown[name] = percent(value)
+        elif name != "error" and not name.startswith("raw_"):
+            shown[name] = f"{value:.4g}" if isinstance(value, float) else "-" if value is None else value
+    return shown

@@ -1,0 +1,177 @@
+"""A study for people: one table as markdown, CSV and JSON, and one figure that opens in any browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datamask.files import write_text
+from datamask.runs.formats import to_plain
+from datamask.runs.sweep import write_rows
+
+if TYPE_CHECKING:
+    from datamask.runs.study import Study
+
+TITLES = {"single": "Single terms against joint", "ablation": "Learning rate, steps and start",
+          "acceleration": "Pruning, batch share and start against time", "G": "Group size"}
+SHOWN = ("objective", "estimator", "lamb", "select_ratio", "scale", "n_epochs", "n_rollout", "partial", "max_lr",
+         "min_lr", "init", "prune", "collapse")
+"""Settings that a table says where all its arms share them."""
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's, told apart by colour-blind readers too; symbols say the same."""
+
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star")
+
+
+def write(study: Study, folder: Path) -> list[Path]:
+    """Write study.md, study.csv, study.json and study.html into `folder`.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    paths = [folder / f"study.{suffix}" for suffix in ("md", "csv", "json", "html")]
+    write_text(paths[0], markdown(study))
+    write_rows(study.rows, str(paths[1]))
+    whole = {"study": study.kind, "rows": study.rows, "notes": study.notes, "curves": study.curves,
+             "machine": machine(), **study.facts}
+    write_text(paths[2], json.dumps(to_plain(whole), indent=1, allow_nan=False) + "\n")
+    write_text(paths[3], page(study))
+    return paths
+
+
+def markdown(study: Study) -> str:
+    """Title, table with means ± spread, notes, corpus and machine."""
+    facts = study.facts
+    about = (f"{facts['selected']:,} of {facts['n']:,} rows, {facts['dim']} dimensions; {machine()}, "
+             f"{facts['threads']} thread(s) on {facts['device']}; "
+             + ", ".join(f"{name} {version}" for name, version in facts["versions"].items() if name != "platform"))
+    settings = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+                         for name, value in facts["settings"].items() if name in SHOWN)
+    return "\n".join([f"# {TITLES[study.kind]}", "", table(study.rows), "", *(f"{note}\n" for note in study.notes),
+                      f"All arms: {settings}.\n", f"{about}.", ""])
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as a markdown table; a column with a spread shows ``mean ± sd``, columns that nobody fills are left out."""
+    names = [name for name in dict.fromkeys(name for row in rows for name in row)
+             if not name.endswith("_sd") and any(row.get(name) is not None for row in rows)]
+    lines = ["| " + " | ".join(name.replace("_", " ") for name in names) + " |", "|" + " --- |" * len(names)]
+    for row in rows:
+        lines.append("| " + " | ".join(_cell(row.get(name), row.get(f"{name}_sd"), name) for name in names) + " |")
+    return "\n".join(lines)
+
+
+def _cell(value: Any, spread: float | None, name: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, float):
+        return str(value)
+    if name in ("lamb", "max_lr", "min_lr", "partial", "prune"):
+        return f"{value:g}"
+    digits = 2 if name.startswith("seconds") else 3
+    return f"{value:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
+def machine() -> str:
+    """The processor's name and its number of cores, as far as the system tells."""
+    name = platform.processor() or platform.machine()
+    cpus = Path("/proc/cpuinfo")
+    if cpus.is_file():
+        found = [line.partition(":")[2].strip() for line in cpus.read_text(encoding="utf-8", errors="replace")
+                 .splitlines() if line.startswith("model name")]
+        name = found[0] if found else name
+    return f"{name}, {os.cpu_count()} cores"
+
+
+# -- the figure --------------------------------------------------------------------------------------------------------
+
+
+def page(study: Study) -> str:
+    """One HTML file with the figure and everything it needs inside."""
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in study.notes)
+    drawn = figure(study).to_html(full_html=False, include_plotlyjs=True, config={"displaylogo": False})
+    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{TITLES[study.kind]}</title>'
+            f'<body style="font-family:sans-serif;max-width:1100px;margin:2em auto">{drawn}{notes}</body></html>\n')
+
+
+def figure(study: Study):
+    """The study's plotly figure; error bars are standard deviations over seeds."""
+    from plotly.subplots import make_subplots
+
+    panels = {"single": _single, "ablation": _ablation, "acceleration": _acceleration, "G": _group_size}[study.kind]
+    count = 2 if study.kind in ("ablation", "G") else 1
+    fig = make_subplots(rows=1, cols=count, horizontal_spacing=0.1)
+    panels(fig, study)
+    if study.kind != "single":
+        reference = study.rows[-1]
+        for column in range(1, count + 1):
+            fig.add_hline(y=reference["joint"], line={"dash": "dash", "color": "#555555"}, row=1, col=column,
+                          annotation_text=reference["arm"] if column == 1 else None,
+                          annotation_position="bottom right")
+        fig.update_yaxes(title_text="joint value, share of the attainable gain", col=1)
+    return fig.update_layout(title=TITLES[study.kind], template="simple_white", height=560,
+                             legend={"orientation": "h", "y": -0.2})
+
+
+def _points(fig, rows: Sequence[Mapping[str, Any]], x: str, y: str, name: str, place: int, *, column: int = 1,
+            mode: str = "lines+markers", **more: Any) -> None:
+    """One series of rows with error bars on every axis that has a spread."""
+    import plotly.graph_objects as go
+
+    bars = {f"error_{axis}": {"type": "data", "array": [row.get(f"{key}_sd") or 0.0 for row in rows]}
+            for axis, key in (("x", x), ("y", y)) if any(row.get(f"{key}_sd") for row in rows)}
+    color = COLORS[place % len(COLORS)]
+    fig.add_trace(go.Scatter(x=[row[x] for row in rows], y=[row[y] for row in rows], name=name, mode=mode,
+                             marker={"color": color, "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 10},
+                             line={"color": color}, **bars, **more), row=1, col=column)
+
+
+def _single(fig, study: Study) -> None:
+    skipped = {"arm", "runs", "seconds", "lamb"}
+    measures = [name for name in study.rows[0] if name not in skipped and not name.endswith("_sd")]
+    for place, name in enumerate(measures):
+        _points(fig, study.rows, name, "arm", name, place, mode="markers")
+    fig.update_xaxes(title_text="share of the attainable gain of the measure")
+    fig.update_yaxes(autorange="reversed")
+    fig.add_vline(x=0, line={"color": "#bbbbbb"})
+
+
+def _ablation(fig, study: Study) -> None:
+    rows = study.rows[:-1]
+    usual = max({row["n_epochs"] for row in rows}, key=lambda steps: sum(row["n_epochs"] == steps for row in rows))
+    lr = max({row["max_lr"] for row in rows}, key=lambda rate: sum(row["max_lr"] == rate for row in rows))
+    for place, init in enumerate(("same", "quality")):
+        of_init = [row for row in rows if row["init"] == init]
+        _points(fig, sorted((row for row in of_init if row["n_epochs"] == usual), key=lambda row: row["max_lr"]),
+                "max_lr", "joint", f"start: {init}", place, legendgroup=init)
+        _points(fig, sorted((row for row in of_init if row["max_lr"] == lr), key=lambda row: row["n_epochs"]),
+                "n_epochs", "joint", init, place, column=2, legendgroup=init, showlegend=False)
+    fig.update_xaxes(type="log", title_text=f"learning rate of the first step ({usual:,} steps)", col=1)
+    fig.update_xaxes(type="log", title_text=f"steps (learning rate {lr:g})", col=2)
+
+
+def _acceleration(fig, study: Study) -> None:
+    for place, row in enumerate(study.rows[:-1]):
+        _points(fig, [row], "seconds", "joint", row["arm"], place, mode="markers")
+    fig.update_xaxes(type="log", title_text="seconds of learning")
+
+
+def _group_size(fig, study: Study) -> None:
+    rows = study.rows[:-1]
+    _points(fig, rows, "n_rollout", "joint", "after all steps", 6, showlegend=False)
+    for place, (name, (seconds, joint)) in enumerate(study.curves.items()):
+        curve = [{"seconds": s, "joint": j} for s, j in zip(seconds, joint)]
+        _points(fig, curve, "seconds", "joint", name, place, column=2, mode="lines")
+    fig.update_xaxes(type="log", title_text="G, masks per step", tickvals=[row["n_rollout"] for row in rows], col=1)
+    low = float(np.min([row["seconds"] for row in rows])) / 100
+    fig.update_xaxes(type="log", title_text=f"seconds of learning (from {low:.2g})", col=2)

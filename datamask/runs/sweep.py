@@ -1,0 +1,193 @@
+"""A sweep: many runs of one corpus that share one pool.
+
+Each point is a run like any other in the runs folder, with the facts ``sweep`` (an id that follows from the settings)
+and ``swept`` (what is varied in it). The corpus is opened once, and its graph, anchors and bound objectives serve all
+points. Repeating a sweep goes on with it: points that are done are read, one that was stopped is resumed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from datamask.config import RunConfig
+from datamask.corpus.shelf import shelf
+from datamask.errors import DatamaskError, OptionError, Stopped
+from datamask.evaluation.pool import Pool
+from datamask.files import write_text
+from datamask.learning.device import resolve
+from datamask.objectives.contract import Poll
+from datamask.runs.attempt import attempt, fault_sentence, one_sentence
+from datamask.runs.formats import to_plain, write_table
+from datamask.runs.store import Run, RunStore
+from datamask.runs.varying import Plan, Point
+
+Progress = Callable[[float, str], None]
+FORMATS = (".parquet", ".csv", ".json")
+
+
+@dataclass(frozen=True)
+class Done:
+    """A point and the run that has it; error: why it failed, None where it did not; fault: whether the program did."""
+
+    point: Point
+    run: Run
+    error: str | None = None
+    fault: Exception | None = None
+
+    def row(self) -> dict[str, Any]:
+        """The point as a line of the sweep's table: calibrated values, raw ones, the bound, and the effort."""
+        status = self.run.status()
+        summary = status.summary or {}
+        calibrated = summary.get("calibrated") or {}
+        state = "failed" if self.error is not None else status.state
+        return {**dict(self.point.swept), "run_id": self.run.id, "state": state,
+                **{term: calibrated.get(term) for term in ("quality", "diversity", "joint")},
+                **{f"raw_{term}": summary.get(term) for term in ("quality", "diversity", "joint")},
+                **{key: summary.get(key) for key in ("upper_bound", "gap", "seconds", "steps")},
+                "error": self.error}
+
+
+def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, what: None,
+          should_stop: Callable[[], bool] = lambda: False) -> list[Done]:
+    """Do all points that are not done yet, one after the other.
+
+    A point that fails (a ratio that selects all rows, say) is recorded and the others go on; a fault of the program
+    ends the sweep with it as the last entry.
+
+    Returns:
+        A `Done` per point, in the plan's order; fewer where it was stopped.
+
+    Raises:
+        InputError: the corpus cannot be opened. Stopped: before the corpus was open.
+    """
+    pool = open_pool(store, plan, progress, should_stop)
+    known = known_runs(store, plan, pool.corpus.fingerprint)
+    done: list[Done] = []
+    ends: dict[str, str] = {}
+    for place, point in enumerate(plan.points):
+        if should_stop():
+            break
+        label = f"point {place + 1} of {len(plan.points)}"
+        here = known.get(point.selection)
+        line = _line(point)
+        if here is None:
+            here = _fresh(store, plan, point, ends.get(line))
+        if here.status().state == "done":
+            one = Done(point, here)
+        else:
+            def told(share: float, what: str, place: int = place, label: str = label) -> None:
+                progress(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
+
+            with here.queued():
+                outcome = attempt(here, should_stop=should_stop, progress=told, pool=pool)
+            error = None
+            if outcome.error is not None:
+                error = (fault_sentence if outcome.faulty else one_sentence)(outcome.error)
+            one = Done(point, here, error, outcome.error if outcome.faulty else None)
+        done.append(one)
+        if one.fault is not None:
+            break
+        if here.status().state == "done":
+            ends[line] = here.id
+    progress(1.0, "done")
+    return done
+
+
+def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
+    """The corpus of a plan on its device; opening it is the first twentieth of the work."""
+    corpus = shelf().get(plan.corpus, progress=lambda share, what: progress(0.05 * share, what),
+                         should_stop=should_stop)
+    return Pool(corpus, resolve(plan.points[0].selection.device), store.cache_dir, poll=poll_of(should_stop),
+                progress=lambda share, what: progress(0.05, what))
+
+
+def poll_of(should_stop: Callable[[], bool]) -> Poll:
+    """A poll that raises `Stopped` once `should_stop` answers true."""
+    def poll() -> None:
+        if should_stop():
+            raise Stopped("stopped on request")
+    return poll
+
+
+def known_runs(store: RunStore, plan: Plan, fingerprint: str) -> dict[Any, Run]:
+    """Selection settings -> the latest run of this sweep on this very corpus that is done or can go on."""
+    found: dict[Any, Run] = {}
+    for run in store.list():
+        try:
+            facts, selection = run.facts(), run.config.selection
+        except DatamaskError:  # a damaged run is no point of anything
+            continue
+        if facts.get("sweep") != plan.id or facts.get("fingerprint") not in (None, fingerprint):
+            continue
+        status = run.status()
+        if status.state == "done" or status.resumable:
+            found.setdefault(selection, run)
+    return found
+
+
+def _fresh(store: RunStore, plan: Plan, point: Point, start: str | None) -> Run:
+    """A new run for a point; `start` is a run at another lambda to start from."""
+    name = f"{plan.name}: {point.words}" if plan.name else point.words
+    run = store.create(RunConfig(plan.corpus, point.selection, name))
+    with run.writer() as writer:
+        writer.update_facts(sweep=plan.id, swept=dict(point.swept),
+                            **({} if start is None else {"start_from": start}))
+    return run
+
+
+def _line(point: Point) -> str:
+    """What points along lambda have in common, where one can start from another; else nothing that repeats."""
+    if point.selection.estimator != "relaxed":
+        return json.dumps(point.selection.to_dict())
+    return json.dumps({**point.selection.to_dict(), "lamb": None})
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+
+def table_format(path: str) -> str:
+    """The ending of a table's path.
+
+    Raises:
+        OptionError: it is none that a table is written as.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise OptionError(f"--output must end in {', '.join(FORMATS)}, got {path!r}")
+    return suffix
+
+
+def write_rows(rows: Sequence[dict[str, Any]], path: str) -> None:
+    """A table of rows as parquet, CSV or JSON, by the path's ending; whole or not at all.
+
+    Raises:
+        OptionError: another ending. StoreError: it cannot be written.
+    """
+    suffix, rows = table_format(path), whole_rows(rows)
+    if suffix == ".parquet":
+        write_table(Path(path), pa.Table.from_pylist([to_plain(row) for row in rows]))
+    elif suffix == ".json":
+        write_text(path, json.dumps(to_plain(rows), indent=1, allow_nan=False) + "\n")
+    else:
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_text(path, out.getvalue())
+
+
+def whole_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the same keys in each: what one lacks (a seed, where the others are not random) is None."""
+    rows = list(rows)
+    swept = dict.fromkeys(key for row in rows for key in list(row)[: list(row).index("run_id")]) if rows and (
+        "run_id" in rows[0]) else {}
+    names = list(dict.fromkeys([*swept, *(key for row in rows for key in row)]))
+    return [{name: row.get(name) for name in names} for row in rows]
