@@ -77,8 +77,7 @@ class Greedy:
     def _state(self, picks: np.ndarray) -> State:
         logits = torch.full((len(self.problem.eligible),), -torch.inf, device=self.device)
         logits[torch.from_numpy(picks).to(self.device)] = -torch.arange(len(picks), device=self.device).float()
-        # nothing is measured on the way; a number all the same, since a checkpoint cannot hold -inf
-        return State(logits, len(picks), torch.zeros(0, dtype=torch.uint8), best_joint=0.0)
+        return State(logits, len(picks), torch.zeros(0, dtype=torch.uint8))
 
     def finished(self, state: State) -> str | None:
         """Finished with the last pick."""

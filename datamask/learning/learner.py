@@ -62,8 +62,9 @@ class State:
         def tensor(name: str, where: torch.device) -> Tensor | None:
             return torch.from_numpy(arrays[name].copy()).to(where) if name in arrays else None
         return cls(tensor("logits", device), int(values["step"]), tensor("rng", torch.device("cpu")),
-                   tensor("subset", device), tensor("best", device), float(values["best_joint"]),
-                   int(values["quiet"]))
+                   tensor("subset", device), tensor("best", device),
+                   # JSON has no -inf: a checkpoint from before the first evaluation says null
+                   float("-inf" if values["best_joint"] is None else values["best_joint"]), int(values["quiet"]))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.learner import State, StepRecord
-from datamask.learning.masks import top
 from datamask.runs import outcome
 from datamask.runs.formats import load_arrays
 from datamask.runs.store import RUN_ID, Run
@@ -123,17 +122,11 @@ class _Execution:
             raise RunStateError(
                 f"the corpus of run {self.run.id} has changed since it started (fingerprint {known[:12]}, now "
                 f"{corpus.fingerprint[:12]}); start a new run on the new files")
-        size = self.config.size(len(corpus))
-        self.writer.update_facts(
-            fingerprint=corpus.fingerprint, n=len(corpus), dim=corpus.dim, selected=size, device=str(pool.device),
-            total_rows=corpus.provenance.total_rows, columns=corpus.provenance.columns,
-            files=list(corpus.provenance.files), dropped=corpus.provenance.dropped, notes=list(corpus.provenance.notes))
+        self.writer.update_facts(**outcome.of_corpus(corpus), selected=self.config.size(len(corpus)),
+                                 device=str(pool.device))
         self.say(0.2, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
-        best = top(pool.quality.scores, size, posed.problem.ties)
-        self.writer.update_facts(eligible=len(posed.problem.eligible), anchors=posed.anchors(),
-                                 references=outcome.references(posed, best, self.poll),
-                                 switched_off=posed.switched_off())
+        self.writer.update_facts(**outcome.of_problem(posed, self.poll))
         self.clock.graph = pool.seconds_graph - graph_before
         learner = learning.load(self.config.estimator)(posed.problem, self.config, **self.start())
         state, ending = self.learn(learner)
@@ -147,7 +140,8 @@ class _Execution:
             "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device)}
         self.writer.write_rows(selection.rows_table())
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
-        self.writer.finish("done", summary, ending, step=state.step, total_steps=self.config.n_epochs or 0)
+        self.writer.finish("done", summary, ending, step=state.step,
+                           total_steps=self.config.n_epochs or learner.total_steps)
         self.progress(1.0, "done")
         return summary
 
@@ -178,7 +172,7 @@ class _Execution:
 
     def learn(self, learner) -> tuple[State, str]:
         """Step until the learner says it has finished; checkpoint every few seconds and when stopped."""
-        total = self.config.n_epochs or 0
+        total = self.config.n_epochs or learner.total_steps
         state = learner.init()
         history: dict[int, np.ndarray] = {}
         stored = self.writer.load_checkpoint()

@@ -93,7 +93,10 @@ def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
         return len(broken.metrics().get("step", ())) >= 9
     assert execute(broken, should_stop=stop)["status"] == "stopped"
     assert broken.metrics()["step"].max() == 9
-    execute(broken)
+    seen = []
+    execute(broken, progress=lambda share, what: seen.append((share, what)))
+    assert all(0 <= share <= 1 for share, _ in seen) and any(what == "step 36 of 36" for _, what in seen)
+    assert broken.status().total_steps == 36
     assert broken.metrics()["step"].tolist() == list(range(1, 37))
     assert broken.selection().equals(whole.selection())
 

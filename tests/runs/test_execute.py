@@ -130,6 +130,16 @@ def test_baselines_run_like_any_other(store, raw):
     assert abs(low["calibrated"]["quality"]) < 0.2
 
 
+def test_a_run_stopped_before_its_first_evaluation_resumes(store):
+    run = start(store, n_epochs=400)
+
+    def stop():
+        return len(run.metrics().get("step", ())) >= 2
+    assert execute(run, should_stop=stop)["status"] == "stopped"
+    assert run.metrics()["step"].max() == 2
+    assert execute(run)["steps"] == 400
+
+
 def test_raw_scale_reports_both(store):
     summary = execute(start(store, scale="raw", lamb=0.5))
     assert summary["joint"] == pytest.approx(0.5 * summary["quality"] + 0.5 * summary["diversity"])

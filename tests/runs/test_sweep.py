@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from datamask import cli
+from datamask import cli, cli_sweeps
 from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError
@@ -192,3 +193,20 @@ def test_the_command_says_no_in_one_sentence(tmp_path, monkeypatch, capsys):
                             (["--vary", "prune=0.9"], "prune 0.9")]:
         assert cli.main(["sweep", TINY, "--objective", "pairwise", "--device", "cpu", *words]) == 2
         assert sentence in capsys.readouterr().err
+
+
+def test_a_stopped_command_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    store = RunStore("runs")
+
+    class AfterOne:
+        def is_set(self):
+            return sum(run.status().state == "done" for run in store.list()) >= 1
+
+    words = ["sweep", TINY, "--vary", "lamb=0.2,0.6", "--objective", "pairwise", "--n_epochs", "3", "--device", "cpu"]
+    with monkeypatch.context() as patch:
+        patch.setattr(cli_sweeps, "stop_on_signals", lambda: contextlib.nullcontext(AfterOne()))
+        assert cli.main(words) == 130
+    assert "1 of 2 points; the same command goes on" in capsys.readouterr().err
+    assert cli.main(words) == 0 and len(store.list()) == 2
+    assert "lamb" in capsys.readouterr().out.lower()
