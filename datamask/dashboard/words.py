@@ -24,7 +24,10 @@ def plain(text: object, limit: int = 200) -> str:
 
 def sentence(error: object, limit: int = 600) -> str:
     """An error's sentence for a page, escaped, its options named as people read them, not as a shell does."""
-    return plain(_OPTION.sub(lambda found: re.sub(r"[_-]", " ", found[1]), str(error)), limit)
+    said = str(error)
+    named = _OPTION.sub(lambda found: re.sub(r"[_-]", " ", found[1]), said)
+    # a file's name keeps its spelling, an option at the beginning is a sentence's first word
+    return plain(named[:1].upper() + named[1:] if _OPTION.match(said) else named, limit)
 
 
 def count(number: float) -> str:

@@ -71,3 +71,8 @@ def test_foreign_text_can_neither_mark_up_nor_run_over():
     for mark in "<*[$`#":
         assert f"\\{mark}" in text
     assert len(words.plain("a" * 500, 40)) == 40 and words.plain("a" * 500, 40).endswith("…")
+
+
+def test_an_option_at_the_beginning_is_the_sentence_s_first_word_and_a_file_keeps_its_name():
+    assert words.sentence("--device cuda is not here") == "Device cuda is not here"
+    assert words.sentence("shard is empty, see --id-column") == "shard is empty, see id column"

@@ -140,13 +140,13 @@ def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):
     app = page("pages/run.py", corpus=opened.key)
     key(app, "number_input", "min_lr").set_value(5.0).run()
-    assert "min lr" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+    assert "Min lr" in app.error[0].value and not [b for b in app.button if b.key == "start"]
 
 
 def test_a_ratio_too_small_for_the_corpus_is_said(page, opened):
     app = page("pages/run.py", corpus=opened.key)
     key(app, "number_input", "select_ratio").set_value(0.001).run()
-    assert "select ratio" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+    assert "Select ratio" in app.error[0].value and not [b for b in app.button if b.key == "start"]
 
 
 @pytest.mark.parametrize("state, words, action", [
@@ -156,7 +156,7 @@ def test_runs_that_did_not_finish_say_why_and_what_next(page, opened, store, sta
     run = ended(store, opened, state, "There is no room on the disk." if state == "failed" else "")
     app = page("pages/run.py", corpus=opened.key, run=run.id)
     assert words in said(app).replace("\\", "")
-    assert {b.label for b in app.button} >= {action, "Remove this run"}
+    assert {b.label for b in app.button} >= {action, "Delete it"}
     assert app.get("vega_lite_chart"), "what was learned before it ended is still to be seen"
 
 
@@ -190,7 +190,7 @@ def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs
     assert any(b.label == "Resume" for b in app.run().button)
 
 
-def test_removing_a_run_asks_no_second_run_to_go(page, opened, store):
+def test_removing_a_run_leaves_the_others(page, opened, store):
     keep = ended(store, opened, "stopped")
     gone = ended(store, opened, "stopped")
     app = page("pages/run.py", corpus=opened.key, run=gone.id)
@@ -270,3 +270,15 @@ def test_the_server_reads_paths_freely_on_the_loopback_only(page, monkeypatch):
     assert session.roots() == ()
     monkeypatch.setattr(session.st, "get_option", lambda name: "127.0.0.1")
     assert len(session.roots()) == 2
+
+
+def test_a_control_mounted_anew_starts_at_its_value(page, opened):
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "number_input", "select_ratio").set_value(0.2).run()
+    key(app, "selectbox", "collapse").set_value("exact").run()
+    # what a browser shows, and sends back, until it hears otherwise
+    assert key(app, "number_input", "select_ratio").proto.default == 0.2
+    assert key(app, "number_input", "n_rollout").proto.default == key(app, "number_input", "n_rollout").value
+    menu = key(app, "selectbox", "collapse")
+    assert menu.proto.options[menu.proto.default] == menu.options[menu.index] == "Keep the best of exact copies"
+    assert not app.warning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -66,6 +66,20 @@ def _prepare(defaults: dict[str, Any]) -> None:
     remembered = st.session_state.setdefault("form_values", {})
     for name, value in {**DEFAULTS, **defaults}.items():
         st.session_state.setdefault(_key(name), remembered.get(name, value))
+
+
+def _now(name: str) -> Any:
+    """A control's value, to be passed as its default too: a browser that mounts a control anew starts it there.
+
+    Without it, a number would fall to its least value and a menu to its first line, unasked, when a run begins or ends.
+    """
+    return st.session_state[_key(name)]
+
+
+def _place_of(name: str, options: Sequence[str]) -> int:
+    """Where a menu's present choice stands among its options."""
+    value = _now(name)
+    return list(options).index(value) if value in options else 0
 
 
 def _remember() -> None:
@@ -134,28 +148,33 @@ def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | 
     fixed = estimator == PAPER
     guided = fixed or catalogue.estimator(estimator).guided
     with st.container(gap=None):
-        st.slider("Balance λ", 0.0, 1.0, step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not guided)
+        st.slider("Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"],
+                  disabled=not guided)
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
-    st.number_input("Select ratio", 0.0001, 0.9999, step=0.05, format="%.4g", key=_key("select_ratio"),
-                    help=HELP["select_ratio"])
+    st.number_input("Select ratio", 0.0001, 0.9999, _now("select_ratio"), step=0.05, format="%.4g",
+                    key=_key("select_ratio"), help=HELP["select_ratio"])
     with st.container(gap="xxsmall"):
-        st.selectbox("Diversity objective", _objectives(), key=_key("objective"), help=HELP["objective"],
-                     format_func=outcome.objective_label, disabled=not guided)
+        objectives = _objectives()
+        st.selectbox("Diversity objective", objectives, _place_of("objective", objectives), key=_key("objective"),
+                     help=HELP["objective"], format_func=outcome.objective_label, disabled=not guided)
         if guided:
             st.caption(_sees(state[_key("objective")]))
-    st.number_input("Masks per step (G)", 1, 4096, step=2, key=_key("n_rollout"), help=HELP["n_rollout"],
-                    disabled=fixed or "n_rollout" not in _options_of(estimator))
+    st.number_input("Masks per step (G)", 1, 4096, _now("n_rollout"), step=2, key=_key("n_rollout"),
+                    help=HELP["n_rollout"], disabled=fixed or "n_rollout" not in _options_of(estimator))
     place = st.container()
     with st.expander("More settings"):
-        st.selectbox("Estimator", _estimators(), key=_key("estimator"), help=HELP["estimator"],
-                     format_func=_estimator_label, on_change=_estimator_changed)
+        estimators = _estimators()
+        st.selectbox("Estimator", estimators, _place_of("estimator", estimators), key=_key("estimator"),
+                     help=HELP["estimator"], format_func=_estimator_label, on_change=_estimator_changed)
         st.caption(_estimator_about(estimator))
         _learner_options(_options_of(estimator), fixed)
         if guided:
-            st.selectbox("Scale of λ", ("calibrated", "raw"), key=_key("scale"), help=HELP["scale"], disabled=fixed,
-                         format_func={"calibrated": "calibrated shares", "raw": "raw, as in the paper"}.get)
+            scales = ("calibrated", "raw")
+            st.selectbox("Scale of λ", scales, _place_of("scale", scales), key=_key("scale"), help=HELP["scale"],
+                         disabled=fixed, format_func={"calibrated": "calibrated shares",
+                                                      "raw": "raw, as in the paper"}.get)
         _corpus_options()
     name = state[_key("name")].strip()
     _remember()
@@ -182,22 +201,27 @@ def _learner_options(options: Mapping[str, Any], fixed: bool) -> None:
     left, right = st.columns(2)
     for place, (name, label, limits) in zip((left, right, left, right), numbers):
         if name in options:
-            place.number_input(label, key=_key(name), help=HELP[name], disabled=fixed, **limits)
+            place.number_input(label, value=_now(name), key=_key(name), help=HELP[name], disabled=fixed, **limits)
     for name, label, said in choices:
         if name in options:
-            st.selectbox(label, tuple(said), key=_key(name), help=HELP[name], disabled=fixed, format_func=said.get)
+            st.selectbox(label, tuple(said), _place_of(name, tuple(said)), key=_key(name), help=HELP[name],
+                         disabled=fixed, format_func=said.get)
 
 
 def _corpus_options() -> None:
     """What every estimator has: which rows may be selected, the seed, the device, the name."""
-    st.number_input("Prune by quality first", 0.0, 0.99, step=0.1, format="%.3g", key=_key("prune"), help=HELP["prune"])
-    st.selectbox("Copies", tuple(COLLAPSE), key=_key("collapse"), help=HELP["collapse"], format_func=COLLAPSE.get)
+    st.number_input("Prune by quality first", 0.0, 0.99, _now("prune"), step=0.1, format="%.3g", key=_key("prune"),
+                    help=HELP["prune"])
+    st.selectbox("Copies", tuple(COLLAPSE), _place_of("collapse", tuple(COLLAPSE)), key=_key("collapse"),
+                 help=HELP["collapse"], format_func=COLLAPSE.get)
     if st.session_state[_key("collapse")] == "near":
-        st.number_input("Cosine of a near-copy", 0.5, 1.0, step=0.01, format="%.3g", key=_key("cosine"),
-                        help=HELP["cosine"])
+        st.number_input("Cosine of a near-copy", 0.5, 1.0, _now("cosine"), step=0.01, format="%.3g",
+                        key=_key("cosine"), help=HELP["cosine"])
     left, right = st.columns(2)
-    left.number_input("Seed", 0, 2**53 - 1, step=1, key=_key("seed"), help=HELP["seed"])
-    right.selectbox("Device", DEVICES, key=_key("device"), help=HELP["device"], accept_new_options=True)
+    left.number_input("Seed", 0, 2**53 - 1, _now("seed"), step=1, key=_key("seed"), help=HELP["seed"])
+    devices = DEVICES if _now("device") in DEVICES else (*DEVICES, _now("device"))
+    right.selectbox("Device", devices, _place_of("device", devices), key=_key("device"), help=HELP["device"],
+                    accept_new_options=True)
     st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
 
 

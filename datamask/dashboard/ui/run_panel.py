@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -18,6 +19,9 @@ LISTED = 200
 """Runs offered in the list; a browser's menu of more than that is of no use."""
 
 CURVE_HEIGHT = 320
+
+PICTURE = Path(__file__).resolve().parents[3] / "docs" / "how-it-learns.svg"
+"""How it learns, in a drawing; missing where only the package is installed."""
 
 
 def choose(runs: Sequence[Run], run: Run | None) -> None:
@@ -77,12 +81,14 @@ def _label(run: Run) -> None:
 
 def nothing_yet() -> None:
     """What stands here before the first run."""
-    with st.container(border=True, height=CURVE_HEIGHT + 80, vertical_alignment="center",
-                      horizontal_alignment="center"):
-        st.subheader("No run on this corpus yet", text_alignment="center", anchor=False)
-        st.markdown("Press **Start** on the left. The settings there give a good first selection.  \n"
-                    "In each step the learner samples G candidate subsets, scores them by quality and diversity,  \n"
-                    "and shifts one number per sample. You will watch the score rise here.", text_alignment="center")
+    with st.container(border=True):
+        st.subheader("No run on this corpus yet", anchor=False)
+        st.markdown("Press **Start** on the left; the settings there give a good first selection. In each step the "
+                    "learner samples G candidate subsets, called masks, scores them by quality and diversity, and "
+                    "shifts one number per sample, its logit. You will watch the score rise here.")
+        # on a dark page its white ground would glare
+        if PICTURE.is_file() and not session.dark():
+            st.image(str(PICTURE), width="stretch")
 
 
 def show(run: Run) -> None:
@@ -91,7 +97,8 @@ def show(run: Run) -> None:
     if run.config.notes:
         st.caption(words.plain(run.config.notes, 400))
     if status.active:
-        st.fragment(_live, run_every=1.0)(run.id, status.state)
+        with st.container(key="live_run"):
+            st.fragment(_live, run_every=1.0)(run.id, status.state)
     else:
         _ended(run)
         _curve(run)
@@ -137,8 +144,10 @@ def _ended(run: Run) -> None:
             st.button("Resume" if story.kind != "error" else "Try again", type="primary", icon=":material/play_arrow:",
                       key="resume_run", on_click=_act, args=("resume", run.id),
                       help="Goes on from the last checkpoint; without one, from the beginning.")
-        st.button("Remove this run", icon=":material/delete:", key="remove_run", on_click=_act,
-                  args=("remove", run.id), help="Deletes the run's folder. Nothing else refers to it.")
+        with st.popover("Remove this run", icon=":material/delete:"):
+            st.write("Its folder is deleted, with what it has learned. Nothing else refers to it.")
+            st.button("Delete it", icon=":material/delete:", key="remove_run", on_click=_act,
+                      args=("remove", run.id), help="There is no way back.")
     traceback = run.status().traceback
     if traceback:
         with st.expander("Details for a bug report"):
@@ -182,9 +191,9 @@ def _curve(run: Run) -> None:
     st.vega_lite_chart(curve.table, convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT),
                        key="curve", width="stretch",
                        alt=f"{measure} of sampled masks and of the selected subset over {across}")
-    spread = "The band is the spread over the G masks of a step, not an error. "
-    st.caption(spread + "Only the bold line is measured on the whole corpus; only it compares with the dashed "
-               "references.")
+    if (curve.table["series"] == curves.BATCH).any():
+        st.caption("The band is the spread over the G masks of a step, not an error. Only the bold line is measured on "
+                   "the whole corpus; only it compares with the horizontal references.")
     gauges = curves.gauges(metrics)
     if gauges:
         with st.container(horizontal=True, gap="medium"):
