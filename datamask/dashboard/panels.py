@@ -120,8 +120,9 @@ class Panel:
             size = self._size()
             self._points({"color": chosen.astype(np.uint8), "cmin": 0, "cmax": 1,
                           "colorscale": _flat([tone.muted, tone.accent]),
-                          "size": np.where(chosen, 1.3 * size, 0.85 * size).astype(np.float32),
-                          "opacity": np.where(chosen, 0.95, 0.45).astype(np.float32)})
+                          # not much larger, or a third of the samples would look like nearly all of them
+                          "size": np.where(chosen, 1.05 * size, 0.95 * size).astype(np.float32),
+                          "opacity": np.where(chosen, 0.9, 0.75).astype(np.float32)})
             self._key([("●", tone.accent, f"selected {layer.selected.sum():,}"),
                        ("●", tone.muted, f"not selected {(~layer.selected).sum():,}")])
             return
@@ -145,8 +146,10 @@ class Panel:
             colors = [tone.muted, tone.random, tone.best, tone.accent]
             glyphs = dict(zip((NEITHER, KEPT, LOST, GAINED), ("●", "●", "✕", "▲")))
             symbols = np.array(["circle", "circle", "x", "triangle-up"])
+            # of equal weight to the eye: a cross covers more than a triangle of its size
+            sizes = np.array([0.9, 0.9, 1.15, 1.55], np.float32) * size
             self._points({"color": codes, "cmin": -0.5, "cmax": 3.5, "colorscale": _flat(colors),
-                          "symbol": symbols[codes], "size": (np.array([0.8, 1.0, 1.5, 1.7], np.float32) * size)[codes],
+                          "symbol": symbols[codes], "size": sizes[codes],
                           "opacity": np.array([0.4, 0.6, 0.95, 0.95], np.float32)[codes]})
             self._key([(glyphs[k], colors[k], f"{CHANGE_NAMES[k]} {counts[k]:,}")
                        for k in (GAINED, LOST, KEPT, NEITHER)])
@@ -168,7 +171,7 @@ class Panel:
         self.figure.add_trace(go.Scatter(x=[None], y=[None], xaxis=self.x, yaxis=self.y, hoverinfo="skip"))
         self.figure.add_annotation(
             text=cut(layer.text, 60), x=self.left + self.width / 2, y=0.5, xref="paper", yref="paper", showarrow=False,
-            font={"size": 13, "color": palette.shades(self.dark).random})
+            xanchor="center", font={"size": 13, "color": palette.shades(self.dark).random})
 
     # -- marks --------------------------------------------------------------------------------------------------
 

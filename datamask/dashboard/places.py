@@ -19,8 +19,11 @@ MAX_POINTS = 20_000
 UNDER_HEXAGONS = 10_000
 """Samples that can be hovered over on a map of hexagons. Their texts are most of what travels to the browser."""
 
-VIEW = (0.5, 99.5)
-"""Percentiles of the coordinates that the first view shows; the few far outliers are one zoom away."""
+VIEW = 0.96
+"""Share of the samples that the first view must show along each axis; the few far islands are one zoom away."""
+
+PADDING = 1.08
+"""The view is wider than that by this factor: on a map without islands it then shows everything."""
 
 CELLS_ACROSS = (84, 72, 60, 48, 36)
 """Cells across the first view, finest first; taken is the finest whose cells hold enough rows."""
@@ -38,7 +41,7 @@ class Places:
         drawn: int64 ``(M,)``, the rows drawn as points, in random order: whoever is drawn last covers the others, and
             must not always be the same class.
         cells: the hexagons of all N rows where these are what is seen; None where the points are.
-        view: x0, x1, y0, y1 of a square around the samples between the `VIEW` percentiles.
+        view: x0, x1, y0, y1 of a square around most samples: `VIEW` of them along each axis.
     """
 
     points: np.ndarray
@@ -81,10 +84,19 @@ def _cells(points: np.ndarray, across: float) -> Hexagons:
 
 
 def _square(points: np.ndarray) -> tuple[float, float, float, float]:
-    low, high = np.percentile(points.astype(float), VIEW, axis=0)
-    half = max(float((high - low).max()) / 2 * 1.06, 1e-6)
+    # not percentiles: islands lie on one side, and cutting both sides alike would leave half the view empty
+    low, high = np.array([_shortest(axis) for axis in points.astype(float).T]).T
+    half = max(float((high - low).max()) / 2 * PADDING, 1e-6)
     x, y = (low + high) / 2
     return float(x - half), float(x + half), float(y - half), float(y + half)
+
+
+def _shortest(values: np.ndarray) -> tuple[float, float]:
+    """Ends of the shortest interval that holds `VIEW` of the values."""
+    ordered = np.sort(values)
+    held = min(len(ordered), max(1, round(VIEW * len(ordered))))
+    first = int(np.argmin(ordered[held - 1:] - ordered[:len(ordered) - held + 1]))
+    return float(ordered[first]), float(ordered[first + held - 1])
 
 
 def hover_texts(ids: Sequence[object], quality: Sequence[float], texts: Sequence[str | None] | None, width: int = 44,

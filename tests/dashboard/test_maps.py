@@ -24,6 +24,19 @@ def hovers(places):
     return hover_texts([f"id{i}" for i in places.drawn], np.ones(len(places.drawn)), None)
 
 
+# -- the view -------------------------------------------------------------------------------------------------------
+
+
+def test_a_few_far_islands_do_not_shrink_the_view_and_a_blob_is_shown_whole():
+    rng = np.random.default_rng(1)
+    blob = rng.uniform(0, 10, (2000, 2))
+    x0, x1, y0, y1 = place(blob).view
+    assert x0 < blob[:, 0].min() and blob[:, 0].max() < x1 and y0 < blob[:, 1].min() and blob[:, 1].max() < y1
+    islands = np.concatenate([blob, rng.uniform(90, 95, (40, 2))])
+    x0, x1, y0, y1 = place(islands).view
+    assert x1 - x0 == pytest.approx(y1 - y0) and 9.6 < x1 - x0 < 11.5 and x1 < 12
+
+
 # -- hexagons -------------------------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,16 @@ KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
 
 SIDEBAR_WIDTH = 248
 
+LISTED = 3
+"""Runs under way that the menu shows one by one; how many more there are stands below them."""
+
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] {padding-left: 3rem; padding-right: 3rem}
+[class*="st-key-live"] [data-stale="true"] {opacity: 1; transition: none}
+</style>"""
+"""What the theme has no option for: room for the pictures, and nothing that is redrawn every second may turn pale
+meanwhile. Without it the pages work the same."""
+
 
 def _mark() -> str:
     """Nine samples, four of them kept, and the name, as SVG; its two tones read on a light and on a dark ground."""
@@ -59,6 +69,7 @@ def frame(title: str, question: str) -> None:
     """
     st.set_page_config(page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide",
                        initial_sidebar_state=SIDEBAR_WIDTH)
+    st.html(STYLE)
     st.logo(_mark(), size="large")
     opening = session.current_opening()
     with st.sidebar:
@@ -102,7 +113,12 @@ def _running() -> None:
     if busy:
         with st.container(gap="xxsmall"):
             st.caption("Running")
-            st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy))
+            # those at work first: a queue may be long
+            busy.sort(key=lambda job: job.state != "running")
+            with st.container(key="live"):
+                st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
+            if len(busy) > LISTED:
+                st.caption(f"and {len(busy) - LISTED:,} more")
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:

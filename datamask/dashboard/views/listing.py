@@ -12,7 +12,7 @@ from datamask.errors import DatamaskError
 if TYPE_CHECKING:
     from datamask.dashboard.openings import Opening
     from datamask.runs.jobs import Office
-    from datamask.runs.store import Run, RunStore
+    from datamask.runs.store import Run, RunStatus, RunStore
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,22 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
             share, message, eta = job.share, job.message, job.eta_seconds
         else:
             share = status.step / status.total_steps if status.total_steps else 0.0
-            message, eta = status.message, None
-        sentence = message or "starting"
+            message, eta = _elsewhere(run, status)
+        sentence = message or ("waiting to start" if status.state == "queued" else "starting")
         if eta is not None and eta >= 1:
             sentence += f", about {words.roughly(eta)} left"
         found.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence))
     return found
+
+
+def _elsewhere(run: Run, status: RunStatus) -> tuple[str, float | None]:
+    """What a run of another process is doing, and the seconds it still needs by the pace of its steps so far."""
+    if not status.step or not status.total_steps:
+        return status.message, None
+    seconds = run.metrics().get("seconds", ())
+    learned = float(seconds[-1]) if len(seconds) else None
+    eta = None if learned is None else learned / status.step * (status.total_steps - status.step)
+    return f"step {status.step:,} of {status.total_steps:,}", eta
 
 
 def _get(store: RunStore, run_id: str) -> Run | None:
