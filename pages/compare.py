@@ -49,9 +49,10 @@ with which:
                             help="Finished runs on the open corpus, newest first. The first one chosen is A, which the "
                                  "others are held against.")
 with panels_of:
-    panels = st.segmented_control("Panels after A", ("changes", "selected"), default="changes", required=True,
+    panels = st.segmented_control("Draw the others as", ("changes", "selected"), default="changes", required=True,
                                   key="compare_panels", persist_state="session",
-                                  help="What each other run gained and lost against A, or simply what it selected.")
+                                  help="Changes: what each other run gained and lost against A, the first one. "
+                                       "Selected: simply what it selected.")
 with layout:
     wanted = st.segmented_control("Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="compare_layout",
                                   persist_state="session",

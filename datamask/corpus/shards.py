@@ -149,7 +149,10 @@ def open_shard(path: str) -> Shard:
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} is not a parquet file, or was cut short: {_reason(error)}") from error
+        reason = _reason(error)
+        # the library's usual words say the same once more, in terms of the format
+        said = "" if "magic bytes" in reason else f": {reason}"
+        raise InputError(f"{path} is not a parquet file, or was cut short{said}") from error
 
 
 def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None = None, limit: int | None = None

@@ -30,7 +30,7 @@ SETTINGS = {
     "preset": "Preset", "n_rollout": "Masks per step (G)", "n_epochs": "Steps, at most", "partial": "Batch share",
     "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "readout": "Final subset",
     "polish": "Polish", "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed",
-    "seed": "Seed", "device": "Device",
+    "pin": "Pinned ids", "ban": "Banned ids", "quotas": "Quotas", "seed": "Seed", "device": "Device",
 }
 """Settings in the order and with the names of the Run form."""
 
@@ -301,8 +301,10 @@ def _number(value: float | None) -> float:
 
 
 def _said(value: object) -> str:
-    if value is None:
+    if value is None or value == ():
         return "–"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     if isinstance(value, float):
         return words.value(value)
     return str(value)

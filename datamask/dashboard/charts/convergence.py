@@ -24,8 +24,11 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
               "axis": {"grid": False, "tickCount": 6, "format": ",~r" if x == "step" else ",~g"}}
     up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": {"zero": False, "nice": True},
           "axis": {"tickCount": 6}}
+    # a run without masks has no line for them, and needs no key to it
+    drawn = [(name, shade) for name, shade in ((SUBSET, tone.accent), (BATCH, tone.batch))
+             if name == SUBSET or (curve.table["series"] == BATCH).any()]
     colour = {"field": "series", "type": "nominal", "title": None,
-              "scale": {"domain": [SUBSET, BATCH], "range": [tone.accent, tone.batch]},
+              "scale": {"domain": [name for name, _ in drawn], "range": [shade for _, shade in drawn]},
               "legend": {"orient": "top", "direction": "horizontal", "symbolType": "stroke", "symbolStrokeWidth": 3,
                          "labelLimit": 320, "offset": 4, "padding": 0}}
     tooltip = [{"field": "series", "title": " "}, {"field": "step", "title": "step", "format": ","},
@@ -64,9 +67,11 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
                                             "color": colours[reference.role]}, "encoding": {"y": y}})
         text = {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "dx": -2, "fontSize": 12}
         if reference.role == "final":
-            # just under the bound, most of the time: below its line the words keep clear of the bound's
-            text |= {"baseline": "top", "dy": 4}
-        place = {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
+            # just under the bound, and just above where the curve ends: at the left, below its line, its words keep
+            # clear of the bound's words and of the curve
+            text |= {"align": "left", "baseline": "top", "dx": 4, "dy": 4}
+        end = {"value": 0 if text["align"] == "left" else "width"}
+        place = {"y": y, "x": end, "text": {"field": "label", "type": "nominal"}}
         # a halo of the page's own colour, so that curves may pass behind the words
         halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}
         layers.append({"data": at, "mark": text | halo, "encoding": place})

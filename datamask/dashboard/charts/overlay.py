@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from datamask.dashboard import palette
 from datamask.dashboard.charts.convergence import AXES
+from datamask.dashboard.charts.shares import PERCENT
 
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 """One per run, so that the lines differ without their colours."""
@@ -23,7 +24,7 @@ def overlay(labels: Sequence[str], x: str = "step", *, measure: str = "joint", d
     tone = palette.shades(dark)
     across = {"field": x, "type": "quantitative", "title": AXES[x], "axis": {"grid": False, "tickCount": 6}}
     up = {"field": "value", "type": "quantitative", "title": f"{measure}, share of the attainable gain",
-          "scale": {"zero": False, "nice": True}, "axis": {"format": ".0%", "tickCount": 6}}
+          "scale": {"zero": False, "nice": True}, "axis": {"labelExpr": PERCENT, "tickCount": 6}}
     scale = {"domain": list(labels), "range": palette.categories(len(labels))}
     legend = {"orient": "top", "direction": "horizontal", "columns": 2, "symbolType": "stroke", "symbolStrokeWidth": 3,
               "labelLimit": 260, "offset": 4, "padding": 0}
@@ -52,6 +53,6 @@ def overlay(labels: Sequence[str], x: str = "step", *, measure: str = "joint", d
             {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 0},
              "encoding": {"x": across, "y": up, "tooltip": tooltip}},
         ],
-        "height": height, "config": {"view": {"stroke": None}},
+        "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
         "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4},
     }

@@ -25,6 +25,6 @@ def quality_histogram(*, label: str = "quality", dark: bool = False, height: int
             "tooltip": [{"field": "low", "title": "from", "format": ".3f"}, {"field": "high", "title": "to",
                         "format": ".3f"}, {"field": "rows", "title": "rows", "format": ","}],
         },
-        "config": {"view": {"stroke": None}},
+        "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
         "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4},
     }

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from datamask.dashboard import palette
 
+PERCENT = "format(100 * datum.value, '.0f') + '\u00a0%'"
+"""Labels of an axis of shares, with the same gap before the sign as in every text."""
+
 SHAPES = ("circle", "diamond", "triangle-up", "square")
 
 
@@ -24,7 +27,7 @@ def shares(labels: Sequence[str], ratios: Sequence[float], title: str, *, dark: 
     colour = {**run, "scale": {"domain": list(labels), "range": palette.categories(len(labels))}}
     shape = {**run, "scale": {"domain": list(labels), "range": list(SHAPES[:len(labels)])}}
     across = {"field": "share", "type": "quantitative", "title": "selected share", "scale": {"zero": True},
-              "axis": {"format": ".0%", "tickCount": 5}}
+              "axis": {"labelExpr": PERCENT, "tickCount": 5}}
     up = {"field": "label", "type": "nominal", "title": None, "sort": {"field": "n", "order": "descending"},
           "axis": {"labelLimit": 200, "ticks": False, "domain": False, "grid": True}}
     tooltip = [{"field": "category", "title": title}, {"field": "run", "title": " "},
@@ -39,6 +42,6 @@ def shares(labels: Sequence[str], ratios: Sequence[float], title: str, *, dark: 
             {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.95},
              "encoding": {"x": across, "y": up, "color": colour, "shape": shape, "tooltip": tooltip}},
         ],
-        "height": {"step": 22}, "config": {"view": {"stroke": None}},
+        "height": {"step": 22}, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
         "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4},
     }

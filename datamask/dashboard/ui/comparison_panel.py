@@ -137,5 +137,5 @@ def only_one(entries: Sequence[Entry], corpus: Corpus) -> None:
         return
     st.dataframe(scene.sample_table(corpus, rows[(page - 1) * PAGE:page * PAGE]), hide_index=True, lazy=False,
                  height=360, alt=f"Samples that only {labels[letter]} kept", column_config={
-                     "text": st.column_config.TextColumn("text", width="large"),
+                     "text": st.column_config.TextColumn("text", width=760),
                      "quality": st.column_config.NumberColumn(format="%.4g", width="small")})

@@ -73,7 +73,7 @@ def _from_paths() -> CorpusConfig | None:
         scores = st.text_input("Score shards", key="corpus_scores", help=HELP["scores"])
     roots = session.roots()
     if roots:
-        st.caption("Readable from here: " + ", ".join(words.plain(root) for root in roots))
+        st.caption("This server may read below: " + ", ".join(words.plain(root) for root in roots))
     inputs = tuple(line.strip() for line in lines.splitlines() if line.strip())
     if not inputs:
         return None

@@ -45,7 +45,8 @@ def ids(run: Run) -> None:
     with st.container(border=True, height=HEIGHT):
         st.markdown("**The selected ids**")
         st.caption("One row per selected sample: id, rank, logit, score, quality, both marginals, source file and row. "
-                   "Rank 1 is the strongest; a shorter list is not the smaller selection.")
+                   "Rank 1 is the strongest; yet for fewer samples run again: the top of this "
+                   "list is not the best smaller selection.")
         st.space("stretch")
         st.download_button(f"Parquet, {words.size(selection.stat().st_size)}", selection.read_bytes, on_click="ignore",
                            file_name=f"{run.id}.parquet", mime=PARQUET, icon=":material/download:", width="stretch",

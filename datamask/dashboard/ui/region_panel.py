@@ -80,7 +80,7 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
         kept = kept[np.argsort(sign * corpus.quality[kept], kind="stable")]
     shown = kept[(page - 1) * PAGE:page * PAGE]
     table = scene.sample_table(corpus, shown, extra)
-    config = {"text": st.column_config.TextColumn("text", width="large"),
+    config = {"text": st.column_config.TextColumn("text", width=760),
               "quality": st.column_config.NumberColumn(format="%.4g", width="small")}
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[shown]))

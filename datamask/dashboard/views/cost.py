@@ -75,7 +75,7 @@ def sentence(cost: Cost, n: int) -> str:
     if cost.tokens:
         rows += f", about {words.short(cost.tokens)} tokens"
     if cost.seconds is None:
-        return f"{rows}. The first run of its kind here: it will tell how long such runs take."
+        return f"{rows}. No run like this yet, so no estimate of the time."
     return f"{rows}, in about **{words.roughly(cost.seconds)}**."
 
 
