@@ -13,9 +13,9 @@ from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_s
 from datamask.cli_output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli_parser import corpus_config, given_options
 from datamask.config import RunConfig
-from datamask.errors import OptionError
 from datamask.runs.store import RunStore
-from datamask.runs.varying import STUDIES, Plan, Point, parse_vary, points
+from datamask.runs.study_arms import arms, points_of
+from datamask.runs.varying import Plan, Point, parse_vary, points
 
 if TYPE_CHECKING:
     from datamask.runs.sweep import Done
@@ -48,29 +48,27 @@ def sweep(options: argparse.Namespace) -> int:
 
 def study(options: argparse.Namespace) -> int:
     """`study`: one of the paper's experiments, as a sweep with its own table and figure."""
-    if options.kind not in STUDIES:
-        known = ", ".join(STUDIES)
-        raise OptionError(f"KIND must be one of {known}, got {options.kind!r}, as in `datamask study G INPUT`")
+    found = arms(options.kind, given_options(options), seeds=options.seeds, quick=options.quick,
+                 objectives=options.objectives.split(",") if options.objectives else None)
+    plan = _plan(options, points_of(found))
     from datamask.runs import study as studies
+    from datamask.runs import study_report as report
 
-    arms = studies.arms(options.kind, given_options(options), seeds=options.seeds, quick=options.quick,
-                        objectives=options.objectives.split(",") if options.objectives else None)
-    plan = _plan(options, studies.points_of(arms))
     folder = Path(options.output or f"study-{options.kind}").absolute()
     check_apart("output", str(folder), plan.corpus.inputs)
     check_output(str(folder / "study.md"), plan.corpus.inputs)
     with stop_on_signals() as stop, Progress() as progress:
-        result = studies.study(options.kind, RunStore(options.runs_dir), plan, arms, progress=progress,
+        result = studies.study(options.kind, RunStore(options.runs_dir), plan, found, progress=progress,
                                should_stop=stop.is_set)
     ending = _ending(result.done, len(plan.points))
     if ending != DONE:
         return ending
-    written = studies.write(result, folder)
+    written = report.write(result, folder)
     if options.json:
         print_json({"study": options.kind, "sweep": plan.id, "rows": result.rows, "notes": result.notes,
                     "output": [str(path) for path in written]})
     else:
-        print(studies.markdown(result))
+        print(report.markdown(result))
         print("\n".join(map(str, written)))
     return DONE
 

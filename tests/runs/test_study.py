@@ -13,8 +13,10 @@ import pytest
 
 from datamask import cli
 from datamask.runs.store import RunStore
-from datamask.runs.study import CLOSE, STABLE, STUDIES, arms, points_of
+from datamask.runs.study import CLOSE, STABLE
+from datamask.runs.study_arms import arms, points_of
 from datamask.runs.study_report import table
+from datamask.runs.varying import STUDIES
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
