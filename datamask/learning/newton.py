@@ -28,7 +28,7 @@ from datamask.objectives.contract import Poll, chunks, no_poll
 from datamask.objectives.pairwise import ROWS_AT_ONCE, Pairwise
 
 STEPS = 60
-TOLERANCE = 5e-6
+TOLERANCE = 1e-5
 """Gap, on the scale of the objective, at which the steps end: a tenth of what rounding costs."""
 
 FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-4, 4.0
