@@ -65,7 +65,8 @@ def study(kind: str, store: RunStore, plan: Plan, found: Sequence[Arm], *,
     place = {point.selection: i for i, point in enumerate(points_of(found))}
     runs = {arm.name: [done[place[point.selection]].run for point in arm.points] for arm in found}
     rows = [{"arm": arm.name, **dict(arm.levels), "runs": len(runs[arm.name]),
-             **_spread([_measured(run) for run in runs[arm.name]])} for arm in found]
+             **_spread([_measured(run) for run in runs[arm.name]]), "upper_bound": _bound(runs[arm.name])}
+            for arm in found]
     seeds = max(map(len, runs.values()))
     spread = f"± is the standard deviation over {seeds} seeds. " if seeds > 1 else ""
     notes = [f"Values are shares of the attainable gain: 0 is a random subset of this size, 1 the best that a term "
@@ -75,7 +76,7 @@ def study(kind: str, store: RunStore, plan: Plan, found: Sequence[Arm], *,
         pool = open_pool(store, plan, progress, should_stop)
         notes += _panel(pool, found, rows, runs)
     else:
-        notes += _bound_note(rows[-1], runs[found[-1].name][0])
+        notes += _bound_note(rows[-1], plan.points[-1].selection.scale)
     if kind == "acceleration":
         notes += _times_to_level(rows, runs)
     if kind == "G":
@@ -113,12 +114,20 @@ def _mean_curve(runs: Sequence[Run]) -> tuple[list[float], list[float]]:
     return seconds.tolist(), joint.tolist()
 
 
-def _bound_note(row: Mapping[str, Any], run: Run) -> list[str]:
-    bound = (run.status().summary or {}).get("upper_bound")
-    if bound is None:
+def _bound(runs: Sequence[Run]) -> float | None:
+    """The tightest of the runs' bounds on the same problem, on the run's scale; None where there is none."""
+    bounds = [(run.status().summary or {}).get("upper_bound") for run in runs]
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def _bound_note(row: Mapping[str, Any], scale: str) -> list[str]:
+    if row["upper_bound"] is None:
         return ["There is no bound for this objective; the reference is the best selection found."]
-    return [f"No selection of this size, whatever finds it, has a joint value above {bound:.4f}; the reference has "
-            f"{row['joint']:.4f} after {row['seconds']:.1f} s."]
+    if scale != "calibrated":
+        return [f"Upper bounds are on the {scale} scale, on which the runs were made."]
+    return [f"Upper bound: no selection of this size out of the rows that the arm may take, whatever finds it, has a "
+            f"higher joint value. The reference has {row['joint']:.4f} of {row['upper_bound']:.4f} after "
+            f"{row['seconds']:.1f} s."]
 
 
 def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]]
@@ -137,8 +146,8 @@ def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: M
                    **{name: pool.function(name, size).value(mask) for name in names}}
             measured.append({name: float(scales[name](value)) for name, value in raw.items()})
         seconds = {name: row.pop(name) for name in ("seconds", "seconds_sd")}
-        for name in ("quality", "diversity", "joint"):
-            row.pop(name), row.pop(f"{name}_sd")
+        for name in ("quality", "quality_sd", "diversity", "diversity_sd", "joint", "joint_sd", "upper_bound"):
+            row.pop(name)
         row |= {**_spread(measured), **seconds}
     return ["Each line is a selection, each column a measure of it: what a term is worth to the others. 1 may be "
             "passed by a hair where the best end is only the best found."]

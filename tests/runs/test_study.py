@@ -72,6 +72,10 @@ def test_means_and_spreads_are_those_of_the_runs(place, kind):
     reference = answer["rows"][-1]
     assert reference["runs"] == 1 and reference["joint_sd"] is None
     assert reference["joint"] >= max(row["joint"] for row in answer["rows"])
+    assert all(row["joint"] <= row["upper_bound"] <= reference["upper_bound"] + 1e-3 for row in answer["rows"])
+    if kind == "acceleration":  # what is pruned away cannot be had
+        bounds = {row["arm"]: row["upper_bound"] for row in answer["rows"]}
+        assert bounds["pruned by 0.5"] < bounds["plain"] - 0.01
 
 
 def test_the_single_study_measures_every_selection_by_every_term(place):
