@@ -10,9 +10,10 @@ from datamask.dashboard.ui import preparing, region_panel, render_map, scene, se
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
-QUALITY, CROWDING, MARGINAL, SCORE = "quality", "crowding in the pool", "marginal diversity in this run", "score"
-ABOUT = ("Quality: the score you brought. Crowding in the pool: mean similarity to the 15 nearest other samples, "
-         "whatever is selected. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
+QUALITY, CROWDING, MARGINAL, SCORE = "quality", "similarity to neighbours", "marginal diversity in this run", "score"
+ABOUT = ("Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 nearest samples of "
+         "the whole corpus, whatever is selected; measured on the features, so a tight island can score above a blob "
+         "that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
          "column of your shards can be a colour too.")
 
 frame("Explore", "Which samples are kept, and where do they lie?")
@@ -78,8 +79,8 @@ def layer_of(name: str) -> Layer:
         return number("Quality", corpus.quality)
     if name == CROWDING:
         values = grounds.crowding(corpus, cache_dir)
-        return Blank("Crowding in the pool", "waits for the neighbours") if values is None else number(
-            "Crowding in the pool", values)
+        return Blank("Similarity to neighbours", "waits for the neighbours") if values is None else number(
+            "Similarity to neighbours", values)
     if name == MARGINAL:
         return number("Marginal diversity in this run", run.marginal_diversity)
     if name == SCORE:

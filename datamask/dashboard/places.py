@@ -55,7 +55,7 @@ class Places:
         n, m = len(self.points), len(self.drawn)
         drawn = f"all {n:,} samples" if m == n else f"{m:,} of {n:,}, sampled"
         if self.cells is None:
-            return f"Drawn: {drawn}."
+            return f"Drawn: {drawn}; the first view may cut off far ones, so zoom out to see them."
         return f"Hexagons of all {n:,} samples, larger where there are more; single ones under the pointer: {drawn}."
 
 

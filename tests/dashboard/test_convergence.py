@@ -58,7 +58,7 @@ def test_references_come_highest_first_in_the_runs_scale(tmp_path):
     run = run_with(tmp_path, {"random": {"joint": 0.0, "quality": 0.0, "diversity": 0.0},
                               "top_quality": {"joint": -0.4, "quality": 1.0, "diversity": -1.8}})
     joint = [(reference.label, reference.value) for reference in view.references(run, "joint")]
-    assert joint == [("random subset", 0.0), ("top quality", -0.4)]
+    assert joint == [("random subset", 0.0), ("best-quality rows", -0.4)]
     assert [r.value for r in view.references(run, "quality")] == [1.0, 0.0]
 
 
@@ -110,7 +110,7 @@ def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
     assert [layer["transform"][0]["filter"]["equal"] for layer in lines] == [view.BATCH, view.SUBSET]
     labels = [layer["data"]["values"][0]["label"] for layer in spec["layer"]
               if "text" in layer.get("encoding", {}) and "color" in layer["mark"]]
-    assert labels == ["top quality  0.2", "random subset  0"]
+    assert labels == ["best-quality rows  0.2", "random subset  0"]
     assert set(curve.table.columns) == {"step", "seconds", "series", "value", "low", "high"}
 
 

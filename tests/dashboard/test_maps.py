@@ -140,7 +140,7 @@ def test_few_rows_are_all_drawn_in_random_order(points):
     places = place(points)
     assert sorted(places.drawn) == list(range(1000)) and places.cells is None
     assert not np.array_equal(places.drawn, np.arange(1000))
-    assert places.caption == "Drawn: all 1,000 samples."
+    assert places.caption == "Drawn: all 1,000 samples; the first view may cut off far ones, so zoom out to see them."
 
 
 def test_many_rows_become_hexagons_and_a_sample():
@@ -149,7 +149,8 @@ def test_many_rows_become_hexagons_and_a_sample():
     assert len(places.drawn) == UNDER_HEXAGONS and len(np.unique(places.drawn)) == UNDER_HEXAGONS
     assert places.cells.counts.sum() == len(many)
     assert "10,000 of 20,005, sampled" in places.caption and "all 20,005" in places.caption
-    assert place(many, hexagons=False).caption == "Drawn: 20,000 of 20,005, sampled."
+    assert place(many, hexagons=False).caption == (
+        "Drawn: 20,000 of 20,005, sampled; the first view may cut off far ones, so zoom out to see them.")
 
 
 def test_the_view_ignores_far_outliers_and_is_square(points):

@@ -163,7 +163,7 @@ def test_the_whole_walk(dashboard, browser_page, tmp_path):
     expect(page.get_by_text("waits for the neighbours")).to_have_count(0, timeout=240_000)
     # UMAP would redraw the page in the middle of what follows, and its first fit compiles for half a minute
     with contextlib.suppress(PlaywrightError):
-        page.get_by_test_id("stMain").get_by_role("button", name="Stop").click(timeout=2_000)
+        page.get_by_test_id("stMain").get_by_role("button", name="Stop UMAP").click(timeout=2_000)
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     page.wait_for_timeout(500)
     lasso(page, 2)

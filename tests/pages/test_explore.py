@@ -40,7 +40,7 @@ def test_without_a_corpus_it_says_what_to_do(page):
 
 def test_without_a_run_the_right_panel_waits(page, opened, waiting, explained):
     app = page("pages/explore.py", corpus=opened.key)
-    assert titles(app) == ["Quality", "Crowding in the pool", "Selected"]
+    assert titles(app) == ["Quality", "Similarity to neighbours", "Selected"]
     notes = [note["text"] for note in spec(app)["layout"]["annotations"]]
     assert "no finished run on this corpus yet" in notes and "waits for the neighbours" in notes
     assert app.selectbox(key="explore_run").disabled
@@ -65,7 +65,7 @@ def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
 def test_three_panels_and_their_captions(page, opened, store, mapped, explained):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="<b>mine</b>")
     app = page("pages/explore.py", corpus=opened.key, run=run.id)
-    assert titles(app) == ["Quality", "Crowding in the pool", "Selected by &lt;b&gt;mine&lt;/b&gt;"]
+    assert titles(app) == ["Quality", "Similarity to neighbours", "Selected by &lt;b&gt;mine&lt;/b&gt;"]
     said = captions(app)
     assert "all 240 samples" in said and "UMAP keeps 7.5 of each sample's 15 nearest neighbours" in said
     assert "mean nothing" in said and "2nd and 98th percentile" in said

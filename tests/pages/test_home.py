@@ -109,7 +109,7 @@ def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs
 
 def test_a_row_budget_takes_a_sample_and_says_so(page, runs_dir, shard):
     app = choose_path(page(), shard)
-    next(n for n in app.number_input if n.label == "Row budget").set_value(100).run()
+    next(n for n in app.number_input if n.label == "Rows to open").set_value(100).run()
     app, opening = open_and_wait(app, runs_dir)
     assert opening.config.rows == 100 and len(opening.corpus) == 100
     assert "of 240" in said(app)

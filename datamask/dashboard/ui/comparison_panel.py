@@ -59,9 +59,11 @@ def values(entries: Sequence[Entry]) -> None:
     shown = pd.DataFrame({"run": table.run, "quality": 100 * table.quality, "diversity": 100 * table.diversity,
                           "mean quality": table.raw_quality, "raw diversity": table.raw_diversity})
     share = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100, width="small",
-                                            help="Share of the way from a random subset to the best this term reaches.")
+                                            help="Share of the way from a random subset to the best this term "
+                                                 "reaches. Negative is worse than random; the bar is then empty.")
     st.markdown("**Values**", help="100 % is the best that quality, or that diversity objective, reaches alone; 0 % is "
-                "a random subset of the same size. Raw values are on their own scales.")
+                "a random subset of the same size. These are the final selections: where a run was polished by swaps, "
+                "its curve ends before that, at another value. Raw values are on their own scales.")
     st.dataframe(shown, hide_index=True, lazy=False, alt="Quality and diversity of each run", column_config={
         "quality": share, "diversity": share, "run": st.column_config.TextColumn(width="medium"),
         "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),

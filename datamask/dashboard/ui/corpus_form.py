@@ -73,7 +73,7 @@ def _from_paths() -> CorpusConfig | None:
         scores = st.text_input("Score shards", key="corpus_scores", help=HELP["scores"])
     roots = session.roots()
     if roots:
-        st.caption("This server may read below: " + ", ".join(words.plain(root) for root in roots))
+        st.caption("Readable folders: " + ", ".join(words.plain(root) for root in roots))
     inputs = tuple(line.strip() for line in lines.splitlines() if line.strip())
     if not inputs:
         return None
@@ -120,9 +120,10 @@ def _mapping(config: CorpusConfig, weight: str) -> None:
         length_column = _choice("Length", "length", seen, optional=True)
     with right:
         feature_column = _choice("Features", "feature", seen)
-    budget = right.number_input("Row budget", 2, max(2, seen.rows), min(max(2, seen.rows), seen.row_limit or seen.rows),
+    most = max(2, seen.rows)
+    budget = right.number_input("Rows to open", 2, most, min(most, seen.row_limit or seen.rows),
                              step=1000, key=f"corpus_rows_{seen.rows}_{seen.dim}", help=HELP["rows"])
-    drop = st.checkbox("Drop invalid rows", key="corpus_drop", help=HELP["drop"])
+    drop = st.checkbox("Drop invalid rows (else refuse)", key="corpus_drop", help=HELP["drop"])
     try:
         chosen = CorpusConfig(config.inputs, id_column, quality, feature_column, length_column, config.features,
                               config.scores, None if budget >= seen.rows and seen.complete else int(budget), drop)

@@ -44,9 +44,9 @@ def ids(run: Run) -> None:
     selection = run.path / "selection.parquet"
     with st.container(border=True, height=HEIGHT):
         st.markdown("**The selected ids**")
-        st.caption("One row per selected sample: id, rank, logit, score, quality, both marginals, source file and row. "
-                   "Rank 1 is the strongest; yet for fewer samples run again: the top of this "
-                   "list is not the best smaller selection.")
+        st.caption("One row per selected sample: id, rank, logit, score, quality, its marginal quality and "
+                   "diversity, source file and row. Rank 1 is the strongest. To keep fewer samples, run "
+                   "again with a smaller ratio; do not cut this list.")
         st.space("stretch")
         st.download_button(f"Parquet, {words.size(selection.stat().st_size)}", selection.read_bytes, on_click="ignore",
                            file_name=f"{run.id}.parquet", mime=PARQUET, icon=":material/download:", width="stretch",
@@ -79,8 +79,8 @@ def masks(run: Run, shards: provenance.Shards) -> None:
     """A 0/1 mask per shard."""
     with st.container(border=True, height=HEIGHT):
         st.markdown("**A mask per shard**")
-        st.caption("One small parquet per shard with a 0 or 1 for each of its rows, in the shard's order, to filter "
-                   "them where they lie. Rows that were never in the corpus are marked as not considered.")
+        st.caption("One small parquet per shard in its own row order with two columns: selected (0 or 1), and "
+                   "considered (false if the row was not opened or was invalid).")
         st.space("stretch")
         if not shards.found:
             st.warning("The corpus's shards are no longer where they were; put them back to export masks.")

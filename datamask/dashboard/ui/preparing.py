@@ -51,6 +51,6 @@ def _progress(key: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> 
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(min(max(task.share, 0.0), 1.0),
-                    text=f"The map is PCA for now; UMAP is on its way: {words.plain(task.message)}")
-        st.button("Stop", key="stop_layout", type="tertiary", icon=":material/stop:", on_click=task.stop,
+                    text=f"The map is PCA for now; UMAP comes next. {words.plain(task.message)}")
+        st.button("Stop UMAP", key="stop_layout", type="tertiary", icon=":material/stop:", on_click=task.stop,
                   help="Stops within a second. You can start it again later.")

@@ -108,7 +108,7 @@ def show(run: Run) -> None:
             parameters = {**session.link_parameters(), "run": run.id}
             st.page_link("pages/explore.py", label="See what was selected", icon=":material/arrow_forward:",
                          query_params=parameters, width="content")
-            st.page_link("pages/export.py", label="Take it home", icon=":material/arrow_forward:",
+            st.page_link("pages/export.py", label="Export it", icon=":material/arrow_forward:",
                          query_params=parameters, width="content")
 
 
@@ -143,7 +143,8 @@ def _ended(run: Run) -> None:
         if "resume" in story.actions:
             st.button("Resume" if story.kind != "error" else "Try again", type="primary", icon=":material/play_arrow:",
                       key="resume_run", on_click=_act, args=("resume", run.id),
-                      help="Goes on from the last checkpoint; without one, from the beginning.")
+                      help="The same settings, from the last checkpoint; without one, from the beginning. To change "
+                           "one, press Copy to the form, then Start.")
         with st.popover("Remove this run", icon=":material/delete:"):
             st.write("Its folder is deleted, with what it has learned. Nothing else refers to it.")
             st.button("Delete it", icon=":material/delete:", key="remove_run", on_click=_act,
@@ -192,8 +193,9 @@ def _curve(run: Run) -> None:
                        key="curve", width="stretch",
                        alt=f"{measure} of sampled masks and of the selected subset over {across}")
     if (curve.table["series"] == curves.BATCH).any():
-        st.caption("The band is the spread over the G masks of a step, not an error. Only the bold line is measured on "
-                   "the whole corpus; only it compares with the horizontal references.")
+        st.caption("The thin line scores each step's G masks on that step's batch alone, so it can lie below random "
+                   "although the selection is good; its band is their spread, not an error. Only the bold line is "
+                   "measured on the whole corpus and compares with the horizontal lines.")
     gauges = curves.gauges(metrics)
     if gauges:
         with st.container(horizontal=True, gap="medium"):
@@ -203,8 +205,8 @@ def _curve(run: Run) -> None:
 
 def _settings(run: Run) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(words.plain(outcome.headline(run), 300), width="content")
-        st.button("Use these settings", key="use_settings", icon=":material/content_copy:", type="tertiary",
+        st.caption("This run: " + words.plain(outcome.headline(run), 300), width="content")
+        st.button("Copy to the form", key="use_settings", icon=":material/content_copy:", type="tertiary",
                   on_click=forms.use_settings, args=(run.config.selection,),
                   help="Fills the form on the left with this run's settings.")
     with st.expander("The same run as a command line"):

@@ -54,7 +54,8 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     table = curve_table(metrics, measure)
     config = run.config.selection
     unit = {"joint": "joint value", "quality": "quality", "diversity": "diversity"}[measure]
-    unit += ", raw scale" if config.scale == "raw" else ": 0 random, 1 best alone"
+    calibrated = ": 0 random, 1 both at their best" if measure == "joint" else ": 0 random, 1 best alone"
+    unit += ", raw scale" if config.scale == "raw" else calibrated
     return Curve(table, references(run, measure), measure, unit)
 
 
@@ -80,7 +81,7 @@ def references(run: Run, measure: str) -> tuple[Reference, ...]:
     """Random, top-quality, the final subset if it was polished, and the proved bound if there is one; run's scale."""
     points, summary = run.facts().get("references") or {}, run.status().summary or {}
     found = []
-    for key, label, role in (("random", "random subset", "random"), ("top_quality", "top quality", "best")):
+    for key, label, role in (("random", "random subset", "random"), ("top_quality", "best-quality rows", "best")):
         value = (points.get(key) or {}).get(measure)
         if value is None and key == "random" and run.config.selection.scale == "calibrated":
             # calibration puts a random subset at 0 by definition, before anything else is known
@@ -129,10 +130,11 @@ def gauges(metrics: dict[str, np.ndarray]) -> tuple[Gauge, ...]:
          "towards 0: the learner has made up its mind."),
         ("decided", "Decided", words.percent, "Share of rows that sampling now takes, or leaves, at least 95 times in "
          "100. Near 100 % early on means the steps are too large."),
-        ("snr", "Signal to noise", lambda number: f"{number:.2g}", "Step direction against its scatter over the masks. "
-         "Below about 1 the steps are mostly chance: more masks (G) or more steps help."),
-        ("missed", "Uncovered", words.percent, "Share of rows none of whose listed neighbours is selected. Steps count "
-         "them as not covered; the values shown here are exact and do not."),
+        ("snr", "Signal to noise", lambda number: "under 0.01" if number < 0.01 else f"{number:.2g}",
+         "How far a step's direction stands out from the scatter between its masks. Below about 1, single steps are "
+         "mostly chance; many steps, or more masks (G), average it out."),
+        ("missed", "Uncovered", words.percent, "Share of rows with no selected row among their listed neighbours. The "
+         "learner treats them as uncovered; the values on this page use their true nearest selected row."),
     )
     found = []
     for name, label, write, meaning in said:

@@ -125,6 +125,13 @@ def headline(run: Run) -> str:
     if not entry.guided:
         return f"{entry.label} · {words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
     masks = f"G {config.n_rollout} · " if config.n_rollout else ""
+    extras = [f"worst {words.percent(config.prune)} pruned"] if config.prune else []
+    if config.collapse != "none":
+        exact = config.collapse == "exact"
+        extras.append("exact copies collapsed" if exact else f"copies collapsed at {config.collapse}")
+    if config.scale == "raw":
+        extras.append("raw scale")
+    how = " · ".join([how, *extras])
     return (f"{objective_label(config.objective)} · {balance} · "
             f"{words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows · {masks}{how}")
 

@@ -25,7 +25,7 @@ def table(run: Run) -> pd.DataFrame:
     versions = dict(facts.get("versions") or {})
     platform = versions.pop("platform", "–")
     rows = [
-        ("run", f"{listing.name_of(run)} ({run.id})"),
+        ("run", f"{listing.name_of(run)} (run id {run.id})"),
         ("settings", outcome.headline(run)),
         ("seed", str(run.config.selection.seed)),
         ("corpus", ", ".join(corpus.inputs)),
