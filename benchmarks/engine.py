@@ -190,7 +190,7 @@ def table(report: dict) -> str:
         for row in problem["rows_of_table"]:
             took = row.get("all_seconds") or []
             time_ = f"{statistics.median(took):.2f} ({min(took):.2f}-{max(took):.2f})" if took else ""
-            if took and row.get("gap") is not None:
+            if took and row.get("gap") is not None and "note" not in row:
                 time_ += f" + {row['seconds_with_bound'] - row['seconds']:.2f}"
             cells = [row["who"], *(f"{row[k]:.6f}" if row.get(k) is not None else "" for k in ("joint", "raw")),
                      f"{row['gap']:.1e}" if row.get("gap") is not None else "", time_,
