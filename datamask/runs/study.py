@@ -149,8 +149,8 @@ def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: M
         for name in ("quality", "quality_sd", "diversity", "diversity_sd", "joint", "joint_sd", "upper_bound"):
             row.pop(name)
         row |= {**_spread(measured), **seconds}
-    return ["Each line is a selection, each column a measure of it: what a term is worth to the others. 1 may be "
-            "passed by a hair where the best end is only the best found."]
+    return ["Each line is a selection, each column a measure of it: what a term is worth to the others. A value above "
+            "1 is better than the best end of its scale, which is then only the best that its reference solver found."]
 
 
 def _times_to_level(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]]) -> list[str]:
