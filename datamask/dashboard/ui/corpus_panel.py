@@ -62,11 +62,11 @@ def show(opening: Opening) -> None:
                            quality_histogram(label=label, dark=session.dark()), width="stretch",
                            alt=f"Histogram of {label} over {len(corpus):,} rows")
     with said:
-        st.markdown("**Was anything left out?**")
-        _problems(opening)
         if st.button("Select from this corpus", type="primary", icon=":material/arrow_forward:", key="go_run",
                      help="Goes to the Run page: choose quality against diversity, and start."):
             st.switch_page("pages/run.py", query_params=session.link_parameters())
+        st.markdown("**Was anything left out?**")
+        _problems(opening)
     st.markdown("**What is in it?**")
     table = overview.first_rows(corpus)
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, lazy=False, alt="The first rows of the corpus",
