@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+
 import torch
 from torch import Tensor
 
@@ -47,7 +49,7 @@ class Baseline:
         return None
 
 
-class Scored(Baseline):
+class Scored(Baseline, abc.ABC):
     """A baseline whose scores take work: one step computes them and keeps them in the state, where a poll can stop it.
 
     The state's logits are the scores, float64 ``(m,)``; they are no logits, and nobody is shown them as such.
@@ -61,9 +63,9 @@ class Scored(Baseline):
             raise ValueError(f"{type(self).__name__} looks at features: give Problem(..., features=...)")
         self.features = problem.features
 
+    @abc.abstractmethod
     def scores_of(self, poll: Poll) -> Tensor:
         """The scores, ``(m,)`` over the eligible rows; higher is in."""
-        raise NotImplementedError
 
     def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
         """All there is to do.
