@@ -187,7 +187,7 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     whole, broken = start(store, **options), start(store, **options)
     execute(whole, threads=1)
     code = ("import sys; from datamask.runs import execute as e; from datamask.runs.store import RunStore; "
-            "e.CHECKPOINT_SECONDS = 0.1; e.execute(RunStore(sys.argv[1]).get(sys.argv[2]), threads=1)")
+            "e.CHECKPOINT_SECONDS = 0.0; e.execute(RunStore(sys.argv[1]).get(sys.argv[2]), threads=1)")
     worker = subprocess.Popen([sys.executable, "-c", code, str(store.root), broken.id], cwd=ROOT,
                               env={**os.environ, "OMP_NUM_THREADS": "1"})
     deadline = time.monotonic() + 120
