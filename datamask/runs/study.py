@@ -85,10 +85,10 @@ def study(kind: str, store: RunStore, plan: Plan, found: Sequence[Arm], *,
     return Study(kind, rows, notes, curves, done, _facts(plan, done[0].run))
 
 
-def _measured(run: Run) -> dict[str, float]:
-    summary, metrics = run.status().summary or {}, run.metrics()
-    seconds = metrics.get("seconds", np.array([]))
-    return {**summary["calibrated"], "seconds": float(seconds[-1]) if len(seconds) else float(summary["seconds"])}
+def _measured(run: Run) -> dict[str, float | None]:
+    """Calibrated values and the seconds of the learning steps, None where nothing was learned."""
+    seconds = run.metrics().get("seconds", np.array([]))
+    return {**(run.status().summary or {})["calibrated"], "seconds": float(seconds[-1]) if len(seconds) else None}
 
 
 def _spread(found: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
