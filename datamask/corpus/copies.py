@@ -34,8 +34,16 @@ def families(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed
     Raises:
         OptionError: `collapse` is none of these, or a cosine without a graph.
     """
+    return winners(corpus, collapse, graph, seed=seed) == np.arange(len(corpus))
+
+
+def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0) -> np.ndarray:
+    """For each row the row that is kept of its family, itself where it is kept: int64 ``(N,)``.
+
+    Arguments and errors as of `families`.
+    """
     if collapse == "none":
-        return np.ones(len(corpus), bool)
+        return np.arange(len(corpus))
     if collapse == "exact":
         family = exact_families(corpus.features)
     else:
@@ -43,9 +51,9 @@ def families(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed
     # the best first within each family; lexsort's last key is its first
     order = np.lexsort((row_hash(corpus.ids, seed), -corpus.quality, family))
     first = np.r_[True, np.diff(family[order]) != 0]
-    keep = np.zeros(len(corpus), bool)
-    keep[order[first]] = True
-    return keep
+    winner = np.empty(len(corpus), np.int64)
+    winner[order] = order[first][np.cumsum(first) - 1]
+    return winner
 
 
 def _cosine(collapse: str, graph: NeighborGraph | None) -> float:

@@ -138,6 +138,17 @@ class DiSF(SetFunction):
             out[part] = torch.where(inside, grown, -grown) / self.pairs
         return out
 
+    def by_dimension(self, mask: Tensor, row: int, poll: Poll = no_poll) -> Tensor:
+        """A row's first-order marginal ``-2 (z'Dz - z^2 . w) / ((S - 1) d (d - 1))``, dimension by dimension.
+
+        Returns:
+            float64 ``(d,)``: ``-2 (z_a (D z)_a - z_a^2 w_a)`` over the same divisor; 0 where flat or dead.
+        """
+        correlation, mean, scale = self._moments(mask, self._wide, poll)
+        off = correlation - torch.diag(correlation.diagonal())
+        z = (self.y[row].to(self._wide) - mean) * scale
+        return (z * (off @ z) - z.square() * (correlation * off).sum(1)) * (-2.0 / ((mask.sum() - 1) * self.pairs))
+
     def batch(self, rows: Tensor, size: int) -> DiSF:
         return DiSF(self.y[rows])
 

@@ -1,0 +1,13 @@
+"""Why a sample is in a selection, or not: exactly, per objective, in parts that add up.
+
+- `explainer`: one selection taken apart: every sample's score, the threshold it is held against, and the parts.
+- `explanation`: what is said of one sample.
+- `witnesses`: the samples or dimensions behind a diversity term's part, one function per objective.
+- `flips`: the lambdas between which a sample is in.
+"""
+
+from datamask.evaluation.explaining.explainer import Explainer
+from datamask.evaluation.explaining.explanation import Explanation, Part, Witness
+from datamask.evaluation.explaining.flips import flip_lambda, intervals
+
+__all__ = ["Explainer", "Explanation", "Part", "Witness", "flip_lambda", "intervals"]

@@ -1,0 +1,77 @@
+"""The samples or dimensions behind a diversity term: one function per objective that has such.
+
+Each is given the bound objective, the final mask ``(n,)`` and one row, and returns its witnesses with amounts on the
+objective's own raw scale, largest effect first, and how many there are. The amounts of all witnesses add up to the
+row's `final_marginals` (for DiSF to its first-order form; see there).
+
+Pair-wise similarity has none on purpose: it looks at the sum of all members, and no single neighbour is a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from datamask.evaluation.explaining.explanation import Witness
+from datamask.objectives.contract import SetFunction
+from datamask.objectives.disf import DiSF
+from datamask.objectives.facility import Coverage, Facility
+from datamask.objectives.graphcut import GraphCut
+
+SHOWN = 12
+"""Witnesses returned per row."""
+
+Found = tuple[tuple[Witness, ...], int]
+
+
+def facility(function: Facility, mask: Tensor, row: int, coverage: Coverage) -> Found:
+    """Members: the rows only they cover, and what those would fall back to. Others: the rows they would serve better.
+
+    Args:
+        coverage: exact, of the mask.
+    """
+    near = (function.features @ function.features[row]).double().clamp_min(0.0)
+    if mask[row]:
+        rows = (coverage.owner == row).nonzero().squeeze(1)
+        other = coverage.second[rows].double()
+        kind, gain = "covers", coverage.best[rows].double() - other
+    else:
+        rows = (near > coverage.best).nonzero().squeeze(1)
+        other = coverage.best[rows].double()
+        kind, gain = "would cover", near[rows] - other
+    order = gain.argsort(descending=True, stable=True)[:SHOWN]
+    shown = tuple(Witness(kind, int(rows[i]), float(near[rows[i]]), float(other[i]), float(gain[i]) / function.n)
+                  for i in order)
+    return shown, len(rows)
+
+
+def graphcut(function: GraphCut, mask: Tensor, row: int) -> Found:
+    """Selected neighbours listed by either side: their similarity is the crowding."""
+    total = torch.zeros(function.n, dtype=torch.float64, device=function.device)
+    total.index_add_(0, function.indices[row].long(), function.similarities[row].double())
+    listing, place = (function.indices == row).nonzero(as_tuple=True)
+    total.index_add_(0, listing, function.similarities[listing, place].double())
+    total = total * mask
+    rows = (total > 0).nonzero().squeeze(1)
+    order = rows[total[rows].argsort(descending=True, stable=True)[:SHOWN]]
+    size = int(mask.sum())
+    cosine = function.features @ function.features[row]
+    shown = tuple(Witness("similar", int(i), float(cosine[i]), None, -float(total[i]) / size) for i in order)
+    return shown, len(rows)
+
+
+def disf(function: DiSF, mask: Tensor, row: int) -> Found:
+    """The quadratic form of the first-order marginal, dimension by dimension.
+
+    At few samples per dimension the exact difference also has a second order, which no dimension owns.
+    """
+    amount = function.by_dimension(mask, row)
+    order = amount.abs().argsort(descending=True, stable=True)[:SHOWN]
+    shown = tuple(Witness("dimension", int(a), None, None, float(amount[a])) for a in order)
+    return shown, int((amount != 0).sum())
+
+
+BY_OBJECTIVE: dict[type[SetFunction], Callable[..., Found]] = {Facility: facility, GraphCut: graphcut, DiSF: disf}
+"""Objective -> its witnesses; the coverage that facility needs besides is found once per selection."""

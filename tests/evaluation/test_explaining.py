@@ -1,0 +1,160 @@
+"""Explanations: parts against plain float64 numpy, witnesses against a dense count, flips by solving again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from datamask.api import select
+from datamask.config import CorpusConfig, Quota, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.evaluation.explaining import Explainer, flip_lambda, intervals
+from datamask.evaluation.frontier import frontier
+from datamask.evaluation.pool import Pool
+
+TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return open_corpus(CorpusConfig((TINY,)))
+
+
+@pytest.fixture(scope="module")
+def pool(corpus, tmp_path_factory):
+    return Pool(corpus, torch.device("cpu"), tmp_path_factory.mktemp("cache"))
+
+
+def made(pool, **options):
+    """The settings, a selection's mask and its explainer."""
+    config = SelectionConfig.from_options(**{"select_ratio": 0.2, "estimator": "counterfactual", "n_epochs": 20,
+                                             **options})
+    mask = select(pool.corpus, config, cache_dir=pool.cache_dir).mask
+    return config, mask, Explainer(pool, config, mask)
+
+
+@pytest.mark.parametrize("objective", ["pairwise", "facility", "disf", "disf_fixed", "graphcut",
+                                       "pairwise:0.3,facility:0.7"])
+def test_parts_add_up_and_the_threshold_cuts_s_samples(pool, objective):
+    _, mask, explainer = made(pool, objective=objective)
+    assert (explainer.score > explainer.threshold).sum() == mask.sum()
+    rows = np.r_[mask.nonzero()[0][:5], (~mask).nonzero()[0][:5]]
+    for told in explainer.explain(rows):
+        assert sum(part.value for part in told.parts) == pytest.approx(told.score - told.threshold, abs=1e-12)
+        assert [part.name for part in told.parts[:2]] == ["average sample", "quality"]
+        assert told.selected == mask[told.row] and told.state == ("selected" if told.selected else "not selected")
+        assert told.sentence.startswith("Kept: " if told.selected else "Left out: ")
+        assert told.margin * explainer.sd == pytest.approx(told.score - told.threshold)
+
+
+def test_pairwise_is_quality_and_crowding_and_names_no_neighbour(pool):
+    config, mask, explainer = made(pool, objective="pairwise", estimator="relaxed", n_epochs=None, lamb=0.4)
+    x, q = pool.corpus.features.astype(np.float64), pool.corpus.quality
+    size = int(mask.sum())
+    scales = explainer._posed.problem.joint
+    crowding = x @ x[mask].sum(0) - mask
+    quality = 0.4 * scales.quality_scale.slope * q / size
+    diversity = 0.6 * scales.terms[0].scale.slope * -2 * crowding / (size * (size - 1))
+    assert explainer.score == pytest.approx(quality + diversity, rel=1e-9)
+    assert explainer.exceptions <= pool.corpus.dim  # an optimum is a threshold, all but about d samples
+    told = explainer.explain([7])[0]
+    assert told.facts["mean_cosine"] == pytest.approx(crowding[7] / (size - mask[7]), rel=1e-5)
+    assert told.witnesses == {} and "cover" not in told.sentence
+    assert told.parts[1].value == pytest.approx(quality[7] - quality.mean(), rel=1e-9)
+
+
+def test_facility_counts_the_rows_only_a_member_covers_and_those_another_would(pool):
+    _, mask, explainer = made(pool, objective="facility", lamb=0.0)
+    x = pool.corpus.features.astype(np.float64)
+    near = np.maximum(0, x @ x[mask].T)
+    members = mask.nonzero()[0]
+    falling = np.sort(near, axis=1)[:, ::-1]
+    best, second, owner = falling[:, 0], falling[:, 1], members[near.argmax(1)]
+    weight = explainer._weights["facility"]
+    member = int(owner[best - second > 1e-3][0])
+    told = explainer.explain([member])[0]
+    covered = owner == member
+    assert told.witness_counts["facility"] == covered.sum()
+    gain = np.where(covered, best - second, 0)
+    assert told.score == pytest.approx(weight * gain.sum() / len(x), rel=1e-5)
+    shown = told.witnesses["facility"]
+    assert [w.kind for w in shown] == ["covers"] * len(shown)
+    assert shown[0].amount == pytest.approx(weight * gain.max() / len(x), rel=1e-5)
+    other = int((~mask).nonzero()[0][3])
+    told = explainer.explain([other])[0]
+    gain = np.maximum(0, x @ x[other] - best)
+    assert told.witness_counts["facility"] == (gain > 1e-7).sum()
+    assert told.score == pytest.approx(weight * gain.sum() / len(x), rel=1e-5)
+    assert told.nearest_selected == owner[other]
+    assert told.nearest_similarity == pytest.approx(best[other], abs=1e-6)
+
+
+def test_graphcut_and_disf_witnesses_add_up_to_their_part(pool):
+    _, mask, explainer = made(pool, objective="graphcut", lamb=0.0)
+    few = [told for told in explainer.explain(np.arange(200)) if 0 < told.witness_counts["graphcut"] <= 12]
+    assert few
+    for told in few:
+        assert sum(w.amount for w in told.witnesses["graphcut"]) == pytest.approx(told.score, rel=1e-9)
+        assert all(mask[w.row] for w in told.witnesses["graphcut"])
+    _, mask, explainer = made(pool, objective="disf", lamb=0.0, n_epochs=3)
+    function = explainer._posed.problem.joint.terms[0].function
+    shares = function.by_dimension(torch.from_numpy(mask), 5)
+    x = pool.corpus.features.astype(np.float64)
+    z = (x - x[mask].mean(0)) / x[mask].std(0)
+    c = np.corrcoef(x[mask], rowvar=False)
+    off = c - np.eye(len(c))
+    d = len(c)
+    truth = -2 * (z[5] * (off @ z[5]) - z[5]**2 * (c * off).sum(1)) / ((mask.sum() - 1) * d * (d - 1))
+    assert shares.numpy() == pytest.approx(truth, rel=1e-4, abs=1e-12)
+    told = explainer.explain([5])[0]
+    assert told.witnesses["disf"][0].row == np.abs(truth).argmax()
+
+
+def test_what_was_settled_before_learning_is_said(corpus, pool, tmp_path):
+    # a corpus with a copy: the worse of the two goes
+    ids = corpus.ids.to_pylist()
+    (tmp_path / "pin.txt").write_text("\n".join(map(str, ids[:2])))
+    (tmp_path / "ban.txt").write_text(str(ids[2]))
+    config, mask, explainer = made(pool, objective="pairwise", pin=str(tmp_path / "pin.txt"), prune=0.3,
+                                   ban=str(tmp_path / "ban.txt"), collapse="0.8")
+    told = {name: [t for t in explainer.explain(np.arange(len(corpus))) if t.state == name]
+            for name in ("pinned", "banned", "pruned", "near-copy")}
+    assert [t.row for t in told["pinned"]] == [0, 1] and all(t.selected for t in told["pinned"])
+    assert [t.row for t in told["banned"]] == [2]
+    assert told["pruned"] and told["near-copy"]
+    for t in told["near-copy"]:
+        assert not t.selected and corpus.quality[t.copy_of] >= corpus.quality[t.row]
+        assert f"near-copy of {ids[t.copy_of]}" in t.sentence
+
+
+def test_groups_whose_quota_binds_have_their_own_threshold(corpus, pool):
+    column = corpus.metadata.column_names[0]
+    values = np.array(corpus.metadata[column].to_pylist())
+    name, there = max(((v, (values == v).sum()) for v in set(values)), key=lambda pair: pair[1])
+    high = 0.5 * there / len(values)
+    _, mask, explainer = made(pool, objective="pairwise", quotas=(Quota(column, name, 0.0, high),))
+    group = values == name
+    assert mask[group].sum() == int(high * mask.sum() + 1e-9)
+    assert (explainer.score > explainer.threshold)[group].sum() == mask[group].sum()
+    assert (explainer.score > explainer.threshold)[~group].sum() == mask[~group].sum()
+    assert len(set(explainer.threshold)) == 2
+
+
+def test_intervals_are_the_runs_of_lambdas():
+    assert intervals([0, 0.5, 1], [True, True, False]) == [(0, 0.5)]
+    assert intervals([1, 0, 0.5, 0.25], [True, True, False, True]) == [(0, 0.25), (1, 1)]
+    assert intervals([0, 1], [False, False]) == []
+
+
+def test_a_flip_is_where_solving_again_says(pool):
+    config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2)
+    ends = frontier(pool, config, [0.0, 1.0])
+    row = int((ends[0].mask & ~ends[1].mask).nonzero()[0][0])
+    lamb = flip_lambda(pool, config, row, 0.0, 1.0, tolerance=0.01)
+    around = frontier(pool, config, [lamb - 0.01, lamb + 0.01])
+    assert around[0].mask[row] and not around[1].mask[row]
+    with pytest.raises(ValueError, match="at both ends"):
+        flip_lambda(pool, config, row, 0.0, 0.0)
