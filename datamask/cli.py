@@ -92,7 +92,7 @@ def resume(options: argparse.Namespace) -> int:
         return _deliver(run, output, status.summary or {}, options)
     if not status.resumable:
         raise RunStateError(f"run {run.id} is {status.state}; only a stopped, failed or interrupted run resumes")
-    check_device(config.selection.device)
+    # a device that is not there is found by the attempt itself, which leaves the reason in the run's folder
     return _work(run, output, options)
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -333,6 +334,17 @@ def test_resume_of_a_done_run_writes_its_selection_again_and_of_a_running_one_is
         writer.set_status("running")
         assert run("resume", busy.id) == 2
     assert "is running" in capsys.readouterr().err
+
+
+def test_resume_without_its_device_leaves_the_reason_in_the_folder(here, capsys):
+    away = config()
+    away = RunStore("runs").create(replace(away, selection=replace(away.selection, device="cuda:99")))
+    with away.writer() as writer:
+        writer.set_status("running")
+    assert away.status().state == "interrupted" and run("resume", away.id) == 2
+    assert "--device cuda:99 is not on this machine" in capsys.readouterr().err
+    status = away.status()
+    assert status.state == "failed" and status.resumable and "--device cuda:99 is not on" in status.error
 
 
 # -- looking, exporting, scoring, preparing ---------------------------------------------------------------------------
