@@ -115,12 +115,11 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "greedy", "datamask.learning.greedy:Greedy", "Greedy (baseline)",
         "Picks one sample after another, each time the one that adds most. Ranks are the order of picking.",
-        obeys=False,
     ),
     EstimatorEntry(
         "semdedup", "datamask.learning.semdedup:SemDeDup", "SemDeDup-style (baseline)",
         "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
-        "objective.", guided=False, obeys=False, seeded=True,
+        "objective.", guided=False, seeded=True,
     ),
     EstimatorEntry(
         "direct", "datamask.learning.direct:Direct", "Direct scoring (baseline)",

@@ -3,6 +3,9 @@
 Facility location, alone or with quality, is picked lazily (`datamask.learning.medoids`); other objectives, and sums,
 plainly: after every pick all candidates are valued again, at the cost that `datamask.learning.additions` lists. The
 state is the picks in their order, so a stopped run goes on after its last pick.
+
+Rules are kept on the way: pinned rows are picked first, among themselves by what they add; after that a pick is made
+only if the minima of the other groups can still be met and its own group is not full.
 """
 
 from __future__ import annotations
@@ -140,8 +143,11 @@ class _Sorted:
     """No diversity term counts: greedy is a sort."""
 
     def __init__(self, problem: Problem, picks: np.ndarray) -> None:
-        order = np.lexsort((problem.ties[problem.eligible].cpu().numpy(), -_quality(problem).cpu().numpy()))
-        self._all, self.picks = order[:problem.size], picks
+        quality = _quality(problem).cpu().numpy()
+        pinned = np.zeros(len(quality), dtype=bool) if problem.rules is None else problem.rules.pinned
+        order = np.lexsort((problem.ties[problem.eligible].cpu().numpy(), -quality, ~pinned))
+        kept = problem.cut(_quality(problem)).cpu().numpy()
+        self._all, self.picks = order[kept[order]], picks
 
     @property
     def made(self) -> int:
@@ -166,7 +172,14 @@ class _Lazy:
         order = np.empty(joint.n, dtype=np.int64)
         order[np.argsort(problem.ties.cpu().numpy(), kind="stable")] = np.arange(joint.n)
         reverse = reverse_lists(term.function.indices.cpu().numpy(), term.function.similarities.cpu().numpy())
-        self._greedy = LazyGreedy(*reverse, bonus, problem.size, order, True, eligible[picks])
+
+        def solver(bonus: np.ndarray, picks: np.ndarray) -> LazyGreedy:
+            return LazyGreedy(*reverse, bonus, problem.size, order, True, picks, *_grouped(problem))
+        pinned = np.zeros(joint.n, dtype=bool)
+        if problem.rules is not None:
+            pinned[eligible] = problem.rules.pinned
+        self._solver, self._bonus, self._pins = solver, bonus, int(pinned.sum())
+        self._greedy = solver(np.where(pinned, bonus, -np.inf) if len(picks) < self._pins else bonus, eligible[picks])
 
     @property
     def made(self) -> int:
@@ -177,7 +190,19 @@ class _Lazy:
         return self._place[self._greedy.picks[:self.made]]
 
     def advance(self, poll: Poll) -> None:
+        pinning = self.made < self._pins
         self._greedy.advance()
+        if pinning and self.made == self._pins:
+            self._greedy = self._solver(self._bonus, self._greedy.picks[:self.made])
+
+
+def _grouped(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[()]:
+    """Group of every row ``(n,)`` and members per group, as `LazyGreedy` wants them; empty without rules."""
+    if problem.rules is None:
+        return ()
+    group = np.zeros(problem.joint.n, dtype=np.int64)
+    group[problem.eligible.cpu().numpy()] = problem.rules.group
+    return group, problem.rules.low.astype(np.int64), problem.rules.high.astype(np.int64)
 
 
 class _Plain:
@@ -191,6 +216,7 @@ class _Plain:
                        for term in joint.counting]
         self._open = torch.ones(len(problem.eligible), dtype=torch.bool, device=joint.device)
         self._picks: list[int] = []
+        self._rules, self._size = problem.rules, problem.size
         for place in picks.tolist():
             self._take(place)
 
@@ -212,6 +238,19 @@ class _Plain:
         value = self._quality / (self.made + 1.0)
         for weight, term in self._terms:
             value = value + weight * term.values(poll)
-        value = value.masked_fill(~self._open, -torch.inf)
+        value = value.masked_fill(~self._allowed(), -torch.inf)
         best = (value == value.max()).nonzero().squeeze(1)
         self._take(int(best[self._ties[best].argmin()]))
+
+    def _allowed(self) -> Tensor:
+        """Which candidates a pick may take, so that the rest of the picks can still obey the rules, bool ``(m,)``."""
+        rules = self._rules
+        if rules is None:
+            return self._open
+        pinned = torch.from_numpy(rules.pinned).to(self._open.device) & self._open
+        if bool(pinned.any()):
+            return pinned
+        held = np.bincount(rules.group[self._picks], minlength=len(rules.low))
+        owed = np.maximum(rules.low - held, 0)
+        free = held < rules.high if owed.sum() < self._size - self.made else owed > 0
+        return self._open & torch.from_numpy(free[rules.group]).to(self._open.device)

@@ -61,6 +61,8 @@ class LazyGreedy:
         averaged: count a bonus as S / t at pick t: the sum's second part is then S times the mean bonus of the picks so
             far. Gains still never grow, as long as no bonus is negative (a constant added to all changes no pick).
         picks: int64, members already picked, in their order.
+        group: int64 ``(n,)``; low, high: int64 ``(C,)``, members per group among the S; None: no such rules. No pick is
+            made that would leave a minimum out of reach.
 
     Raises:
         ValueError: a bonus below 0 with `averaged`.
@@ -70,10 +72,15 @@ class LazyGreedy:
     """
 
     def __init__(self, offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int,
-                 order: np.ndarray, averaged: bool = False, picks: np.ndarray | None = None) -> None:
+                 order: np.ndarray, averaged: bool = False, picks: np.ndarray | None = None,
+                 group: np.ndarray | None = None, low: np.ndarray | None = None, high: np.ndarray | None = None
+                 ) -> None:
         if averaged and (bonus[bonus != -np.inf] < 0).any():
             raise ValueError(f"averaged bonuses must be at least 0, got {bonus[bonus != -np.inf].min():g}")
         self._lists, self._bonus, self._order, self._averaged = (offsets, rows, near), bonus, order, averaged
+        n = len(offsets) - 1
+        self._rules = ((np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, size)) if group is None
+                       else (group, low, high))
         self.picks = np.empty(size, dtype=np.int64)
         self.done = 0 if picks is None else len(picks)
         self.picks[:self.done] = [] if picks is None else picks
@@ -82,15 +89,15 @@ class LazyGreedy:
         _begin(*self._lists, bonus, averaged, self._best, self._bounds, self.picks, self.done)
 
     def advance(self) -> None:
-        """At least one more pick, unless all are made; returns after some `LOOKED_AT_ONCE` looks."""
+        """At least one more pick, unless no candidate is left; returns after some `LOOKED_AT_ONCE` looks."""
         self.done = _pick(*self._lists, self._bonus, self._averaged, self._order, self._best, self._bounds, self.picks,
-                          self.done, LOOKED_AT_ONCE)
+                          self.done, LOOKED_AT_ONCE, *self._rules)
 
 
 def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int, order: np.ndarray,
-           poll: Callable[[], None] = lambda: None) -> np.ndarray:
+           poll: Callable[[], None] = lambda: None, picks: np.ndarray | None = None) -> np.ndarray:
     """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking."""
-    solver = LazyGreedy(offsets, rows, near, bonus, size, order)
+    solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks)
     while solver.done < size:
         poll()
         solver.advance()
@@ -129,8 +136,12 @@ def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
 
 
 @numba.njit(cache=True)
-def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done, budget):
+def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done, budget, group, low, high):
     """Pick until the budget of looks is spent; a bound is a gain of some earlier time, hence at least today's."""
+    held = np.zeros(len(low), dtype=np.int64)
+    for t in range(done):
+        held[group[picks[t]]] += 1
+    owed = np.maximum(low - held, 0).sum()
     heap = [(0.0, np.int64(0), np.int64(0))]
     heap.pop()
     for i in range(len(bounds)):
@@ -140,18 +151,29 @@ def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done
     looked = 0
     while done < len(picks) and looked < budget:
         share = len(picks) / (done + 1) if averaged else 1.0
-        while True:
+        found = np.int64(-1)
+        while len(heap) > 0:
             _, _, i = heapq.heappop(heap)
+            # a group that is full, or not owed when all that is left is owed, stays closed until the end
+            if held[group[i]] >= high[group[i]] or (owed == len(picks) - done and held[group[i]] >= low[group[i]]):
+                bounds[i] = -np.inf
+                continue
             gain = _gain(offsets, rows, near, bonus[i] * share, best, i)
             looked += 1 + offsets[i + 1] - offsets[i]
             if len(heap) == 0 or (-gain, order[i]) <= (heap[0][0], heap[0][1]):
+                found = i
                 break
             bounds[i] = gain
             heapq.heappush(heap, (-gain, order[i], i))
-        picks[done] = i
+        if found < 0:
+            break
+        if held[group[found]] < low[group[found]]:
+            owed -= 1
+        held[group[found]] += 1
+        picks[done] = found
         done += 1
-        bounds[i] = -np.inf
-        _cover(offsets, rows, near, best, i)
+        bounds[found] = -np.inf
+        _cover(offsets, rows, near, best, found)
     return done
 
 

@@ -31,7 +31,8 @@ class SemDeDup(Scored):
     two kept rows of a cluster are nearer than the threshold. It is set where S rows are left, instead of by hand.
     Better means of higher quality, equal quality cut by the hash: SemDeDup keeps the row farthest from its cluster's
     centre instead, because a web corpus has no score to tell copies apart by; here there is one, and `--collapse` keeps
-    the best of a family too. At most S clusters, so that the best row of each is always kept.
+    the best of a family too. At most S clusters, so that the best row of each is always kept. A pinned row counts as
+    better than any other, since it cannot be dropped; pins and quotas may keep a pair nearer than the threshold.
     """
 
     def __init__(self, *args, **kwargs) -> None:
@@ -43,6 +44,8 @@ class SemDeDup(Scored):
         """The threshold that left S rows."""
         if not state.step:
             return None
+        if self.problem.rules is not None:
+            return "near copies of better rows of a cluster dropped first, as far as pins and quotas allow"
         threshold = -float(state.logits.topk(self.problem.size).values[-1])
         return f"no two kept rows of a cluster are nearer than cosine {max(threshold, -1.0):.4f}"
 
@@ -52,7 +55,8 @@ class SemDeDup(Scored):
         problem = self.problem
         quality = problem.joint.quality.scores[problem.eligible].cpu().numpy()
         ties = problem.ties[problem.eligible].cpu().numpy()
-        best_first = torch.from_numpy(np.lexsort((ties, -quality))).to(self.device)
+        free = np.zeros(len(ties), dtype=bool) if problem.rules is None else ~problem.rules.pinned
+        best_first = torch.from_numpy(np.lexsort((ties, -quality, free))).to(self.device)
         # a stable sort by cluster keeps the best first inside each
         by_cluster = best_first[label[best_first].argsort(stable=True)]
         score = torch.full((len(label),), LEADER, device=self.device)

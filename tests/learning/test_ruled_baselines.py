@@ -1,0 +1,107 @@
+"""Baselines under pins, bans and quotas: greedy against trying every completion, cuts against every allowed subset."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from datamask import learning
+from datamask.config import SelectionConfig
+from datamask.learning import greedy as module
+from datamask.learning import medoids
+from datamask.learning.greedy import Greedy, picks_of
+from datamask.learning.learner import State
+from datamask.learning.problem import Problem
+from datamask.learning.rules import Rules
+from tests.learning.test_greedy import Case
+from tests.learning.test_rules import random_rules
+from tests.reference import truth
+
+N, BANNED = 11, 2
+
+
+class Ruled(Case):
+    """A small problem whose last rows are banned, with pins and quotas that at least one subset obeys."""
+
+    def __init__(self, objective, lamb, seed):
+        rng = np.random.default_rng([seed, 3])
+        size = int(rng.integers(3, 6))
+        super().__init__(objective, lamb, seed, eligible=torch.arange(N - BANNED), n=N, size=size)
+        self.rules = random_rules(rng, N - BANNED, size)
+        self.rules.check(size)
+        self.problem = Problem(self.joint, size, self.eligible, self.ties, torch.from_numpy(self.x).float(),
+                               self.rules)
+        self.allowed = [set(s) for s in itertools.combinations(range(N - BANNED), size) if self.obeyed(s)]
+
+    def obeyed(self, members):
+        mask = torch.zeros(N - BANNED, dtype=torch.bool)
+        mask[list(members)] = True
+        return self.rules.obeyed(mask)
+
+    def open_to(self, picks):
+        """Candidates whose taking leaves some allowed subset in reach; pins before all others."""
+        reached = [s for s in self.allowed if set(picks) <= s]
+        found = set().union(*reached) - set(picks)
+        pins = set(np.flatnonzero(self.rules.pinned).tolist()) - set(picks)
+        return pins or found
+
+
+@pytest.mark.parametrize("lamb", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("objective", ["facility", "pairwise", "graphcut", "disf_fixed", "pairwise:1,facility:1"])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_pick_is_the_best_that_leaves_the_rules_in_reach(objective, lamb, seed, monkeypatch):
+    case = Ruled(objective, lamb, seed)
+    learner = Greedy(case.problem, case.config)
+    state = learner.init()
+    while learner.finished(state) is None:
+        state, _ = learner.step(state)
+    picks = picks_of(state.logits).tolist()
+    assert set(picks) in case.allowed and bool(case.rules.obeyed(learner.result(state)[case.eligible]))
+    # at lambda 1 the whole cut is taken at once: the best set, pins first and then by quality
+    for done, pick in enumerate(picks if lamb < 1 else []):
+        values = {i: case.value([*picks[:done], i]) for i in case.open_to(picks[:done])}
+        assert pick in values and values[pick] >= max(values.values()) - 2e-5
+    if lamb == 1:
+        best = max(case.q[list(s)].mean() for s in case.allowed)
+        assert case.q[picks].mean() == pytest.approx(best)
+        pins = int(case.rules.pinned.sum())
+        assert case.rules.pinned[picks[:pins]].all() and (np.diff(case.q[picks[pins:]]) <= 0).all()
+    # one pick at a time, and resumed after each, it makes the same picks
+    monkeypatch.setattr(module, "STEP_SECONDS", 0.0)
+    monkeypatch.setattr(medoids, "LOOKED_AT_ONCE", 1)
+    again = Greedy(case.problem, case.config)
+    state = again.init()
+    while again.finished(state) is None:
+        state, _ = Greedy(case.problem, case.config).step(State.from_arrays(*state.arrays(), torch.device("cpu")))
+    assert picks_of(state.logits).tolist() == picks
+
+
+@pytest.mark.parametrize("estimator", ["semdedup", "direct", "top-quality", "random"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_cut_is_the_best_allowed_subset_of_its_scores(estimator, seed):
+    case = Ruled("pairwise", 0.4, seed)
+    config = SelectionConfig.from_options(estimator=estimator, lamb=0.4, scale="raw", select_ratio=0.3, seed=seed)
+    learner = learning.load(estimator)(case.problem, config)
+    state = learner.init()
+    while learner.finished(state) is None:
+        state, _ = learner.step(state)
+    kept = set(learner.result(state).nonzero().squeeze(1).tolist())
+    scores = (state.logits if len(state.logits) else learner.scores()).double().numpy()
+    assert kept in case.allowed
+    assert scores[list(kept)].sum() == pytest.approx(max(scores[list(s)].sum() for s in case.allowed))
+    assert learner.finished(state)
+
+
+def test_semdedup_drops_what_is_near_a_pinned_row():
+    """Two families of copies; in the first the worst row is pinned, so every better one of it goes."""
+    x = np.repeat(truth.unit_rows(np.random.default_rng(2), 2, 8), 4, axis=0)
+    case = Case("pairwise", 0.5, n=8, x=x, q=np.array([0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]), size=2)
+    pinned = np.arange(8) == 0
+    free = Rules(pinned, np.zeros(8, dtype=np.int64), np.array([0]), np.array([2]), ("all",))
+    problem = Problem(case.joint, 2, case.eligible, case.ties, torch.from_numpy(x).float(), free)
+    learner = learning.load("semdedup")(problem, SelectionConfig.from_options(estimator="semdedup"))
+    state, _ = learner.step(learner.init())
+    assert learner.result(state).nonzero().squeeze(1).tolist() == [0, 4]
