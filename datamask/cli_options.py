@@ -48,6 +48,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     add("--collapse", metavar="HOW", help="keep the best of near-copies: none, exact or a cosine such as 0.95 (none)")
     add("--pin", metavar="IDS", help="a file of ids that must be selected: parquet, CSV, or text with one id per line")
     add("--ban", metavar="IDS", help="a file of ids that must not be")
+    add("--given", metavar="IDS", help="a file of ids that you already have: the new rows are chosen beside them, and "
+                                       "only the new ones are written")
     add("--quota", dest="quotas", action="append", type=quota, metavar="COLUMN=VALUE:LOW:HIGH",
         help="shares of the selection that a value of a column has at least and at most; may be given several times")
     group = parser.add_argument_group("how to find it")

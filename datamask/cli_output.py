@@ -84,8 +84,9 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     how = f"by {selection.estimator}" if ids is None else f"by importing {Path(ids).name}"
     if summary.get("unknown_ids"):
         how += f", leaving out {summary['unknown_ids']:,} unknown ids"
+    beside = f" beside {summary['given']:,} given ones" if summary.get("given") else ""
     lines = [f"Run {run.id} is {run.status().state}{took}.",
-             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples {how} "
+             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{beside} {how} "
              f"({selection.objective}, lambda {selection.lamb:g}).", ""]
     calibrated = summary.get("calibrated") or {}
     lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
@@ -93,7 +94,7 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
         lines.append(f"  {term:<10}{percent(calibrated.get(term)):>30}{_raw(summary.get(term)):>14}")
     lines.append("  0 % is a random subset of this size, 100 % the best this term reaches alone.")
     if summary.get("upper_bound") is not None:
-        lines.append(f"  No selection of this size has a joint value above {_raw(summary['upper_bound'])}.")
+        lines.append(f"  No selection of this size{beside} has a joint value above {_raw(summary['upper_bound'])}.")
     lines.append("")
     if output is not None:
         lines.append(f"Selection: {output}")

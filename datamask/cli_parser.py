@@ -28,7 +28,7 @@ from datamask.errors import OptionError
 from datamask.runs.varying import NUMBERS, STUDIES, WHOLE, WORDS
 
 SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", *LEARNER_OPTIONS, "prune", "collapse",
-                     "pin", "ban", "quotas", "seed", "device", "preset")
+                     "pin", "ban", "given", "quotas", "seed", "device", "preset")
 
 
 class Parser(argparse.ArgumentParser):

@@ -177,6 +177,7 @@ class SelectionConfig:
             schedule; init: ``same`` or ``quality``; readout: ``top`` or ``sample``; polish: ``swaps`` or ``none``. None
             where the estimator has none.
         pin, ban: files of ids that must be in, or must not be; quotas: on values of one metadata column.
+        given: a file of ids that one already has: S more are selected, and judged together with them.
         prune: share dropped by lowest quality first. collapse: ``none``, ``exact`` or a cosine as text.
         seed: of masks, batches and ties. device: ``auto``, ``cpu``, ``cuda[:k]`` or ``mps``.
         preset: ``paper`` or None.
@@ -199,6 +200,7 @@ class SelectionConfig:
     collapse: str = "none"
     pin: str | None = None
     ban: str | None = None
+    given: str | None = None
     quotas: tuple[Quota, ...] = ()
     seed: int = 0
     device: str = "auto"
@@ -256,8 +258,8 @@ class SelectionConfig:
 
     @property
     def ruled(self) -> bool:
-        """Whether pins or quotas restrict the selection (bans only leave rows out)."""
-        return self.pin is not None or bool(self.quotas)
+        """Whether pins, quotas or given rows restrict the selection (bans only leave rows out)."""
+        return self.pin is not None or self.given is not None or bool(self.quotas)
 
     def _check_learner_options(self, entry: catalogue.EstimatorEntry) -> None:
         least = 2 if entry.name == "reinforce" else 1
@@ -272,8 +274,8 @@ class SelectionConfig:
             "polish": (lambda v: v in ("swaps", "none"), "'swaps' or 'none'"),
         }
         if self.ruled and not entry.obeys:
-            raise OptionError(f"--pin and --quota are not kept by --estimator {entry.name}; estimators that keep them: "
-                              f"{', '.join(e.name for e in catalogue.ESTIMATORS if e.obeys)}")
+            raise OptionError(f"--pin, --quota and --given are not kept by --estimator {entry.name}; estimators that "
+                              f"keep them: {', '.join(e.name for e in catalogue.ESTIMATORS if e.obeys)}")
         for option, (holds, expected) in checks.items():
             if option in entry.defaults:
                 _check(holds(getattr(self, option)), option, expected, getattr(self, option))
@@ -398,6 +400,7 @@ class RunConfig:
         add("collapse", selection.collapse, "none")
         add("pin", selection.pin)
         add("ban", selection.ban)
+        add("given", selection.given)
         for quota in selection.quotas:
             add("quota", str(quota))
 

@@ -3,6 +3,7 @@ taken."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,12 +35,20 @@ class Posed:
         problem: with the objective on the scale of the settings.
         calibrated: the same objective on the calibrated scale.
         quality_anchor, diversity_anchors: the ends of the calibrated scales.
+        given: bool ``(n,)``, rows that one already has. They are members of every subset that is valued, and pinned;
+            the S rows to select are those beside them, so ``problem.size`` is S and the given ones together.
     """
 
     problem: Problem
     calibrated: Joint
     quality_anchor: Anchor
     diversity_anchors: dict[str, Anchor]
+    given: np.ndarray
+
+    @property
+    def wanted(self) -> int:
+        """S, the rows to select beside the given ones."""
+        return self.problem.size - int(self.given.sum())
 
     def shares(self, values: Values) -> dict[str, float]:
         """Raw values as shares of the attainable gain: ``quality``, ``diversity``, ``joint``."""
@@ -64,17 +73,23 @@ class Posed:
 def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     """Bind the objectives, find the anchors, leave out pruned rows, collapsed copies and bans, set up pins and quotas.
 
+    The anchors are those of a subset of S rows and the given ones together, chosen freely from the whole pool: random
+    means so many random rows, best means the best that anyone could have who had nothing yet.
+
     Raises:
         OptionError: the ratio selects none or all, too few rows are left to select from, or no selection can obey the
             rules.
         InputError: a file of ids cannot be read, or names rows that are not in the corpus.
     """
-    size = config.size(len(pool))
-    pinned, banned = (_named(pool, path, option) for path, option in ((config.pin, "pin"), (config.ban, "ban")))
-    if (both := int((pinned & banned).sum())):
-        raise OptionError(f"--pin and --ban both name {both:,} rows; take them out of one of the two")
-    eligible = _eligible(pool, config, size, pinned, banned)
-    rules = _rules(pool, config, size, pinned, eligible.cpu().numpy()) if config.ruled else None
+    pinned, banned, given = (_named(pool, getattr(config, option), option) for option in ("pin", "ban", "given"))
+    for (a, first), (b, second) in itertools.combinations((("pin", pinned), ("ban", banned), ("given", given)), 2):
+        if (both := int((first & second).sum())):
+            raise OptionError(f"--{a} and --{b} both name {both:,} rows; take them out of one of the two")
+    size = config.size(len(pool)) + int(given.sum())
+    eligible = _eligible(pool, config, size, pinned | given, banned)
+    rules = None
+    if config.ruled:
+        rules = _rules(pool, config, size, pinned | given, given, eligible.cpu().numpy())
     quality = quality_anchor(pool, size)
     diversity = {name: diversity_anchor(pool, name, size, poll) for name, _ in config.terms}
 
@@ -87,7 +102,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
 
     problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features,
                       rules)
-    return Posed(problem, joint(True), quality, diversity)
+    return Posed(problem, joint(True), quality, diversity, given)
 
 
 def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:
@@ -102,8 +117,12 @@ def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:
     return mask
 
 
-def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, eligible: np.ndarray) -> Rules:
-    """Pins and quotas over the eligible rows; rows of values without a quota form one free group."""
+def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, given: np.ndarray,
+           eligible: np.ndarray) -> Rules:
+    """Pins and quotas over the eligible rows; rows of values without a quota form one free group.
+
+    Quotas are shares of the new rows: those a group is given already are added to both its counts.
+    """
     group = np.zeros(len(pool), dtype=np.int64)
     low, high, names = [0], [size], ["the rest"]
     if config.quotas:
@@ -115,11 +134,13 @@ def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, e
         for quota in config.quotas:
             rows = pc.fill_null(pc.equal(values, quota.value), False).to_numpy(zero_copy_only=False)
             group[rows] = len(names)
-            least, most = quota_bounds(quota.low, quota.high, size)
-            low.append(least)
-            high.append(most)
+            least, most = quota_bounds(quota.low, quota.high, size - int(given.sum()))
+            already = int((given & rows).sum())
+            low.append(least + already)
+            high.append(most + already)
             names.append(f"{column}={quota.value}")
-    rules = Rules(pinned[eligible], group[eligible], np.array(low), np.array(high), tuple(names))
+    rules = Rules(pinned[eligible], group[eligible], np.array(low), np.array(high), tuple(names),
+                  given[eligible])
     rules.check(size)
     return rules
 
@@ -137,7 +158,9 @@ def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray
     keep = (keep | pinned) & ~banned
     count = int(keep.sum())
     if count <= size:
+        wanted = config.size(n)
+        beside = f" beside {size - wanted:,} given ones" if size > wanted else ""
         raise OptionError(
-            f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count:,} of {n:,} rows, but "
-            f"{size:,} are to be selected; prune less, or lower --select_ratio")
+            f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count - size + wanted:,} of "
+            f"{n:,} rows{beside}, but {wanted:,} are to be selected; prune less, or lower --select_ratio")
     return torch.from_numpy(keep.nonzero()[0]).to(pool.device)

@@ -17,19 +17,20 @@ from datamask.objectives.contract import Poll, no_poll
 
 @dataclass(frozen=True)
 class Selection:
-    """S selected samples of a corpus of N.
+    """S selected samples of a corpus of N, beside those that were given.
 
     Attributes:
         rows: int64 ``(S,)``, positions in the corpus, strongest first (by logit, else by score).
         ids: their ids, in the same order and in the id column's own type.
-        mask: bool ``(N,)``; eligible: bool ``(N,)``, rows that could have been selected.
+        mask: bool ``(N,)``; eligible: bool ``(N,)``, rows that could have been selected; given: bool ``(N,)``, rows
+            that one had already, in none of the above but in all values.
         logits: float32 ``(N,)``, NaN where not eligible; None for an estimator without logits.
         score: float64 ``(N,)``, ``lambda * marginal_quality + (1 - lambda) * marginal_diversity``.
         marginal_quality, marginal_diversity: float64 ``(N,)``, frozen-size marginals at the final subset, on the scale
             the run was made on.
         summary: exact values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``,
         ``objectives``;
-            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``tokens``;
+            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``given``, ``tokens``;
             ``upper_bound`` and ``gap`` on the run's scale (None where there is none), ``bound_holds_for``.
         corpus: the corpus.
     """
@@ -38,6 +39,7 @@ class Selection:
     ids: pa.Array
     mask: np.ndarray
     eligible: np.ndarray
+    given: np.ndarray
     logits: np.ndarray | None
     score: np.ndarray
     marginal_quality: np.ndarray
@@ -51,14 +53,14 @@ class Selection:
         """Measure a final subset.
 
         Args:
-            mask: bool ``(N,)``; logits: ``(N,)``, NaN where not eligible, or None.
+            mask: bool ``(N,)``, the given rows among them; logits: ``(N,)``, NaN where not eligible, or None.
         """
         joint = posed.problem.joint
         values = joint.evaluate(mask, poll)
         proof = certify(posed.problem, mask, values.joint, poll)
         quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))
         score = config.lamb * quality + (1 - config.lamb) * diversity
-        chosen = mask.cpu().numpy()
+        chosen = mask.cpu().numpy() & ~posed.given
         members = chosen.nonzero()[0]
         logits = None if logits is None else logits.float().cpu().numpy()
         strength = score if logits is None else logits
@@ -66,11 +68,13 @@ class Selection:
         rows = members[np.lexsort((posed.problem.ties.cpu().numpy()[members], -strength[members]))]
         eligible = np.zeros(len(corpus), dtype=bool)
         eligible[posed.problem.eligible.cpu().numpy()] = True
+        eligible &= ~posed.given
         raw_diversity = sum(weight * values.raw_diversity[name] for name, weight in config.terms)
         summary = {
             "estimator": config.estimator,
             "n": len(corpus),
             "selected": len(rows),
+            "given": int(posed.given.sum()),
             "tokens": None if corpus.lengths is None else float(corpus.lengths[chosen].sum()),
             "quality": values.raw_quality,
             "diversity": raw_diversity,
@@ -83,8 +87,8 @@ class Selection:
             "gap": None if proof is None else proof.upper_bound - values.joint,
             "bound_holds_for": None if proof is None else proof.holds_for,
         }
-        return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, logits, score, quality, diversity, summary,
-                   corpus)
+        return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, posed.given, logits, score, quality,
+                   diversity, summary, corpus)
 
     def rows_table(self) -> pa.Table:
         """All N rows in input order: the columns of rows.parquet."""
@@ -100,6 +104,7 @@ class Selection:
             "source_row": pa.array(corpus.source_row),
             "selected": pa.array(self.mask),
             "eligible": pa.array(self.eligible),
+            "given": pa.array(self.given),
             "logit": logit,
             "score": pa.array(self.score),
             "quality": pa.array(corpus.quality),

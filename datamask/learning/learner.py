@@ -89,8 +89,8 @@ class Learner(abc.ABC):
         self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
         self._cut = problem.cut if problem.rules is not None else None
         if problem.rules is not None and config.partial < 1:
-            raise OptionError(f"--pin and --quota need --partial 1, got {config.partial:g}: a batch cannot keep rules "
-                              "that hold for the whole selection")
+            raise OptionError(f"--pin, --quota and --given need --partial 1, got {config.partial:g}: a batch cannot "
+                              "keep rules that hold for the whole selection")
 
     def init(self) -> State:
         """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator."""

@@ -27,6 +27,8 @@ class Rules:
         group: int64 ``(m,)``, the quota group of a row, from 0.
         low, high: int64 ``(C,)``, at least and at most so many members per group.
         names: C names of the groups, for sentences.
+        given: bool ``(m,)``, those of the pinned that one already has; None: none. They count in `low` and `high`, and
+            sentences leave them out.
     """
 
     pinned: np.ndarray
@@ -34,27 +36,35 @@ class Rules:
     low: np.ndarray
     high: np.ndarray
     names: tuple[str, ...]
+    given: np.ndarray | None = None
 
     def check(self, size: int) -> None:
         """Raise the reason why no selection of `size` can obey the rules.
 
+        Args:
+            size: S, the given rows among them.
+
         Raises:
             OptionError: too many pins, a minimum above what a group has, maxima that leave too few rows, and so on.
         """
-        pins = int(self.pinned.sum())
+        given = np.zeros_like(self.pinned) if self.given is None else self.given
+        size = size - int(given.sum())
+        pins = int((self.pinned & ~given).sum())
         if pins > size:
             raise OptionError(f"--pin names {pins:,} rows, but only {size:,} are to be selected; raise --select_ratio")
-        there = np.bincount(self.group, minlength=len(self.low))
-        pinned = np.bincount(self.group[self.pinned], minlength=len(self.low))
-        for name, low, high, has, fixed in zip(self.names, self.low, self.high, there, pinned):
+        had = np.bincount(self.group[given], minlength=len(self.low))
+        lows, highs = np.maximum(self.low - had, 0), self.high - had
+        there = np.bincount(self.group, minlength=len(self.low)) - had
+        pinned = np.bincount(self.group[self.pinned], minlength=len(self.low)) - had
+        for name, low, high, has, fixed in zip(self.names, lows, highs, there, pinned):
             if low > has:
                 raise OptionError(f"--quota: {name} must have at least {low:,} members, but {has:,} may be selected")
             if fixed > high:
                 raise OptionError(f"--quota: {name} may have at most {high:,} members, but {fixed:,} are pinned")
             if low > high:
                 raise OptionError(f"--quota: {name} must have at least {low:,} and at most {high:,} members")
-        least = int(np.maximum(self.low, pinned).sum())
-        most = int(np.minimum(self.high, there).sum())
+        least = int(np.maximum(lows, pinned).sum())
+        most = int(np.minimum(highs, there).sum())
         if not least <= size <= most:
             raise OptionError(f"--quota and --pin allow from {least:,} to {most:,} members together, but {size:,} are "
                               "to be selected; loosen a quota or change --select_ratio")

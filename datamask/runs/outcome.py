@@ -26,8 +26,9 @@ def of_problem(posed: Posed, poll: Poll) -> dict:
     """Facts of the posed problem: rows that may be taken, the ends of the scales, and what lies between them."""
     problem = posed.problem
     best = top(problem.joint.quality.scores, problem.size, problem.ties)
-    return {"selected": problem.size, "eligible": len(problem.eligible), "anchors": posed.anchors(),
-            "references": references(posed, best, poll), "switched_off": posed.switched_off()}
+    return {"selected": posed.wanted, "given": int(posed.given.sum()), "eligible": len(problem.eligible),
+            "anchors": posed.anchors(), "references": references(posed, best, poll),
+            "switched_off": posed.switched_off()}
 
 
 def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:

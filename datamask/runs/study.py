@@ -135,13 +135,15 @@ def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: M
     """Quality and every objective of every selection, into `rows` in place of the run's own terms."""
     config = found[0].points[0].selection
     names = list(dict.fromkeys(name for arm in found for name, _ in arm.points[0].selection.terms))
-    size = config.size(len(pool))
+    # with given rows, values and scales are those of the selection and the given ones together
+    size = config.size(len(pool)) + int(runs[rows[0]["arm"]][0].facts().get("given", 0))
     scales = {"quality": Scale.calibrated(quality_anchor(pool, size)),
               **{name: Scale.calibrated(diversity_anchor(pool, name, size)) for name in names}}
     for row in rows:
         measured = []
         for run in runs[row["arm"]]:
-            mask = torch.from_numpy(run.rows()["selected"].to_numpy().copy()).to(pool.device)
+            table = run.rows()
+            mask = torch.from_numpy(table["selected"].to_numpy() | table["given"].to_numpy()).to(pool.device)
             raw = {"quality": pool.quality.value(mask),
                    **{name: pool.function(name, size).value(mask) for name in names}}
             measured.append({name: float(scales[name](value)) for name, value in raw.items()})

@@ -88,8 +88,9 @@ def certificate(run: Run) -> str | None:
     if bound is None or gap is None:
         return None
     what = "this objective" if summary.get("bound_holds_for", "exact") == "exact" else "the listed-neighbour objective"
-    return (f"Proved: no selection of {summary.get('selected', 0):,} samples has a higher value of {what} on these "
-            f"features than {words.value(bound)}; this one has {words.value(bound - gap)}.")
+    beside = f" beside the {summary['given']:,} given ones" if summary.get("given") else ""
+    return (f"Proved: no selection of {summary.get('selected', 0):,} samples{beside} has a higher value of {what} on "
+            f"these features than {words.value(bound)}; this one has {words.value(bound - gap)}.")
 
 
 def story(run: Run) -> Story | None:
