@@ -51,7 +51,6 @@ class EstimatorEntry:
         about: one sentence for a newcomer.
         defaults: its options with their defaults; an option not listed here is refused for this estimator.
         guided: whether lambda has a say in what it selects.
-        obeys: whether it keeps pins and quotas.
         seeded: whether two seeds give two selections, beyond the cut of equal scores.
     """
 
@@ -61,7 +60,6 @@ class EstimatorEntry:
     about: str
     defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
     guided: bool = True
-    obeys: bool = True
     seeded: bool = False
 
 

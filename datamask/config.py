@@ -273,9 +273,6 @@ class SelectionConfig:
             "readout": (lambda v: v in ("top", "sample"), "'top' or 'sample'"),
             "polish": (lambda v: v in ("swaps", "none"), "'swaps' or 'none'"),
         }
-        if self.ruled and not entry.obeys:
-            raise OptionError(f"--pin, --quota and --given are not kept by --estimator {entry.name}; estimators that "
-                              f"keep them: {', '.join(e.name for e in catalogue.ESTIMATORS if e.obeys)}")
         for option, (holds, expected) in checks.items():
             if option in entry.defaults:
                 _check(holds(getattr(self, option)), option, expected, getattr(self, option))
