@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
+from datamask.cli_explain import explain
 from datamask.cli_output import (
     Progress,
     board_text,
@@ -290,4 +291,5 @@ def runs_import(options: argparse.Namespace) -> int:
 
 
 HANDLERS = {"select": select, "sweep": sweep, "study": study, "resume": resume, "prepare": prepare, "score": score,
-            "runs list": runs_list, "runs show": runs_show, "runs export": runs_export, "runs import": runs_import}
+            "explain": explain, "runs list": runs_list, "runs show": runs_show, "runs export": runs_export,
+            "runs import": runs_import}

@@ -199,6 +199,16 @@ def _score(parser: Parser) -> None:
     add_json(parser)
 
 
+def _explain(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
+    parser.add_argument("sample", metavar="ID", nargs="*", help="ids of the samples to explain")
+    parser.add_argument("--ids", metavar="FILE", help="explain the ids in a parquet, CSV or .txt file instead")
+    parser.add_argument("--all", action="store_true", help="explain every row of the corpus instead")
+    parser.add_argument("--output", metavar="OUT.parquet|OUT.csv", help="one row per sample, one column per part")
+    add_runs_dir(parser)
+    add_json(parser)
+
+
 def _runs_list(parser: Parser) -> None:
     add_runs_dir(parser)
     add_json(parser)
@@ -239,6 +249,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),
     "prepare": (_prepare, "Make a corpus from texts: quality by rules, features by TF-IDF and truncated SVD."),
     "score": (_score, "Values of all objectives for any list of ids, and how far several lists overlap."),
+    "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
     "runs list": (_runs_list, "All runs, newest first."),
     "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
     "runs export": (_runs_export, "Files to take home from a finished run."),

@@ -53,9 +53,14 @@ LAZY: dict[str, set[str]] = {
 }
 """Room -> what it may import inside functions besides."""
 
-ALIASES = {"runs.outcome": "runs.execute", "runs.imports": "runs.execute", "runs.attempt": "runs.jobs",
-           "runs.study": "runs.sweep", "runs.study_report": "runs.sweep", "cli_common": "cli", "cli_options": "cli",
-           "cli_output": "cli", "cli_parser": "cli", "cli_sweeps": "cli", "__main__": "cli", "pages": "app"}
+ALIASES = {
+    **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining"), "runs.execute"),
+    **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
+    "runs.attempt": "runs.jobs",
+    **dict.fromkeys(("cli_common", "cli_explain", "cli_options", "cli_output", "cli_parser", "cli_sweeps", "__main__"),
+                    "cli"),
+    "pages": "app",
+}
 
 TORCH = {"objectives", "learning", "evaluation", "runs.execute", "runs.sweep", "api"}
 """Rooms that load torch when they are imported; `corpus` may inside functions."""

@@ -107,7 +107,9 @@ class Explainer:
         parts = [Part(AVERAGE, start)]
         parts += [Part(name, float(part[row]) - self.average[name]) for name, part in self.parts.items()]
         facts = {f"{name}_above": _share_below(part[self.eligible], part[row]) for name, part in self.parts.items()}
-        facts["quality_above"] = _share_below(self.pool.corpus.quality, self.pool.corpus.quality[row])
+        quality = self.pool.corpus.quality
+        facts["quality_above"] = _share_below(quality, quality[row])
+        facts["quality_below"] = _share_below(-quality, -quality[row])
         if self._sum is not None:
             own = float(self.mask[row])
             crowding = float(self.pool.features[row].double() @ self._sum) - own

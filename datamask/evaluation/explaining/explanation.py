@@ -54,8 +54,9 @@ class Explanation:
         score, threshold: on the run's scale; margin: their difference, in standard deviations of all scores.
         parts: add up to ``score - threshold``.
         expected: whether its side of the threshold is the side it is on.
-        facts: named numbers: ``quality_above`` and per objective what that objective looks at, with the share of the
-            pool that has less of it.
+        facts: named numbers: ``quality_above`` and ``quality_below``, the shares of the corpus with lower and higher
+            quality; ``<objective>_above``, the share with a smaller part in that objective; for pair-wise similarity
+            ``mean_cosine``, with the other members.
         witnesses: by objective, the largest first; witness_counts: how many there are.
         nearest_selected, nearest_similarity: the most similar other member, whatever the objective; -1 and 0 for none.
         copy_of: the row that was kept instead of this near-copy; -1 where it is none.

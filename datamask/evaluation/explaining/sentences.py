@@ -24,8 +24,8 @@ def _sentence(told: Explanation, winner: object) -> str:
     if told.state == states.BANNED:
         return "Out because you banned it, whatever its score."
     if told.state == states.PRUNED:
-        return f"Out before learning: its quality, above {_percent(told.facts['quality_above'])} of the corpus, was " \
-               "among the lowest, which were pruned."
+        return f"Out before learning: its quality, below that of {_percent(told.facts['quality_below'])} of " \
+               "the corpus, was among the lowest, which were pruned."
     if told.state == states.COPY:
         return f"Out before learning: it is a near-copy of {winner}, which was kept for its quality."
     reasons = told.parts[1:]
@@ -47,7 +47,9 @@ def _sentence(told: Explanation, winner: object) -> str:
 def _phrase(part: Part, told: Explanation) -> str:
     above = told.facts.get(f"{part.name}_above", 0.0)
     if part.name == "quality":
-        return f"its quality is above that of {_percent(told.facts['quality_above'])} of the corpus"
+        if part.value > 0:
+            return f"its quality is above that of {_percent(told.facts['quality_above'])} of the corpus"
+        return f"its quality is below that of {_percent(told.facts['quality_below'])} of the corpus"
     if part.name == "pairwise":
         return (f"it is {'less' if part.value > 0 else 'more'} similar to the selection as a whole than "
                 f"{_percent(above if part.value > 0 else 1 - above)} of the corpus")

@@ -1,0 +1,52 @@
+"""A finished run taken apart: why its samples are in, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from datamask.corpus.shelf import shelf
+from datamask.errors import RunStateError, Stopped
+from datamask.evaluation.explaining import Explainer
+from datamask.evaluation.pool import Pool
+from datamask.runs.store import Run
+
+
+def explainer_of(run: Run, *, pool: Pool | None = None, progress: Callable[[float, str], None] | None = None,
+                 should_stop: Callable[[], bool] = lambda: False) -> Explainer:
+    """The explainer of a run's selection; its graph and anchors come from the cache beside the runs.
+
+    Args:
+        run: done.
+        pool: the run's corpus, where the caller has it bound already; None opens it, on the CPU.
+        progress: called with a share from 0 to 1 and a few words. should_stop: polled at least every 0.3 s of work.
+
+    Raises:
+        RunStateError: the run is not done, or the corpus has changed since.
+        InputError, OptionError: as opening and posing raise them. Stopped: `should_stop` answered true.
+    """
+    state = run.status().state
+    if state != "done":
+        raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to explain")
+
+    def poll() -> None:
+        if should_stop():
+            raise Stopped("explaining was stopped")
+
+    report = progress or (lambda share, what: None)
+    if pool is None:
+        corpus = shelf().get(run.config.corpus, progress=lambda share, what: report(0.5 * share, what),
+                             should_stop=should_stop)
+        pool = Pool(corpus, torch.device("cpu"), run.path.parent / ".cache", poll=poll,
+                    progress=lambda share, what: report(0.5 + 0.3 * share, what))
+    known = run.facts().get("fingerprint")
+    if known != pool.corpus.fingerprint:
+        raise RunStateError(f"the corpus of run {run.id} has changed since (fingerprint {str(known)[:12]}, now "
+                            f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows")
+    report(0.8, "taking the selection apart")
+    mask = run.rows()["selected"].to_numpy().astype(bool)
+    explainer = Explainer(pool, run.config.selection, np.asarray(mask), poll)
+    report(1.0, "done")
+    return explainer
