@@ -49,7 +49,9 @@ def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
     place = np.empty_like(visit)
     place[visit] = np.arange(len(visit))
     poll()
-    picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll)).to(problem.joint.device)
+    # greedy goes on from what must be in anyway
+    fixed = _rule_arrays(problem)[0].nonzero()[0]
+    picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
     rank = torch.zeros(problem.joint.n, device=problem.joint.device)
     rank[picks] = torch.arange(problem.size, 0, -1, device=problem.joint.device, dtype=torch.float32)
