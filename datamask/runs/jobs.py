@@ -17,6 +17,7 @@ import sys
 import threading
 import types
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from datamask.runs.store import Run, RunStore
 ANCHOR = "_datamask_offices"
 GOODBYE_SECONDS = 2.0
 """How long a process that ends waits for its runs to save a checkpoint."""
+
+TURN_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class _Desk:
 
     entries: deque[_Entry] = field(default_factory=deque)
     thread: threading.Thread | None = None
+    computing: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Office:
@@ -154,6 +158,24 @@ class Office:
         with self._lock:
             return [entry.job(ahead) for desk in self._desks.values() for ahead, entry in enumerate(desk.entries)]
 
+    @contextlib.contextmanager
+    def turn(self, device: str, should_stop: Callable[[], bool]) -> Iterator[None]:
+        """Compute on a device outside the queue, as a sweep does for each of its points: no run computes meanwhile.
+
+        Waits for the run that computes now, not for those that wait behind it; goes ahead without the device once
+        `should_stop` answers true, so that whoever was waiting can end.
+        """
+        with self._lock:
+            computing = self._desks.setdefault(device_key(device), _Desk()).computing
+        held = computing.acquire(timeout=TURN_SECONDS)
+        while not held and not should_stop():
+            held = computing.acquire(timeout=TURN_SECONDS)
+        try:
+            yield
+        finally:
+            if held:
+                computing.release()
+
     def close(self, timeout: float = GOODBYE_SECONDS) -> None:
         """Ask every run to stop and wait up to `timeout` seconds; waiting runs stay queued and become interrupted."""
         with self._lock:
@@ -179,7 +201,8 @@ class Office:
                 entry.running = True
                 entry.message = "starting"
             try:
-                self._run(entry)
+                with desk.computing:
+                    self._run(entry)
             finally:
                 with self._lock:
                     self._forget(entry)

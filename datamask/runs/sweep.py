@@ -7,6 +7,7 @@ points. Repeating a sweep goes on with it: points that are done are read, one th
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -56,11 +57,17 @@ class Done:
 
 
 def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, what: None,
-          should_stop: Callable[[], bool] = lambda: False) -> list[Done]:
+          should_stop: Callable[[], bool] = lambda: False, threads: int | None = None, reuse: bool = False,
+          turn: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext) -> list[Done]:
     """Do all points that are not done yet, one after the other.
 
     A point that fails (a ratio that selects all rows, say) is recorded and the others go on; a fault of the program
     ends the sweep with it as the last entry.
+
+    Args:
+        threads: CPU threads for the work; None: all.
+        reuse: take a finished run with a point's very settings on this corpus for it, whatever it was made for.
+        turn: held while a point is computed (`datamask.runs.jobs.Office.turn`).
 
     Returns:
         A `Done` per point, in the plan's order; fewer where it was stopped.
@@ -69,7 +76,7 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
         InputError: the corpus cannot be opened. Stopped: before the corpus was open.
     """
     pool = open_pool(store, plan, progress, should_stop)
-    known = known_runs(store, plan, pool.corpus.fingerprint)
+    known = known_runs(store, plan, pool.corpus.fingerprint, reuse)
     done: list[Done] = []
     ends: dict[str, str] = {}
     for place, point in enumerate(plan.points):
@@ -86,8 +93,8 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
             def told(share: float, what: str, place: int = place, label: str = label) -> None:
                 progress(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
 
-            with here.queued():
-                outcome = attempt(here, should_stop=should_stop, progress=told, pool=pool)
+            with here.queued(), turn():
+                outcome = attempt(here, should_stop=should_stop, progress=told, pool=pool, threads=threads)
             error = None
             if outcome.error is not None:
                 error = (fault_sentence if outcome.faulty else one_sentence)(outcome.error)
@@ -117,18 +124,21 @@ def poll_of(should_stop: Callable[[], bool]) -> Poll:
     return poll
 
 
-def known_runs(store: RunStore, plan: Plan, fingerprint: str) -> dict[Any, Run]:
-    """Selection settings -> the latest run of this sweep on this very corpus that is done or can go on."""
+def known_runs(store: RunStore, plan: Plan, fingerprint: str, reuse: bool = False) -> dict[Any, Run]:
+    """Selection settings -> the latest run of this sweep on this very corpus that is done or can go on.
+
+    With `reuse`, finished runs on it that belong to no sweep, or to another, count too.
+    """
     found: dict[Any, Run] = {}
     for run in store.list():
         try:
             facts, selection = run.facts(), run.config.selection
         except DatamaskError:  # a damaged run is no point of anything
             continue
-        if facts.get("sweep") != plan.id or facts.get("fingerprint") not in (None, fingerprint):
+        if facts.get("fingerprint") not in (None, fingerprint):
             continue
-        status = run.status()
-        if status.state == "done" or status.resumable:
+        own, status = facts.get("sweep") == plan.id, run.status()
+        if (status.state == "done" and (own or reuse)) or (own and status.resumable):
             found.setdefault(selection, run)
     return found
 

@@ -239,3 +239,20 @@ def test_a_process_that_ends_politely_saves_a_checkpoint(store, monkeypatch):
 def test_devices_that_are_the_same_share_a_worker(name, key):
     assert jobs.device_key(name) == key
     assert jobs.device_key("auto") in ("cpu", "cuda:0", "mps")
+
+
+def test_a_turn_and_a_run_never_compute_at_once(office, store):
+    with office.turn("cpu", lambda: False):
+        run_id = submit(office, store, "quick", device="cpu")
+        wait_for(lambda: any(job.state == "running" for job in office.active()))
+        assert state(store, run_id) == "queued"
+    wait_for(lambda: state(store, run_id) == "done")
+    busy = submit(office, store, device="cpu")
+    wait_for(lambda: state(store, busy) == "running")
+    asked = []
+    with office.turn("cpu", lambda: bool(asked.append(1)) or len(asked) > 1):
+        assert len(asked) == 2 and state(store, busy) == "running"
+    office.stop(busy)
+    wait_for(lambda: office.active() == [])
+    with office.turn("cpu", lambda: False):
+        assert office.active() == []

@@ -210,3 +210,22 @@ def test_a_stopped_command_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     assert "1 of 2 points; the same command goes on" in capsys.readouterr().err
     assert cli.main(words) == 0 and len(store.list()) == 2
     assert "lamb" in capsys.readouterr().out.lower()
+
+
+def test_with_reuse_a_finished_run_serves_whatever_it_was_made_for(tmp_path):
+    store = RunStore(tmp_path / "runs")
+    plan = plan_of(BASE, "lamb=0.2,0.6,1")
+    alone = store.create(RunConfig(plan.corpus, plan.points[1].selection))
+    execute(alone)
+    turns = []
+
+    @contextlib.contextmanager
+    def turn():
+        turns.append(len(store.list()))
+        yield
+
+    done = sweep(store, plan, reuse=True, turn=turn)
+    assert [one.run.id == alone.id for one in done] == [False, True, False]
+    # a turn for each point that is computed, none for the one that is read
+    assert turns == [2, 3] and len(store.list()) == 3
+    assert all(one.run.id != alone.id for one in sweep(store, plan_of(BASE, "lamb=0.6")))
