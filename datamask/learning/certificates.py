@@ -34,7 +34,7 @@ ROUNDING = 1e-9
 """A bound may lie below its value by float64 rounding, relative; more is a fault, and the bound is dropped."""
 
 FRANK_WOLFE_STEPS = 40
-DUAL_STEPS = 400
+DUAL_STEPS = 300
 ENOUGH = 1e-6
 """A gap, on the scale of the objective's attainable gain, that is not worth closing further."""
 
@@ -103,7 +103,8 @@ def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, s
         def choose(scores: np.ndarray) -> np.ndarray:
             best = problem.subset(torch.from_numpy(scores).to(joint.device)[problem.eligible])
             return best.nonzero().squeeze(1).cpu().numpy()
-    start = function.exact_coverage(mask, poll, needed=1).best.cpu().numpy()
+    nearest = function.exact_coverage(mask, poll, needed=1)
+    start = ((nearest.best + nearest.second) / 2).cpu().numpy()
     found = descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), problem.size, target, start,
                     bonus.cpu().numpy(), choose=choose, steps=steps, tolerance=ENOUGH / weight, poll=poll).upper_bound
     return Certificate(constant + weight * (found - dual.scale.zero), "exact" if function.exact_lists else "listed")
