@@ -52,6 +52,7 @@ class EstimatorEntry:
         defaults: its options with their defaults; an option not listed here is refused for this estimator.
         guided: whether lambda has a say in what it selects.
         seeded: whether two seeds give two selections, beyond the cut of equal scores.
+        by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
     """
 
     name: str
@@ -61,6 +62,7 @@ class EstimatorEntry:
     defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
     guided: bool = True
     seeded: bool = False
+    by_column: bool = False
 
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
@@ -103,7 +105,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "reinforce", "datamask.learning.reinforce:Reinforce", "REINFORCE (the paper's method)",
         "Scores G sampled masks per step and reinforces the members of those that beat the group's mean.",
         MappingProxyType({"n_rollout": 128, "n_epochs": 5000, "partial": 0.1, "max_lr": 10.0, "min_lr": 1.0,
-                          "init": "quality", "readout": "top", "polish": "none"}), seeded=True,
+                          "init": "quality", "score": "mask", "readout": "top", "polish": "none"}), seeded=True,
     ),
     EstimatorEntry(
         "relaxed", "datamask.learning.relaxed:Relaxed", "Relaxed (no masks)",
@@ -125,7 +127,8 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "objective.",
     ),
     EstimatorEntry("top-quality", "datamask.learning.baselines:TopQuality", "Top quality (baseline)",
-                   "The best samples by quality alone; looks at no embedding.", guided=False),
+                   "The best samples by quality alone; looks at no embedding. top-quality:COLUMN is by that one of "
+                   "several quality columns.", guided=False, by_column=True),
     EstimatorEntry("random", "datamask.learning.baselines:RandomSubset", "Random (baseline)",
                    "A uniformly random subset of the same size.", guided=False, seeded=True),
 )
@@ -150,12 +153,34 @@ def objective(name: str) -> ObjectiveEntry:
 
 
 def estimator(name: str) -> EstimatorEntry:
-    """The entry of an estimator by name, `IMPORTED` included.
+    """The entry of an estimator by name, `IMPORTED` included; of ``top-quality:COLUMN`` that of top-quality.
 
     Raises:
         OptionError: no estimator has that name.
     """
+    wanted, column = _parts(name)
     for entry in (*ESTIMATORS, IMPORTED):
-        if name.strip().lower().replace("_", "-") == entry.name:
+        if wanted == entry.name and (entry.by_column or column is None):
             return entry
-    raise OptionError(f"--estimator {name!r} is unknown; choose auto, {', '.join(e.name for e in ESTIMATORS)}")
+    raise OptionError(f"--estimator {name!r} is unknown; choose auto, {', '.join(e.name for e in ESTIMATORS)}, or "
+                      f"{', '.join(f'{e.name}:COLUMN' for e in ESTIMATORS if e.by_column)}")
+
+
+def estimator_name(name: str) -> str:
+    """The one spelling of an estimator's name, its column included.
+
+    Raises:
+        OptionError: no estimator has that name.
+    """
+    column = quality_column(name)
+    return estimator(name).name + ("" if column is None else f":{column}")
+
+
+def quality_column(estimator: str) -> str | None:
+    """The column of ``top-quality:COLUMN``; None where the name has none."""
+    return _parts(estimator)[1]
+
+
+def _parts(name: str) -> tuple[str, str | None]:
+    base, colon, column = name.strip().partition(":")
+    return base.strip().lower().replace("_", "-"), column if colon else None

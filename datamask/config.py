@@ -16,14 +16,15 @@ from datamask import catalogue
 from datamask.errors import OptionError
 
 TRANSFORMS = ("raw", "z", "rank")
-LEARNER_OPTIONS = ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr", "init", "readout", "polish")
+LEARNER_OPTIONS = ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr", "init", "score", "readout", "polish")
 """Options that only some estimators have; the catalogue says which."""
 
 REINFORCE_ONLY_HINTS = ("partial", "max_lr", "min_lr")
 """Given without an estimator, these mean the paper's method, so that its quick-test line stays the paper's method."""
 
 PAPER_PRESET = {"estimator": "reinforce", "scale": "raw", "n_rollout": 128, "n_epochs": 5000, "partial": 0.1,
-                "max_lr": 10.0, "min_lr": 1.0, "init": "quality", "readout": "top", "polish": "none"}
+                "max_lr": 10.0, "min_lr": 1.0, "init": "quality", "score": "mask", "readout": "top",
+                "polish": "none"}
 """The quick-test setting of arXiv 2512.24265. Never changes."""
 
 
@@ -171,11 +172,12 @@ class SelectionConfig:
         objective: ``name`` or a weighted sum ``name:weight,name:weight``, in the catalogue's names.
         lamb: lambda, the balance: 1 is quality alone, 0 diversity alone.
         select_ratio: S = floor(ratio * N + 0.5) samples are selected.
-        estimator: a name of the catalogue, never "auto".
+        estimator: a name of the catalogue, never "auto"; ``top-quality:COLUMN`` is by that quality column.
         scale: ``calibrated`` (each term 0 at a random subset, 1 at its own best) or ``raw`` (the paper's).
         n_rollout: G, masks per step; n_epochs: a ceiling on steps; partial: batch share; max_lr, min_lr: linear
-            schedule; init: ``same`` or ``quality``; readout: ``top`` or ``sample``; polish: ``swaps`` or ``none``. None
-            where the estimator has none.
+            schedule; init: ``same`` or ``quality``; score: ``mask`` (a draw is credited through its mask, as in the
+            paper) or ``exact`` (through the gradient of its log-probability); readout: ``top`` or ``sample``; polish:
+            ``swaps`` or ``none``. None where the estimator has none.
         pin, ban: files of ids that must be in, or must not be; quotas: on values of one metadata column.
         given: a file of ids that one already has: S more are selected, and judged together with them.
         prune: share dropped by lowest quality first. collapse: ``none``, ``exact`` or a cosine as text.
@@ -194,6 +196,7 @@ class SelectionConfig:
     max_lr: float | None = None
     min_lr: float | None = None
     init: str | None = None
+    score: str | None = None
     readout: str | None = None
     polish: str | None = None
     prune: float = 0.0
@@ -229,7 +232,7 @@ class SelectionConfig:
         entry = catalogue.estimator(merged["estimator"])
         _check(entry is not catalogue.IMPORTED, "estimator", "a way to select; ids chosen elsewhere come in by `runs "
                "import`", entry.name)
-        merged["estimator"] = entry.name
+        merged["estimator"] = catalogue.estimator_name(merged["estimator"])
         for option in LEARNER_OPTIONS:
             if option in merged and option not in entry.defaults:
                 having = [e.name for e in catalogue.ESTIMATORS if option in e.defaults]
@@ -270,6 +273,7 @@ class SelectionConfig:
             "max_lr": (lambda v: _finite(v) and v > 0, "a number above 0"),
             "min_lr": (lambda v: _finite(v) and 0 <= v <= self.max_lr, f"a number from 0 to --max_lr ({self.max_lr})"),
             "init": (lambda v: v in ("same", "quality"), "'same' or 'quality'"),
+            "score": (lambda v: v in ("mask", "exact"), "'mask' or 'exact'"),
             "readout": (lambda v: v in ("top", "sample"), "'top' or 'sample'"),
             "polish": (lambda v: v in ("swaps", "none"), "'swaps' or 'none'"),
         }

@@ -23,7 +23,8 @@ with controls:
     if opening.corpus is None:
         session.draw_opening(opening)
     else:
-        settings, name, place = forms.run_form({"collapse": "exact"} if opening.sample else {})
+        columns = opening.corpus.provenance.columns.get("quality") or ()
+        settings, name, place = forms.run_form({"collapse": "exact"} if opening.sample else {}, columns)
         if settings is not None:
             with place:
                 start_panel.start(opening, runs, settings, name)

@@ -54,9 +54,10 @@ class Columns:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict:
-        """Role -> column name, as kept in `Provenance.columns`."""
+        """Role -> column name, as kept in `Provenance.columns`; ``falling``: quality columns where less is better."""
+        falling = [q.name for q in self.quality if q.weight < 0]
         return {"id": self.id, "feature": self.feature, "quality": [q.name for q in self.quality],
-                "length": self.length, "text": self.text}
+                "length": self.length, "text": self.text, **({"falling": falling} if falling else {})}
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

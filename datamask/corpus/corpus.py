@@ -16,7 +16,8 @@ class Provenance:
         files: the shards, in reading order.
         total_rows: rows in all shards together; rows_read: after the uniform sample; the corpus holds those that
             were also valid.
-        columns: role -> column name, roles ``id``, ``feature``, ``quality`` (a list), ``length``, ``text``.
+        columns: role -> column name, roles ``id``, ``feature``, ``quality`` (a list), ``length``, ``text``, and
+            ``falling``, the quality columns with a negative weight, where there are some.
         dropped: reason -> count of rows dropped (``--drop-invalid``) or unmatched by a join.
         notes: sentences a person should read, such as which columns were guessed.
     """

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.copies import families
 from datamask.errors import InputError, OptionError
@@ -101,8 +102,23 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
         return Joint(pool.quality, terms, config.lamb, scale(quality))
 
     problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features,
-                      rules)
+                      rules, _column(pool, config))
     return Posed(problem, joint(True), quality, diversity, given)
+
+
+def _column(pool: Pool, config: SelectionConfig) -> Tensor | None:
+    """The one quality column that the estimator's name asks for, higher is better."""
+    name = catalogue.quality_column(config.estimator)
+    if name is None:
+        return None
+    roles = pool.corpus.provenance.columns
+    if name not in (columns := list(roles["quality"])):
+        raise OptionError(f"--estimator {config.estimator}: {name!r} is no quality column of this corpus; it has "
+                          f"{', '.join(columns)}; name more with --quality_column")
+    if len(columns) == 1:
+        return pool.quality.scores
+    values = pool.corpus.metadata[name].to_numpy().astype(np.float64)
+    return torch.from_numpy(-values if name in roles.get("falling", ()) else values).to(pool.quality.scores)
 
 
 def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:

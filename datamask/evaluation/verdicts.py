@@ -21,7 +21,7 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
     # the estimators that follow something else than the objective they are given
     own = {"random": set(), catalogue.IMPORTED.name: set(), "top-quality": {"quality"},
            "semdedup": {"quality", "near_copies"}, "direct": quality | ({"pairwise"} if config.lamb < 1 else set())}
-    found = set(own.get(config.estimator, quality | terms))
+    found = set(own.get(catalogue.estimator(config.estimator).name, quality | terms))
     if config.prune > 0:
         found.add("quality")
     if config.collapse != "none":

@@ -88,15 +88,16 @@ class Scored(Baseline, abc.ABC):
 class TopQuality(Baseline):
     """The best eligible samples by quality alone; equal scores are cut by the seeded hash.
 
-    By one of several quality columns: select with that `--quality_column` alone. That is another quality, hence another
-    scale; to set the selection beside runs on the sum of all columns, export its ids and import them there (`runs
-    import`).
+    ``top-quality:COLUMN`` sorts by that one of several quality columns; it is measured on their weighted sum, like any
+    run on the same corpus.
     """
 
     ending = "sorted by quality"
 
     def scores(self) -> Tensor:
-        return self.problem.joint.quality.scores[self.problem.eligible]
+        problem = self.problem
+        scores = problem.joint.quality.scores if problem.column is None else problem.column
+        return scores[problem.eligible]
 
 
 class RandomSubset(Baseline):

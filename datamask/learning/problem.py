@@ -22,6 +22,7 @@ class Problem:
         eligible: int64 ``(m,)``, the rows that may be selected (all, less pruning and collapsed copies); m > S.
         ties: int64 ``(n,)``, cuts equal scores (hash of seed and id).
         features: float32 ``(n, d)``, the pool's rows of unit length, for baselines that look past the objective.
+        column: float64 ``(n,)``, one quality column, higher is better, where `top-quality:COLUMN` names it.
         rules: pins and quotas over the eligible rows; None: none.
     """
 
@@ -31,6 +32,7 @@ class Problem:
     ties: Tensor
     features: Tensor | None = None
     rules: Rules | None = None
+    column: Tensor | None = None
 
     def subset(self, scores: Tensor) -> Tensor:
         """The mask ``(n,)`` of the S best eligible rows by ``scores`` ``(m,)``, given over the eligible rows."""

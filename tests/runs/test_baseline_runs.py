@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import datamask.api
-from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, QualityColumn, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
+from datamask.dashboard.views import outcome
+from datamask.errors import OptionError
 from datamask.learning import greedy
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
@@ -107,3 +109,32 @@ def test_in_memory_with_progress(estimator):
     found = datamask.api.select(open_corpus(CorpusConfig((TINY,))), progress=lambda *at: seen.append(at),
                                 estimator=estimator, objective="pairwise", select_ratio=0.1, device="cpu")
     assert len(found.rows) == 120 and all(0 <= share <= 1 for share, _ in seen)
+
+
+@pytest.mark.parametrize("column, sign", [("edu", 1), ("perplexity", -1)])
+def test_top_quality_by_one_of_several_columns(tmp_path, column, sign):
+    """Measured on their weighted sum like any run, and chosen by the one column; less is better at a weight below 0."""
+    rng = np.random.default_rng(4)
+    values = {"edu": rng.normal(size=90), "perplexity": rng.uniform(5, 50, size=90)}
+    pq.write_table(pa.table({"id": np.arange(90), **values, "v": list(rng.normal(size=(90, 4)))}),
+                   tmp_path / "in.parquet")
+    config = CorpusConfig((str(tmp_path / "in.parquet"),), quality_columns=tuple(
+        QualityColumn.parse(text) for text in ("edu:0.5:z", "perplexity:-0.5:z")))
+    selection = SelectionConfig.from_options(estimator=f"Top_Quality:{column}", objective="pairwise", device="cpu")
+    assert selection.estimator == f"top-quality:{column}"
+    run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
+    assert f"top-quality:{column}" in run.config.arguments()
+    summary = execute(run)
+    chosen = set(run.selection()["id"].to_pylist())
+    assert chosen == set(np.argsort(-sign * values[column])[:27].tolist())
+    standard = {name: (v - v.mean()) / v.std() for name, v in values.items()}
+    combined = 0.5 * standard["edu"] - 0.5 * standard["perplexity"]
+    assert summary["quality"] == pytest.approx(combined[list(chosen)].mean())
+    assert column in outcome.headline(run)
+
+
+def test_a_column_that_is_not_there_is_named(start):
+    with pytest.raises(OptionError, match="'nope' is no quality column of this corpus; it has quality_score"):
+        execute(start(estimator="top-quality:nope"))
+    with pytest.raises(OptionError, match="random:edu"):
+        SelectionConfig.from_options(estimator="random:edu")

@@ -44,6 +44,8 @@ HELP = {
               "selection freezes before it has learned anything.",
     "min_lr": "Step size at the end.",
     "init": "Where the logits start: all the same, or in proportion to quality.",
+    "score": "How a sampled subset's value reaches its rows. By membership is the paper's step, an approximation of the "
+             "gradient; by the draw's own probability, the step is the gradient in the mean.",
     "readout": "How the final subset is read off the logits: the strongest rows, or one last random draw.",
     "polish": "After learning, swap single rows in and out for as long as that raises the value. Quick, and it never "
               "makes a selection worse.",
@@ -105,11 +107,17 @@ def _estimator_changed() -> None:
     st.session_state[_key("scale")] = "raw" if chosen == PAPER else "calibrated"
 
 
-def _estimators() -> list[str]:
-    """The catalogue's estimators, the preset after the one it sets."""
-    names = [entry.name for entry in catalogue.ESTIMATORS]
-    after = names.index(PAPER_PRESET["estimator"]) + 1
-    return [*names[:after], PAPER, *names[after:]]
+def _estimators(columns: Sequence[str]) -> list[str]:
+    """The catalogue's estimators, the preset after the one it sets, and by each of several quality columns."""
+    names: list[str] = []
+    for entry in catalogue.ESTIMATORS:
+        names.append(entry.name)
+        if entry.name == PAPER_PRESET["estimator"]:
+            names.append(PAPER)
+        if entry.by_column and len(columns) > 1:
+            names += [f"{entry.name}:{column}" for column in columns]
+    current = st.session_state.get(_key("estimator"))
+    return names if current in names or current is None else [*names, current]
 
 
 def use_settings(config: SelectionConfig) -> None:
@@ -133,11 +141,12 @@ def _objectives() -> list[str]:
     return names if current in names or current is None else [*names, current]
 
 
-def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
+def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = ()) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
     """Draw the controls in the present column.
 
     Args:
         defaults: defaults that differ from the catalogue's on this corpus.
+        quality_columns: the open corpus's.
 
     Returns:
         The settings, or None where they contradict each other (the sentence is drawn); the run's name; and the place
@@ -166,7 +175,7 @@ def run_form(defaults: dict[str, Any] | None = None) -> tuple[SelectionConfig | 
                     help=HELP["n_rollout"], disabled=fixed or "n_rollout" not in _options_of(estimator))
     place = st.container()
     with st.expander("More settings"):
-        estimators = _estimators()
+        estimators = _estimators(quality_columns)
         st.selectbox("Estimator", estimators, _place_of("estimator", estimators), key=_key("estimator"),
                      help=HELP["estimator"], format_func=_estimator_label, on_change=_estimator_changed)
         st.caption(_estimator_about(estimator))
@@ -196,6 +205,8 @@ def _learner_options(options: Mapping[str, Any], fixed: bool) -> None:
     )
     choices = (
         ("init", "Logits start", {"same": "all the same", "quality": "in proportion to quality"}),
+        ("score", "Credit of a draw", {"mask": "by membership, as in the paper",
+                                       "exact": "by the draw's probability"}),
         ("readout", "Final subset", {"top": "the strongest rows", "sample": "one last draw"}),
         ("polish", "Polish at the end", {"swaps": "swap rows while it helps", "none": "no"}),
     )
@@ -245,7 +256,10 @@ def _sees(objective: str) -> str:
 
 
 def _estimator_label(name: str) -> str:
-    return "Paper preset (REINFORCE, fixed)" if name == PAPER else catalogue.estimator(name).label
+    if name == PAPER:
+        return "Paper preset (REINFORCE, fixed)"
+    column = catalogue.quality_column(name)
+    return catalogue.estimator(name).label + (f" by {column}" if column else "")
 
 
 def _estimator_about(name: str) -> str:

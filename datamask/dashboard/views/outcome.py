@@ -124,7 +124,9 @@ def headline(run: Run) -> str:
     how = "paper preset" if config.preset == "paper" else entry.label
     balance = f"λ {config.lamb:g}"
     if not entry.guided:
-        return f"{entry.label} · {words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
+        column = catalogue.quality_column(config.estimator)
+        by = f" by {column}" if column else ""
+        return f"{entry.label}{by} · {words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
     masks = f"G {config.n_rollout} · " if config.n_rollout else ""
     extras = [f"worst {words.percent(config.prune)} pruned"] if config.prune else []
     if config.collapse != "none":
