@@ -141,7 +141,8 @@ def _objectives() -> list[str]:
     return names if current in names or current is None else [*names, current]
 
 
-def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = ()) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
+def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = ()
+             ) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
     """Draw the controls in the present column.
 
     Args:
