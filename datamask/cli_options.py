@@ -63,6 +63,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     add("--max_lr", type=decimal, metavar="LR", help=f"learning rate of the first step ({defaults('max_lr')})")
     add("--min_lr", type=decimal, metavar="LR", help=f"learning rate of the last step ({defaults('min_lr')})")
     add("--init", metavar="HOW", help=f"first logits: same or quality ({defaults('init')})")
+    add("--score", metavar="HOW", help="how reinforce credits a draw: mask, as in the paper, or exact, by the gradient "
+                                       f"of its log-probability ({defaults('score')})")
     add("--readout", metavar="HOW", help=f"last logits to subset: top or sample ({defaults('readout')})")
     add("--polish", metavar="HOW", help=f"swaps after learning: swaps or none ({defaults('polish')})")
     add("--seed", type=whole, metavar="N", help="of masks, batches and ties (0)")

@@ -277,6 +277,9 @@ class SelectionConfig:
             "readout": (lambda v: v in ("top", "sample"), "'top' or 'sample'"),
             "polish": (lambda v: v in ("swaps", "none"), "'swaps' or 'none'"),
         }
+        if self.score == "exact" and self.ruled:
+            raise OptionError("--score exact is the gradient of free draws, and --pin, --quota and --given bind them; "
+                              "leave them out, or take --score mask")
         for option, (holds, expected) in checks.items():
             if option in entry.defaults:
                 _check(holds(getattr(self, option)), option, expected, getattr(self, option))

@@ -53,7 +53,8 @@ def selections(draw) -> SelectionConfig:
         high = draw(st.floats(1e-6, 1e6))
         own = {"n_rollout": draw(st.integers(2, 10**6)), "n_epochs": draw(st.integers(1, 10**9)),
                "partial": draw(st.floats(1e-6, 1)), "max_lr": high, "min_lr": draw(st.floats(0, high)),
-               "init": draw(st.sampled_from(["same", "quality"])), "readout": draw(st.sampled_from(["top", "sample"])),
+               "init": draw(st.sampled_from(["same", "quality"])), "score": draw(st.sampled_from(["mask", "exact"])),
+               "readout": draw(st.sampled_from(["top", "sample"])),
                "polish": draw(st.sampled_from(["swaps", "none"]))}
         options |= {k: v for k, v in own.items() if k in entry.defaults and draw(st.booleans())}
     try:

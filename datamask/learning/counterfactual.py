@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from datamask.config import SelectionConfig
+from datamask.learning import gauges
 from datamask.learning.estimators import counterfactual_step
 from datamask.learning.learner import Learner
+from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Joint
 
@@ -14,17 +17,24 @@ class Counterfactual(Learner):
     """Instead of one number per mask, every sample gets what it would add to (or what its loss would cost) each mask.
 
     Known as difference rewards in the multi-agent literature (Wolpert and Tumer 2002). The marginals come in closed
-    form for all samples at once, so a step costs about one evaluation and its signal does not fade with n.
+    form for all samples at once, so a step costs about one evaluation and its signal does not fade with n. The reward
+    is then the credit of each sample, and its variance over the samples is what the terms share.
     """
 
     keeps_best = True
 
-    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
+    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
+        super().__init__(problem, config)
+        # the step before, drawn independently of the next one: by what they share the noise is told. Only a gauge, so
+        # no part of the state; batches of different rows cannot be compared
+        self._last: Tensor | None = None
+
+    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
                   ) -> tuple[Tensor, dict[str, float]]:
-        (values, quality, diversity), marginals = joint.values_and_marginals(masks, poll)
-        metrics = {}
-        for name, of in (("joint", values), ("quality", quality), ("diversity", diversity)):
-            metrics[f"batch_{name}_mean"] = float(of.mean())
-            if len(masks) > 1:
-                metrics[f"batch_{name}_std"] = float(of.std())
-        return counterfactual_step(marginals[moved]), metrics
+        values, credits = joint.values_and_marginals(masks, poll)
+        step = counterfactual_step(sum(credits.values())[moved])
+        metrics = gauges.spreads(values) | gauges.variance_shares({name: part[moved] for name, part in credits.items()})
+        if self._last is not None and joint is self.problem.joint:
+            metrics |= gauges.signal_to_noise(gauges.agreement(self._last, step))
+        self._last = step if joint is self.problem.joint else None
+        return step, metrics

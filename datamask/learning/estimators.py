@@ -22,26 +22,10 @@ def advantage(values: Tensor) -> Tensor:
 def reinforce_step(masks: Tensor, values: Tensor) -> Tensor:
     """The paper's step ``(1/G) sum_j A_j M_j``, float32 ``(n,)``; zero when all values are equal.
 
-    Its mean is ``Cov(f, M) / std(f)`` (up to (G-1)/G): the gradient of E f for conditional Bernoulli masks.
+    Its mean is ``Cov(f, M) / std(f)`` (up to (G-1)/G): the gradient of E f for conditional Bernoulli masks. Given the
+    scores of the ordered draws ``(G, n)`` in the masks' place, it is the gradient of E f under Plackett-Luce.
     """
     return advantage(values) @ masks.float() / len(masks)
-
-
-def signal_to_noise(masks: Tensor, values: Tensor) -> float:
-    """Signal-to-noise of the REINFORCE step, from the agreement of its two half-groups; NaN for G < 4.
-
-    With independent halves ``a, b`` of the step, ``a.b`` estimates the squared signal and ``|a - b|^2 / 2`` the squared
-    noise of a half, so the whole step's ratio is ``sqrt(2 a.b / noise)`` (0 when the halves disagree).
-    """
-    half = len(masks) // 2
-    if half < 2:
-        return float("nan")
-    centred = values - values.mean()
-    a = centred[:half] @ masks[:half].float() / half
-    b = centred[half:2 * half] @ masks[half:2 * half].float() / half
-    a, b = a - a.mean(), b - b.mean()
-    noise = float((a - b).square().sum()) / 2
-    return (2 * max(float(a @ b), 0.0) / noise) ** 0.5 if noise > 0 else float("nan")
 
 
 def counterfactual_step(marginals: Tensor) -> Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from datamask.learning.estimators import reinforce_step, signal_to_noise
+from datamask.learning import gauges
+from datamask.learning.estimators import reinforce_step
 from datamask.learning.learner import Learner
 from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Joint
@@ -15,13 +16,18 @@ class Reinforce(Learner):
 
     One number per mask is a faint signal for n logits: a step's cosine with the exact gradient is about
     ``sqrt(G / (n + G))`` at equal logits. The final subset is the last readout, as in the paper.
+
+    ``M_j`` is the score of masks drawn by the conditional Bernoulli law; ours are drawn one member after another, and
+    ``--score exact`` puts the gradient of that ordered draw's log-probability in its place: then the mean step is the
+    gradient of E f itself.
     """
 
-    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll
+    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
                   ) -> tuple[Tensor, dict[str, float]]:
-        values, quality, diversity = joint.values(masks, poll)
-        metrics = {"snr": signal_to_noise(masks, values)}
-        for name, of in (("joint", values), ("quality", quality), ("diversity", diversity)):
-            metrics[f"batch_{name}_mean"] = float(of.mean())
-            metrics[f"batch_{name}_std"] = float(of.std())
-        return reinforce_step(masks, values)[moved], metrics
+        found = joint.values(masks, poll)
+        values = found.joint
+        credited = masks if scores is None else scores
+        metrics = {**gauges.spreads(found), **gauges.variance_shares(found.parts), "flat": gauges.flat(values),
+                   **gauges.signal_to_noise(gauges.halves(credited, values))}
+        direction = reinforce_step(credited, values)
+        return (direction[moved] if scores is None else direction), metrics

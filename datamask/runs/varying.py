@@ -15,7 +15,7 @@ from datamask.errors import OptionError
 
 NUMBERS = ("lamb", "select_ratio", "max_lr", "min_lr", "partial", "prune")
 WHOLE = ("n_rollout", "n_epochs", "seed")
-WORDS = ("objective", "estimator", "init", "readout", "polish", "scale", "collapse")
+WORDS = ("objective", "estimator", "init", "score", "readout", "polish", "scale", "collapse")
 STUDIES = ("single", "ablation", "acceleration", "G")
 """The paper's experiments that `datamask.runs.study` repeats."""
 

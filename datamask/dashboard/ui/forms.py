@@ -44,8 +44,8 @@ HELP = {
               "selection freezes before it has learned anything.",
     "min_lr": "Step size at the end.",
     "init": "Where the logits start: all the same, or in proportion to quality.",
-    "score": "How a sampled subset's value reaches its rows. By membership is the paper's step, an approximation of the "
-             "gradient; by the draw's own probability, the step is the gradient in the mean.",
+    "score": "How a sampled subset's value reaches its rows. By membership is the paper's step, an approximation of "
+             "the gradient; by the draw's own probability, the step is the gradient in the mean.",
     "readout": "How the final subset is read off the logits: the strongest rows, or one last random draw.",
     "polish": "After learning, swap single rows in and out for as long as that raises the value. Quick, and it never "
               "makes a selection worse.",
