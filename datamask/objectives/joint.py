@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -72,6 +73,20 @@ class Values:
     raw_diversity: dict[str, float]
 
 
+class MaskValues(NamedTuple):
+    """Values of G masks, float32 ``(G,)`` each, on the run's scale.
+
+    Attributes:
+        joint, quality, diversity: a term whose weight in the sum is 0 is not computed; it comes back as NaN.
+        parts: what each term that counts adds to the joint value, by its name; together the joint value.
+    """
+
+    joint: Tensor
+    quality: Tensor
+    diversity: Tensor
+    parts: dict[str, Tensor]
+
+
 class Joint:
     """``f(U) = lambda * f_qua(U) + (1 - lambda) * sum over terms of weight * f_div(U)``, on the given scales."""
 
@@ -81,42 +96,49 @@ class Joint:
         self.n = quality.n
         self.device = quality.scores.device
 
-    def values(self, masks: Tensor, poll: Poll = no_poll) -> tuple[Tensor, Tensor, Tensor]:
-        """Joint, quality and diversity of each mask, for the steps: bool ``(G, n)`` to three float32 ``(G,)``.
-
-        A term whose weight in the sum is 0 is not computed; it comes back as NaN.
-        """
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> MaskValues:
+        """Values of each mask, bool ``(G, n)``, for the steps."""
         return self._assembled(masks, [term.function.values(masks, poll) for term in self._stepped])
 
-    def values_and_marginals(self, masks: Tensor, poll: Poll = no_poll) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
-        """`values`, and the frozen-size marginals of f averaged over the masks, float32 ``(n,)``."""
-        total = torch.zeros(self.n, device=self.device)
+    def values_and_marginals(self, masks: Tensor, poll: Poll = no_poll) -> tuple[MaskValues, dict[str, Tensor]]:
+        """`values`, and each counting term's part of the frozen-size marginals of f, averaged over the masks.
+
+        Returns:
+            The values; by term, float32 ``(n,)``, which add up to the marginals of the joint value.
+        """
+        credits = {}
         if self.lamb > 0:
-            total += self.lamb * self.quality_scale.slope * self.quality.marginals(masks)
+            credits["quality"] = self.lamb * self.quality_scale.slope * self.quality.marginals(masks)
         raw = []
         for term in self._stepped:
             values, marginals = term.function.values_and_marginals(masks, poll)
-            total += (1 - self.lamb) * term.weight * term.scale.slope * marginals
+            credits[term.name] = (1 - self.lamb) * term.weight * term.scale.slope * marginals
             raw.append(values)
-        return self._assembled(masks, raw), total
+        return self._assembled(masks, raw), credits
 
     @property
     def _stepped(self) -> tuple[Term, ...]:
         return self.terms if self.lamb < 1 else ()
 
-    def _assembled(self, masks: Tensor, raw: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    def _assembled(self, masks: Tensor, raw: list[Tensor]) -> MaskValues:
         joint = torch.zeros(len(masks), device=self.device)
         quality = torch.full_like(joint, torch.nan)
         diversity = torch.full_like(joint, torch.nan)
+        parts = {}
         if self.lamb > 0:
             # centred sums keep their digits in float32: the offset enters as one exact number
             offset = (self.quality.offset - self.quality_scale.zero) * self.quality_scale.slope
             quality = self.quality.values(masks) * self.quality_scale.slope + offset
-            joint = joint + self.lamb * quality
+            parts["quality"] = self.lamb * quality
+            joint = joint + parts["quality"]
         if raw:
-            diversity = sum(term.weight * term.scale(values) for term, values in zip(self._stepped, raw))
+            diversity = torch.zeros_like(joint)
+            for term, values in zip(self._stepped, raw):
+                value = term.weight * term.scale(values)
+                parts[term.name] = (1 - self.lamb) * value
+                diversity = diversity + value
             joint = joint + (1 - self.lamb) * diversity
-        return joint, quality, diversity
+        return MaskValues(joint, quality, diversity, parts)
 
     def evaluate(self, mask: Tensor, poll: Poll = no_poll) -> Values:
         """Exact values of one mask ``(n,)``: every term, whatever lambda."""

@@ -39,7 +39,7 @@ def test_value_is_the_weighted_sum(parts, lamb):
 def test_step_values_keep_the_digits_of_a_large_offset(parts):
     _, q, members, mask = parts
     scale = Scale(1000.0, 1.0)
-    _, quality, _ = joint(parts, 0.5, scale).values(mask[None])
+    quality = joint(parts, 0.5, scale).values(mask[None]).quality
     assert float(quality[0]) == pytest.approx(q[members].mean() - 1000.0, abs=1e-6)
 
 
@@ -65,7 +65,9 @@ def test_marginals_add_up(parts):
     mask = parts[3]
     both = joint(parts, 0.3)
     quality, diversity = both.final_marginals(mask)
-    steps = both.values_and_marginals(mask[None])[1].double()
+    values, credits = both.values_and_marginals(mask[None])
+    steps = sum(credits.values()).double()
+    assert sum(values.parts.values()) == pytest.approx(values.joint) and set(credits) == set(values.parts)
     promised = 0.3 * quality + 0.7 * diversity
     # the steps leave out the constant that the quality offset adds to every sample
     assert torch.allclose(steps - steps.mean(), promised - promised.mean(), atol=1e-6)
