@@ -119,12 +119,12 @@ class Stage:
     def map_is_there(self) -> None:
         """Wait until UMAP and crowding have come, however long they take, and the map is drawn."""
         expect(self.page.get_by_text("The map is PCA for now")).to_have_count(0, timeout=400_000)
-        expect(self.page.locator(".js-plotly-plot .nsewdrag").nth(2)).to_be_visible()
+        expect(self.page.locator(".stage").nth(2)).to_be_visible()
         self.settle(3)
 
     def lasso(self, panel: int, x: float, y: float, radius: float) -> None:
         """Draw a circle in a panel of the map; centre and radius as shares of the panel."""
-        area = self.page.locator(".js-plotly-plot .nsewdrag").nth(panel).bounding_box()
+        area = self.page.locator(".stage").nth(panel).bounding_box()
         centre, size = (area["x"] + x * area["width"], area["y"] + y * area["height"]), radius * area["width"]
         self.page.mouse.move(centre[0] + size, centre[1])
         self.page.mouse.down()
@@ -284,7 +284,7 @@ def run_settings(stage: Stage) -> None:
 def explore_waiting(stage: Stage) -> None:
     if not list((stage.folder / "runs" / ".cache").glob("*/umap.npz")):
         stage.go("explore", "best")
-        expect(stage.page.locator(".js-plotly-plot .nsewdrag").nth(2)).to_be_visible(timeout=60_000)
+        expect(stage.page.locator(".stage").nth(2)).to_be_visible(timeout=60_000)
         stage.page.wait_for_timeout(4000)
         stage.shoot("explore-waiting")
 
@@ -300,7 +300,7 @@ def explore_lasso(stage: Stage) -> None:
     stage.map_is_there()
     stage.lasso(2, 0.5, 0.5, 0.2)
     # by an empty corner of the map: out of the outline itself, the label under the pointer would stay
-    corner = stage.page.locator(".js-plotly-plot .nsewdrag").nth(2).bounding_box()
+    corner = stage.page.locator(".stage").nth(2).bounding_box()
     stage.page.mouse.move(corner["x"] + corner["width"] - 12, corner["y"] + corner["height"] - 8, steps=8)
     stage.page.wait_for_timeout(500)
     stage.page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 130)")

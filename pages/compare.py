@@ -4,8 +4,8 @@ import streamlit as st
 
 from datamask.dashboard import comparison, words
 from datamask.dashboard.layers import Change, Selection
-from datamask.dashboard.places import MAX_POINTS
-from datamask.dashboard.ui import comparison_panel, preparing, render_map, scene, session
+from datamask.dashboard.places import HEXAGONS_FROM
+from datamask.dashboard.ui import canvas_map, comparison_panel, preparing, scene, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
@@ -58,7 +58,7 @@ with layout:
                                   persist_state="session",
                                   help="The same map as on the Explore page. PCA stands in until UMAP is computed.")
 with marks_of:
-    many = len(corpus) > MAX_POINTS
+    many = len(corpus) > HEXAGONS_FROM
     marks = st.segmented_control("Marks", ("points", "hexagons"), default="hexagons" if many else "points",
                                  required=True, key="compare_marks", persist_state="session",
                                  help="Hexagons count all samples: selected share, or gained less lost, in each cell.")
@@ -81,14 +81,8 @@ for entry in entries[1:]:
 
 preparing.prepare(corpus, cache_dir)
 ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
-dark = session.dark()
-version = f"compare {corpus.fingerprint} {ground.kind} {marks} {panels} {[(e.run_id, e.label) for e in entries]} {dark}"
-hover = scene.hover(corpus, ground.places)
-render_map.render_map(
-    "compare_map", ground.scope, version,
-    lambda outlines: scene.figure(version, ground.places, layers, hover, outlines, dark, 440,
-                                  str([region.corners.tolist() for region in outlines])),
-    alt="Maps of the compared runs with matched axes")
+canvas_map.canvas_map("compare_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,
+                      alt="Maps of the compared runs with matched axes", height=340)
 st.caption(ground.caption)
 
 comparison_panel.overlaps(entries)

@@ -4,9 +4,9 @@ import streamlit as st
 
 from datamask.dashboard import comparison, grounds
 from datamask.dashboard.layers import Blank, Layer, Selection, colourable, layer_of_column, number
-from datamask.dashboard.places import MAX_POINTS
+from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.regions import rows_inside
-from datamask.dashboard.ui import preparing, region_panel, render_map, scene, session
+from datamask.dashboard.ui import canvas_map, preparing, region_panel, scene, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
@@ -62,7 +62,7 @@ with layout:
         help="UMAP keeps neighbours together and is computed once per corpus; until it is there, PCA stands in. PCA "
              "keeps directions of largest variance.")
 with marks:
-    many = len(corpus) > MAX_POINTS
+    many = len(corpus) > HEXAGONS_FROM
     shown = st.segmented_control(
         "Marks", ("points", "hexagons"), default="hexagons" if many else "points", required=True, key="explore_marks",
         persist_state="session", help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are "
@@ -96,23 +96,17 @@ if run is not None:
 else:
     layers.append(Blank("Selected", "no finished run on this corpus yet"))
 
-dark = session.dark()
-waiting = [layer.title for layer in layers if isinstance(layer, Blank)]
-version = f"{corpus.fingerprint} {ground.kind} {shown} {first} {second} {run_id} {dark} {waiting}"
-hover = scene.hover(corpus, ground.places)
-regions = render_map.render_map(
-    "explore_map", ground.scope, version,
-    lambda outlines: scene.figure(version, ground.places, layers, hover, outlines, dark, 490,
-                                  str([region.corners.tolist() for region in outlines])),
-    alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected")
+answer = canvas_map.canvas_map(
+    "explore_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,
+    alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected", height=380)
 notes = dict.fromkeys(layer.note for layer in layers if layer.note)
 st.caption(" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]))
 if run is None:
     st.page_link("pages/run.py", label="Start a run to see what it selects", icon=":material/arrow_forward:",
                  query_params=session.link_parameters())
 
-if regions:
-    rows = rows_inside(ground.places.points, regions)
+if answer.regions:
+    rows = rows_inside(ground.places.points, answer.regions)
     region_panel.show("explore_map", corpus, rows, run.selected if run is not None else None,
                       [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names])
 else:

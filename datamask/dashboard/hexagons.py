@@ -51,17 +51,6 @@ class Hexagons:
         full = float(np.percentile(self.counts[self.cell], 30))
         return np.clip(np.sqrt(self.counts / full), least, 1.0)
 
-    def outlines(self, cells: np.ndarray, inset: float = 0.97) -> tuple[np.ndarray, np.ndarray]:
-        """Corners of some cells as one path with gaps: xs and ys, float32 ``(8 * len(cells),)``, NaN between cells.
-
-        `inset` leaves a hair between full neighbours, so that cells of one colour can still be counted.
-        """
-        angle = np.pi / 6 + np.arange(7) * np.pi / 3
-        ring = np.column_stack([np.append(np.cos(angle), np.nan), np.append(np.sin(angle), np.nan)])
-        reach = self.radius * inset * self.sizes()[cells]
-        path = (self.centers[cells][:, None, :] + ring[None] * reach[:, None, None]).astype(np.float32)
-        return path[..., 0].ravel(), path[..., 1].ravel()
-
 
 def bin_hexagons(points: np.ndarray, width: float) -> Hexagons:
     """Put points into upright hexagons of a given width (flat side to flat side).

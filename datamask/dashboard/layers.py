@@ -1,8 +1,9 @@
 """What a panel of the map shows: one value per sample, ready to be coloured. Pure numpy and pyarrow.
 
-Four kinds: `Number` (cividis, clipped), `Category` (the seven most frequent and "other"), `Selection` (in or out) and
-`Change` (kept, gained, lost between two runs). Each knows its title and the sentence that has to stand under it. A
-fifth, `Blank`, keeps a panel's place while its values are still being computed.
+Five kinds: `Number` (cividis, clipped), `Category` (the seven most frequent and "other"), `Selection` (in or out),
+`Change` (kept, gained, lost between two runs) and `Classes` (a few named sets with a shape each). Each knows its title
+and the sentence that has to stand under it. A sixth, `Blank`, keeps a panel's place while its values are still being
+computed.
 """
 
 from __future__ import annotations
@@ -166,7 +167,27 @@ class Blank:
     note: str = ""
 
 
-Layer = Number | Category | Selection | Change | Blank
+@dataclass(frozen=True)
+class Classes:
+    """A few named sets of samples, told apart by colour and by shape.
+
+    Attributes:
+        title: what the sets are.
+        codes: uint8 ``(N,)``; 0: in none of them, k: in the k-th.
+        names: of the sets, at most six.
+        roles: of each set, a role in `palette.Shades`.
+        shapes: of each set: circle, triangle, diamond, square or cross.
+    """
+
+    title: str
+    codes: np.ndarray
+    names: tuple[str, ...]
+    roles: tuple[str, ...]
+    shapes: tuple[str, ...]
+    note: str = ""
+
+
+Layer = Number | Category | Selection | Change | Classes | Blank
 
 
 def number(title: str, values: np.ndarray) -> Number | Blank:

@@ -5,7 +5,6 @@ Everything here belongs to a corpus and a projection. It is computed once, and e
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,8 +12,11 @@ import numpy as np
 
 from datamask.dashboard.hexagons import Hexagons, bin_hexagons
 
-MAX_POINTS = 20_000
-"""Points drawn per panel. Up to this many rows the map draws every sample; above, hexagons are the better picture."""
+MAX_POINTS = 50_000
+"""Points drawn per panel, at most; of more rows a random sample."""
+
+HEXAGONS_FROM = 20_000
+"""Above this many rows hexagons are the better picture: single points lie on top of each other."""
 
 UNDER_HEXAGONS = 10_000
 """Samples that can be hovered over on a map of hexagons. Their texts are most of what travels to the browser."""
@@ -63,12 +65,12 @@ def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Pl
     """Choose what is drawn of float ``(N, 2)`` finite coordinates, N >= 1.
 
     Args:
-        hexagons: draw cells rather than points; None: from `MAX_POINTS` rows on.
+        hexagons: draw cells rather than points; None: above `HEXAGONS_FROM` rows.
         seed: of the sample and the drawing order.
     """
     points = np.ascontiguousarray(points, np.float32)
     if hexagons is None:
-        hexagons = len(points) > MAX_POINTS
+        hexagons = len(points) > HEXAGONS_FROM
     order = np.random.default_rng(seed).permutation(len(points))
     view = _square(points)
     cells = _cells(points, view[1] - view[0]) if hexagons else None
@@ -99,39 +101,29 @@ def _shortest(values: np.ndarray) -> tuple[float, float]:
     return float(ordered[first]), float(ordered[first + held - 1])
 
 
-def hover_texts(ids: Sequence[object], quality: Sequence[float], texts: Sequence[str | None] | None, width: int = 44,
-                limit: int = 88) -> list[str]:
-    """One label per drawn row: id, quality and the beginning of its text, escaped, so that no text can pose as markup.
+def labels(ids: Sequence[object], quality: Sequence[float], texts: Sequence[str | None] | None,
+           limit: int = 120) -> list[str]:
+    """One label per drawn row: a line with its id, one with its quality, one with the beginning of its text.
+
+    Plain text: the map shows it as such, so no text can pose as markup.
 
     Args:
         ids, quality, texts: of the drawn rows, in drawing order; texts None where the corpus has none.
-        width: characters per line; limit: characters of the text in all.
+        limit: characters of the text.
     """
-    labels = []
+    made = []
     for i, name in enumerate(ids):
-        label = f"<b>{cut(name, width)}</b><br>quality {quality[i]:.4g}"
+        label = f"{cut(name, 60)}\nquality {quality[i]:.4g}"
         if texts is not None and texts[i]:
-            label += "".join(f"<br>{html.escape(line)}" for line in _wrapped(str(texts[i])[: 3 * limit], width, limit))
-        labels.append(label)
-    return labels
-
-
-def _wrapped(text: str, width: int, limit: int) -> list[str]:
-    """Lines of at most `width` characters, broken at spaces where there are any; `textwrap` takes ten times as long."""
-    text = " ".join(text.split())
-    if len(text) > limit:
-        space = text.rfind(" ", limit // 2, limit)
-        text = text[:space if space > 0 else limit - 1] + "…"
-    lines = []
-    while len(text) > width:
-        space = text.rfind(" ", width // 2, width + 1)
-        end = space if space > 0 else width
-        lines.append(text[:end])
-        text = text[end:].lstrip()
-    return [*lines, text]
+            label += f"\n{cut(texts[i][:3 * limit], limit)}"
+        made.append(label)
+    return made
 
 
 def cut(text: object, limit: int) -> str:
-    """Any text on one line, cut at `limit` characters, escaped for a plotly label."""
+    """Any text on one line, cut at `limit` characters, at a space where one is near."""
     line = " ".join(str(text).split())
-    return html.escape(line if len(line) <= limit else line[: limit - 1] + "…")
+    if len(line) <= limit:
+        return line
+    space = line.rfind(" ", limit // 2, limit)
+    return line[:space if space > 0 else limit - 1] + "…"

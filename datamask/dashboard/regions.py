@@ -7,9 +7,8 @@ crosses itself, the doubly enclosed part is outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -38,20 +37,21 @@ class Region:
         return cls("box", np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]]))
 
 
-def regions_of(selection: Mapping[str, Any] | None) -> list[Region]:
-    """The regions in a chart's selection state, ``{"lasso": [{"x": [...], "y": [...]}], "box": [...]}``.
+def drawn_regions(shapes: object) -> list[Region]:
+    """The regions a browser sent, ``[[kind, [x, ...], [y, ...]], ...]``: foreign input, so nothing of it is trusted.
 
     Anything that encloses nothing (a click, fewer than three corners, a corner that is not finite) is left out.
     """
     found: list[Region] = []
-    for kind, make in (("lasso", Region.lasso), ("box", Region.box)):
-        for shape in (selection or {}).get(kind) or ():
-            xs, ys = shape.get("x") or (), shape.get("y") or ()
-            if len(xs) != len(ys) or len(xs) < (3 if kind == "lasso" else 2):
-                continue
-            region = make(xs, ys)
-            if np.isfinite(region.corners).all() and np.ptp(region.corners, axis=0).all():
-                found.append(region)
+    for shape in shapes if isinstance(shapes, list | tuple) else ():
+        try:
+            kind, xs, ys = shape
+            corners = np.column_stack([np.asarray(xs, float), np.asarray(ys, float)])
+        except (TypeError, ValueError):
+            continue
+        if corners.shape[0] >= 3 and corners.shape[1] == 2 and np.isfinite(corners).all() \
+                and np.ptp(corners, axis=0).all():
+            found.append(Region("box" if kind == "box" else "lasso", corners))
     return found
 
 

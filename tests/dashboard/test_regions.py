@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.dashboard.regions import Region, inside, regions_of, rows_inside
+from datamask.dashboard.regions import Region, drawn_regions, inside, rows_inside
 
 
 def crossing_count(point, corners) -> bool:
@@ -54,22 +54,20 @@ def test_box_corners_may_come_in_any_order():
         assert inside(points, Region.box(xs, ys)).tolist() == [True, False, False]
 
 
-def test_selection_state_becomes_regions_and_their_union_counts_once():
-    state = {"box": [{"xref": "x", "yref": "y", "x": [0, 2], "y": [2, 0]}],
-             "lasso": [{"xref": "x3", "yref": "y3", "x": [1, 3, 3, 1], "y": [1, 1, 3, 3]}], "points": [], "other": 1}
-    regions = regions_of(state)
+def test_what_the_browser_sent_becomes_regions_and_their_union_counts_once():
+    regions = drawn_regions([["lasso", [1, 3, 3, 1], [1, 1, 3, 3]], ["box", [0, 2, 2, 0], [2, 2, 0, 0]]])
     assert [r.kind for r in regions] == ["lasso", "box"]
     points = np.array([[0.5, 0.5], [1.5, 1.5], [2.5, 2.5], [5.0, 5.0]])
     assert rows_inside(points, regions).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("state", [
-    None, {}, {"lasso": [], "box": []}, {"lasso": [{"x": [0, 1], "y": [0, 1]}]}, {"box": [{"x": [], "y": []}]},
-    {"box": [{"x": [1, 1], "y": [0, 5]}]}, {"lasso": [{"x": [0, 1, float("nan")], "y": [0, 1, 2]}]},
-    {"lasso": [{"x": [0, 1, 2], "y": [0, 1]}]},
+@pytest.mark.parametrize("shapes", [
+    None, [], {}, "lasso", 7, [None], [["lasso", [0, 1], [0, 1]]], [["box", [], []]], [["lasso", [0, 1, 2]]],
+    [["box", [1, 1, 1], [0, 5, 9]]], [["lasso", [0, 1, float("nan")], [0, 1, 2]]], [["lasso", [0, 1, 2], [0, 1]]],
+    [["lasso", ["a", "b", "c"], [0, 1, 2]]],
 ])
-def test_shapes_that_enclose_nothing_are_no_regions(state):
-    assert regions_of(state) == []
+def test_shapes_that_enclose_nothing_are_no_regions(shapes):
+    assert drawn_regions(shapes) == []
 
 
 def test_a_long_lasso_over_many_points_is_quick():

@@ -16,11 +16,16 @@ import time
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Page, expect, sync_playwright
+
+from datamask.config import CorpusConfig
+from datamask.corpus import open_corpus
+from datamask.corpus.projection import pca
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
@@ -109,16 +114,38 @@ def go(page: Page, label: str, question: str) -> None:
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
-def lasso(page: Page, panel: int) -> None:
-    """Draw a circle in the middle of a panel."""
-    area = page.locator(".js-plotly-plot .nsewdrag").nth(panel).bounding_box()
-    x, y = area["x"] + area["width"] / 2, area["y"] + area["height"] / 2
-    radius = area["width"] / 4
-    page.mouse.move(x + radius, y)
+def lasso(page: Page, panel: int) -> np.ndarray:
+    """Draw a star in the middle of a panel; its corners in the map's own coordinates, by the map's stated view."""
+    area = page.locator(".stage").nth(panel)
+    box, view = area.bounding_box(), json.loads(page.locator(".map").get_attribute("data-view"))
+    width, height = (area.evaluate(f"stage => stage.client{side}") for side in ("Width", "Height"))
+    edge = (box["width"] - width) / 2
+    turn = np.linspace(0, 2 * np.pi, 31)
+    reach = width / 4 * np.where(np.arange(31) % 2, 0.7, 1.3)
+    xs, ys = width / 2 + reach * np.cos(turn), height / 2 + reach * np.sin(turn)
+    page.mouse.move(box["x"] + edge + xs[0], box["y"] + edge + ys[0])
     page.mouse.down()
-    for k in range(1, 31):
-        page.mouse.move(x + radius * math.cos(k * math.pi / 15), y + radius * math.sin(k * math.pi / 15))
+    for x, y in zip(xs[1:], ys[1:]):
+        page.mouse.move(box["x"] + edge + x, box["y"] + edge + y)
     page.mouse.up()
+    return np.column_stack([view["x"] + (xs - width / 2) / view["scale"],
+                            view["y"] - (ys - height / 2) / view["scale"]])
+
+
+def distance_inside(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each point is inside, by the winding angle, and how far each is from the nearest edge."""
+    ends = np.roll(corners, -1, axis=0)
+    angles = [np.angle(np.divide(*(complex_(corner - points) for corner in pair[::-1])))
+              for pair in zip(corners, ends)]
+    along = ends - corners
+    part = np.clip(np.einsum("nkd,kd->nk", points[:, None] - corners, along)
+                   / np.maximum((along ** 2).sum(axis=1), 1e-30), 0, 1)
+    nearest = np.linalg.norm(points[:, None] - (corners + part[..., None] * along), axis=2).min(axis=1)
+    return np.abs(np.sum(angles, axis=0)) > np.pi, nearest
+
+
+def complex_(pairs: np.ndarray) -> np.ndarray:
+    return pairs[:, 0] + 1j * pairs[:, 1]
 
 
 def saved(page: Page, name: str | re.Pattern, folder: Path) -> Path:
@@ -135,7 +162,7 @@ def number(text: str) -> int:
 
 
 @pytest.mark.timeout(900)
-def test_the_whole_walk(dashboard, browser_page, tmp_path):
+def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     page = browser_page
     page.goto(dashboard)
     page.get_by_role("button", name="Open the sample").click()
@@ -159,24 +186,38 @@ def test_the_whole_walk(dashboard, browser_page, tmp_path):
     # the map, and a lasso in it
     go(page, "Explore", "Which samples are kept")
     page.get_by_role("radio", name="PCA").or_(page.get_by_role("button", name="PCA")).first.click()
-    expect(page.locator(".js-plotly-plot .nsewdrag")).to_have_count(3)
+    expect(page.locator(".map[data-drawn='3']")).to_be_visible(timeout=240_000)
     expect(page.get_by_text("waits for the neighbours")).to_have_count(0, timeout=240_000)
     # UMAP would redraw the page in the middle of what follows, and its first fit compiles for half a minute
     with contextlib.suppress(PlaywrightError):
         page.get_by_test_id("stMain").get_by_role("button", name="Stop UMAP").click(timeout=2_000)
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     page.wait_for_timeout(500)
-    lasso(page, 2)
+    corners = lasso(page, 2)
     said = page.get_by_text(re.compile("samples in the region"))
     expect(said).to_be_visible()
     inside = number(re.match(r"([\d,]+) of", said.inner_text()).group(1))
     assert 0 < inside < ROWS
     table = pyarrow.csv.read_csv(saved(page, re.compile("^.*CSV, [0-9,]+ ids"), tmp_path))
-    assert table.num_rows == inside and len(set(table["chunk_id"].to_pylist())) == inside
+    downloaded = set(table["chunk_id"].to_pylist())
+    assert table.num_rows == inside == len(downloaded)
+    # all samples inside the polygon, by another rule than the dashboard's; a pixel's rounding may decide at its edge
+    corpus = open_corpus(CorpusConfig((str(small_sample),)))
+    within, edge = distance_inside(pca(corpus.features).astype(float), corners)
+    ids = np.array(corpus.ids.to_pylist())
+    pixel = 1.5 / json.loads(page.locator(".map").get_attribute("data-view"))["scale"]
+    assert set(ids[within & (edge > pixel)]) <= downloaded <= set(ids[within | (edge <= pixel)])
+    # the region, the place and the zoom outlive other colours
+    stands = page.locator(".map").get_attribute("data-view")
+    page.get_by_role("combobox", name="Left panel").click()
+    page.get_by_role("option", name="source").click()
+    expect(page.locator(".panel .title").first).to_have_text("source")
+    assert page.locator(".map").get_attribute("data-view") == stands
+    expect(said).to_have_text(re.compile(f"^{inside:,} of"))
 
     # two runs beside each other
     go(page, "Compare", "What changes between these runs?")
-    expect(page.locator(".js-plotly-plot .nsewdrag")).to_have_count(3)
+    expect(page.locator(".map[data-drawn='3']")).to_be_visible()
     expect(page.get_by_text("by chance 18")).to_be_visible()
     expect(page.get_by_text("Balance λ", exact=False).first).to_be_attached()
 

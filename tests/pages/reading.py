@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from tests.dashboard.opened_parcel import opened_parcel
 
-def spec(app: AppTest) -> dict:
-    """The page's plotly figure."""
-    return json.loads(app.get("plotly_chart")[0].proto.spec)
+
+def parcels(app: AppTest) -> dict[str, dict[str, Any]]:
+    """What the page sent to its map, by place: ``ground``, ``dimming``, ``0``, ``1``, ``2``."""
+    found = {}
+    for component in app.get("bidi_component"):
+        if component.proto.component_name == "datamask_carrier":
+            slot, parcel = opened_parcel(component.proto.bytes)
+            found[slot.partition("/")[2]] = parcel
+    return found
+
+
+def map_data(app: AppTest) -> dict[str, Any] | None:
+    """What the map itself was told; None where the page has no map."""
+    for component in app.get("bidi_component"):
+        if component.proto.component_name == "datamask_map":
+            return json.loads(component.proto.json)
+    return None
 
 
 def titles(app: AppTest) -> list[str]:
-    """The titles of the figure's panels."""
-    return [note["text"][3:-4] for note in spec(app)["layout"]["annotations"] if note["text"].startswith("<b>")]
+    """The titles of the map's panels."""
+    sent = parcels(app)
+    return [sent[str(i)]["title"] for i in range(map_data(app)["panels"])]
 
 
 def captions(app: AppTest) -> str:

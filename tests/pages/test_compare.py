@@ -9,7 +9,7 @@ import pytest
 
 from datamask.dashboard import comparison, words
 from tests.dashboard.made_runs import finish_run
-from tests.pages.reading import spec, titles
+from tests.pages.reading import map_data, parcels, titles
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_one_run_is_not_enough(page, opened, store):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
     app = page("pages/compare.py", corpus=opened.key)
     assert app.subheader[0].value == "One more finished run is needed"
-    assert not app.get("plotly_chart")
+    assert map_data(app) is None
 
 
 def test_two_runs_of_one_kind(page, opened, runs, explained):
@@ -45,8 +45,8 @@ def test_two_runs_of_one_kind(page, opened, runs, explained):
     assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
     assert settings["Setting"].tolist() == ["Balance λ"]
     assert set(only["chunk_id"]) == {f"doc-{row:04d}" for row in a - b}
-    matched = spec(app)["layout"]
-    assert matched["xaxis2"]["matches"] == matched["xaxis3"]["matches"] == "x"
+    change = parcels(app)["2"]
+    assert [said for _, _, said in change["key"]][:2] == [f"gained {len(b - a):,}", f"lost {len(a - b):,}"]
     charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
     assert len(charts) == 2
     explained(app, 6)
@@ -76,7 +76,7 @@ def test_three_runs_of_different_kinds(page, opened, runs):
 def test_fewer_than_two_is_said(page, opened, runs):
     app = page("pages/compare.py", corpus=opened.key)
     app.multiselect(key="compare").set_value([runs[0].id]).run()
-    assert app.info[0].value == "Choose at least two runs." and not app.get("plotly_chart")
+    assert app.info[0].value == "Choose at least two runs." and map_data(app) is None
 
 
 def test_strangers_are_listed_with_their_reason(page, opened, store, runs):

@@ -10,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.dashboard import grounds, tasks
+from datamask.dashboard.parcels import ground_parcel
+from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
-from datamask.dashboard.ui import region_panel, render_map
+from datamask.dashboard.ui import canvas_map, region_panel
 from tests.dashboard.made_runs import NASTY, finish_run
-from tests.pages.reading import captions, spec, titles
+from tests.pages.reading import captions, map_data, parcels, titles
 
 
 @pytest.fixture
@@ -35,13 +37,13 @@ def waiting(opened):
 def test_without_a_corpus_it_says_what_to_do(page):
     app = page("pages/explore.py")
     assert "No corpus is open" in [heading.value for heading in app.subheader]
-    assert not app.get("plotly_chart")
+    assert map_data(app) is None
 
 
 def test_without_a_run_the_right_panel_waits(page, opened, waiting, explained):
     app = page("pages/explore.py", corpus=opened.key)
     assert titles(app) == ["Quality", "Similarity to neighbours", "Selected"]
-    notes = [note["text"] for note in spec(app)["layout"]["annotations"]]
+    notes = [parcel.get("text") for parcel in parcels(app).values()]
     assert "no finished run on this corpus yet" in notes and "waits for the neighbours" in notes
     assert app.selectbox(key="explore_run").disabled
     assert "PCA shows" in captions(app)
@@ -65,14 +67,18 @@ def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
 def test_three_panels_and_their_captions(page, opened, store, mapped, explained):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="<b>mine</b>")
     app = page("pages/explore.py", corpus=opened.key, run=run.id)
-    assert titles(app) == ["Quality", "Similarity to neighbours", "Selected by &lt;b&gt;mine&lt;/b&gt;"]
+    assert titles(app) == ["Quality", "Similarity to neighbours", "Selected by <b>mine</b>"]
     said = captions(app)
     assert "all 240 samples" in said and "UMAP keeps 7.5 of each sample's 15 nearest neighbours" in said
     assert "mean nothing" in said and "2nd and 98th percentile" in said
     assert not app.get("progress")
-    traces = [trace for trace in spec(app)["data"] if trace["type"] == "scattergl"]
-    label = next(text for text in traces[0]["hovertext"] if "doc-0000" in text)
-    assert "<b>bold" not in label and "&lt;b&gt;bold" in label and NASTY not in label
+    sent = parcels(app)
+    letters, ends = sent["ground"]["letters"].tobytes(), sent["ground"]["ends"]
+    first = int(np.flatnonzero(sent["ground"]["rows"] == 0)[0])
+    # foreign words travel as text, and the map shows them as text
+    assert letters[ends[first]:ends[first + 1]].decode().split("\n")[::2] == ["doc-0000", NASTY]
+    selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
+    assert np.array_equal(sent["2"]["codes"] == 1, selected[sent["ground"]["rows"]])
     explained(app, 5)
 
 
@@ -90,7 +96,7 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
 
 
 def draw_region(app, region: Region):
-    memory = app.session_state["explore_map_regions"]
+    memory = app.session_state["explore_map_memory"]
     memory.regions = (region,)
     app.run()
     assert not app.exception
@@ -116,12 +122,15 @@ def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
 def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store, mapped):
     app = page("pages/explore.py", corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
+    ground = parcels(app)["ground"]["id"]
     app.selectbox(key="explore_left").select("source").run()
-    assert {shape["xref"] for shape in spec(app)["layout"]["shapes"]} == {"x", "x2", "x3"}
+    assert map_data(app)["regions"] == [["box", [-5, 5, 5, -5], [-5, -5, 5, 5]]]
+    assert parcels(app)["ground"]["id"] == ground, "other colours must not move anything"
     assert "in the region" in " ".join(text.value for text in app.markdown)
+    before = map_data(app)["cleared"]
     app.button(key="explore_map_clear").click().run()
     assert "in the region" not in " ".join(text.value for text in app.markdown)
-    assert "shapes" not in spec(app)["layout"] and "Draw around" in captions(app)
+    assert map_data(app)["regions"] == [] and map_data(app)["cleared"] > before and "Draw around" in captions(app)
 
 
 def test_a_region_means_nothing_on_another_projection(page, opened, store, mapped):
@@ -144,25 +153,32 @@ def test_downloads_hold_every_row_and_no_formula(opened, store):
     assert len(lines) == 8 and lines[1].startswith('"doc-0002",')
 
 
-def test_selection_state_is_read_once_per_figure(monkeypatch):
-    """A figure's empty state at birth keeps carried regions; after it answered, empty means deselected."""
-    state, charts = {}, []
+def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch):
+    """An answer about another projection, or from before the server forgot the regions, is no region."""
+    answers, told = iter([]), []
 
-    class Event:
-        def __init__(self, selection):
-            self.selection = selection
+    def component(name, parts):
+        return lambda **given: told.append(given["data"]) or next(answers) if name == "map" else None
 
-    lasso = {"lasso": [{"x": [0, 1, 1], "y": [0, 0, 1]}]}
-    answers = iter([{}, lasso, {}, lasso, {}, {}])
-    monkeypatch.setattr(render_map.st, "session_state", state)
-    monkeypatch.setattr(render_map.st, "plotly_chart",
-                        lambda figure, key, **_: charts.append(key) or Event(next(answers)))
+    monkeypatch.setattr(canvas_map.st, "session_state", {})
+    monkeypatch.setattr(canvas_map, "_component", component)
+    places = place(np.random.default_rng(0).normal(size=(30, 2)))
+    ground = ground_parcel(places, ["x"] * 30)
+    shape = [["lasso", [0, 1, 1], [0, 0, 1]]]
 
-    def show(version, scope="pca"):
-        return len(render_map.render_map("m", scope, version, lambda outlines: len(outlines), alt=""))
+    def show(answer, scope="pca"):
+        nonlocal answers
+        answers = iter([answer])
+        found = canvas_map.canvas_map("m", scope, ground, places, [None], alt="")
+        return len(found.regions), found.picked
 
-    assert [show("a"), show("a"), show("a")] == [0, 1, 0]
-    assert charts[0] == charts[1] == charts[2], "the figure must not follow its own selection"
-    assert [show("a"), show("b")] == [1, 1]
-    assert charts[4] != charts[3], "another colour is another figure, with the region outlined"
-    assert show("b", scope="umap") == 0
+    drawn = {"drawn": {"scope": "pca", "cleared": 0, "regions": shape}}
+    assert show({}) == (0, None) and show(drawn) == (1, None)
+    # a page that was left and opened again has no answer yet: what is remembered goes to the browser
+    assert show({}) == (1, None) and told[-1]["regions"] == [["lasso", [0, 1, 1], [0, 0, 1]]]
+    assert show(drawn, scope="umap") == (0, None)
+    assert show(drawn) == (1, None)
+    canvas_map.clear("m")
+    assert show(drawn) == (0, None) and told[-1]["cleared"] == 1
+    for picked, row in ((7, 7), (30, None), (-1, None), ("7", None), (None, None)):
+        assert show({"picked": picked}) == (0, row)

@@ -12,7 +12,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard import words
-from datamask.dashboard.ui import render_map, scene
+from datamask.dashboard.ui import canvas_map, scene
 from datamask.runs.exports import table_csv
 
 PAGE = 100
@@ -37,7 +37,7 @@ def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | Non
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(_headline(corpus, rows, selected), width="content")
         st.button("Clear", key=f"{name}_clear", type="tertiary", icon=":material/close:",
-                  on_click=render_map.clear, args=(name,), help="Forget the region.")
+                  on_click=canvas_map.clear, args=(name,), help="Forget the region.")
     if len(rows):
         st.fragment(_list)(name, corpus, rows, selected, tuple(extra))
 

@@ -1,4 +1,4 @@
-"""What the map pages share: coordinates, hover texts, the columns of a run, and figures, each computed once.
+"""What the map pages share: coordinates, labels and the columns of a run, each computed once.
 
 Everything is cached for all sessions, bounded, and read-only. Any visitor may clear these caches; all that is lost is
 the time to fill them again.
@@ -14,15 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
-from plotly import graph_objects as go
 
 from datamask.corpus import Corpus
 from datamask.corpus.projection import pca
-from datamask.dashboard import grounds
-from datamask.dashboard.layers import Layer
-from datamask.dashboard.maps import draw_map
-from datamask.dashboard.places import Places, hover_texts, place
-from datamask.dashboard.regions import Region
+from datamask.dashboard import grounds, parcels
+from datamask.dashboard.places import Places, labels, place
 from datamask.runs.store import Run
 
 TEXT_SHOWN = 400
@@ -75,18 +71,24 @@ def _places(fingerprint: str, kind: str, hexagons: bool | None, _corpus: Corpus,
     return place(pca(_corpus.features) if kind == "PCA" else _layout.points, hexagons)
 
 
-def hover(corpus: Corpus, places: Places) -> list[str]:
-    """Labels of the drawn rows."""
-    return _hover(corpus.fingerprint, len(places.drawn), corpus, places)
+def ground_parcel(corpus: Corpus, ground: Ground) -> bytes:
+    """Coordinates and labels of the drawn samples, as the map in the browser wants them."""
+    places = ground.places
+    return _ground_parcel(ground.scope, places.cells is None, len(places.drawn), corpus, places)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Placing the samples")
+def _ground_parcel(scope: str, points: bool, drawn: int, _corpus: Corpus, _places: Places) -> bytes:
+    return parcels.ground_parcel(_places, _labels(_corpus.fingerprint, drawn, _corpus, _places))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the drawn samples")
-def _hover(fingerprint: str, drawn: int, _corpus: Corpus, _places: Places) -> list[str]:
+def _labels(fingerprint: str, drawn: int, _corpus: Corpus, _places: Places) -> list[str]:
     # the drawing order depends on the number of rows alone, so every projection of a corpus shares these
     rows = pa.array(_places.drawn)
     texts = texts_of(_corpus)
-    return hover_texts(_corpus.ids.take(rows).to_pylist(), _corpus.quality[_places.drawn],
-                       None if texts is None else pc.utf8_slice_codeunits(texts.take(rows), 0, 300).to_pylist())
+    return labels(_corpus.ids.take(rows).to_pylist(), _corpus.quality[_places.drawn],
+                  None if texts is None else pc.utf8_slice_codeunits(texts.take(rows), 0, 400).to_pylist())
 
 
 def texts_of(corpus: Corpus) -> pa.ChunkedArray | None:
@@ -118,13 +120,6 @@ def _run_columns(run_id: str, changed: int, _run: Run) -> RunColumns:
     numbers = (table[name].to_numpy(zero_copy_only=False).astype(np.float32)
                for name in ("score", "marginal_quality", "marginal_diversity"))
     return RunColumns(table["selected"].to_numpy(zero_copy_only=False).astype(bool), *numbers)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Drawing the map")
-def figure(version: str, _places: Places, _layers: Sequence[Layer], _hover: Sequence[str],
-           _outlines: Sequence[Region], dark: bool, height: int, outlined: str) -> go.Figure:
-    """The figure of a map; `version` and `outlined` name what the underscored arguments hold."""
-    return draw_map(_places, _layers, _hover, outlines=_outlines, dark=dark, height=height)
 
 
 def sample_table(corpus: Corpus, rows: np.ndarray, extra: Sequence[str] = ()) -> pa.Table:

@@ -1,0 +1,339 @@
+// The map: linked panels of one ground. The view and the region live here, so nothing the server sends can move them.
+
+const MAPS = new WeakMap();
+
+class LinkedMap {
+  constructor(parent) {
+    this.root = make("div", "map");
+    parent.append(this.root);
+    this.root.setAttribute("role", "group");
+    this.toolbar = make("div", "bar", this.root);
+    this.toolbar.setAttribute("role", "toolbar");
+    this.toolbar.setAttribute("aria-label", "Tools of the map");
+    this.buttons = {};
+    for (const [name, label, path] of TOOLS) this.button(name, label, path, () => this.take(name));
+    make("span", "gap", this.toolbar);
+    for (const [name, label, path] of ACTIONS) this.button(name, label, path, () => this.act(name));
+    this.grid = make("div", "panels", this.root);
+    this.help = make("div", "hidden", this.root, HELP);
+    this.help.id = `help-${Math.random().toString(36).slice(2)}`;
+    this.live = make("div", "hidden", this.root);
+    this.live.setAttribute("aria-live", "polite");
+    this.tip = make("div", "tip", this.root);
+    this.tip.hidden = true;
+    this.panels = [];
+    this.regions = [];
+    this.hovered = -1;
+    this.take("lasso");
+    this.heard = (event) => this.arrived(event.detail);
+    STORE.bell.addEventListener("parcel", this.heard);
+    this.watch = new ResizeObserver(() => this.resized());
+    this.watch.observe(this.grid);
+  }
+
+  button(name, label, path, run) {
+    const button = make("button", "", this.toolbar);
+    button.type = "button";
+    button.title = label;
+    button.setAttribute("aria-label", label);
+    button.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${path}"/></svg>`;
+    button.onclick = run;
+    this.buttons[name] = button;
+  }
+
+  destroy() {
+    STORE.bell.removeEventListener("parcel", this.heard);
+    this.watch.disconnect();
+    cancelAnimationFrame(this.planned);
+  }
+
+  // -- what the server says ---------------------------------------------------------------------------------------
+
+  update({ data, setStateValue, setTriggerValue }) {
+    Object.assign(this, { setStateValue, setTriggerValue });
+    const before = this.data;
+    this.data = data;
+    this.root.setAttribute("aria-label", data.alt);
+    if (before?.panels !== data.panels) this.build(data.panels);
+    if (before?.height !== data.height) this.resized();
+    if (!before || before.scope !== data.scope || before.cleared !== data.cleared) {
+      // what was drawn on another ground means nothing here; what the server remembers is drawn again
+      this.regions = data.regions.map(([kind, xs, ys]) => ({ kind, xs, ys }));
+      if (before?.scope !== data.scope) this.home(STORE.views.get(data.name));
+    }
+    this.arrived(`${data.name}/`);
+  }
+
+  build(count) {
+    this.grid.replaceChildren();
+    this.panels = Array.from({ length: count }, (_, k) => {
+      const frame = make("div", "panel", this.grid);
+      const panel = { slot: String(k), title: make("div", "title", frame), stage: make("div", "stage", frame) };
+      panel.base = make("canvas", "", panel.stage);
+      panel.over = make("canvas", "", panel.stage);
+      panel.blank = make("div", "blank", panel.stage);
+      panel.key = make("div", "key", frame);
+      panel.stage.tabIndex = 0;
+      panel.stage.setAttribute("role", "application");
+      panel.stage.setAttribute("aria-describedby", this.help.id);
+      listen(this, panel);
+      return panel;
+    });
+    this.take(this.tool);
+    this.resized();
+  }
+
+  arrived(slot) {
+    const name = this.data?.name;
+    if (!name || !slot.startsWith(`${name}/`)) return;
+    const part = (key) => STORE.slots.get(`${name}/${key}`);
+    const ground = part("ground");
+    if (ground && ground.id !== this.ground?.id) {
+      this.ground = ground;
+      this.marks = ground.centers ?? ground.points;
+      this.hovered = -1;
+      this.home(STORE.views.get(name));
+    }
+    this.dimming = part("dimming");
+    for (const panel of this.panels) {
+      const layer = part(panel.slot);
+      if (layer && layer.id !== panel.layer?.id) {
+        panel.layer = layer;
+        this.explain(panel);
+      }
+    }
+    this.brighten();
+    this.redraw();
+  }
+
+  explain(panel) {
+    const { layer, stage, key, title, blank } = panel;
+    title.textContent = title.title = layer.title;
+    blank.textContent = layer.text;
+    key.replaceChildren();
+    const words = [];
+    for (const [shape, color, name] of layer.key) {
+      const entry = make("span", "entry", key);
+      entry.innerHTML = `<svg viewBox="0 0 10 10" aria-hidden="true">${GLYPHS[shape] ?? GLYPHS.circle}</svg>`;
+      entry.firstChild.style.fill = color;
+      make("span", "", entry, name).title = name;
+      words.push(name);
+    }
+    if (layer.bar) {
+      const stops = layer.bar.stops.map(([at, color]) => `${color} ${100 * at}%`);
+      make("div", "scale", key).style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+      const ticks = make("div", "ticks", key);
+      for (const [, text] of layer.bar.ticks) { make("span", "", ticks, text); words.push(text); }
+    }
+    stage.setAttribute("aria-label", `${layer.title}: ${words.join(", ") || layer.text}`);
+  }
+
+  // -- the view: a point in the middle and CSS pixels per unit, the same in both directions ------------------------
+
+  home(kept) {
+    if (!this.ground) return;
+    const [x0, x1, y0, y1] = this.ground.view;
+    const same = kept && kept.scope === this.data.scope;
+    this.view = same ? { ...kept } : { scope: this.data.scope, x: (x0 + x1) / 2, y: (y0 + y1) / 2, zoom: 1 };
+    STORE.views.set(this.data.name, this.view);
+    this.redraw();
+  }
+
+  get scale() {
+    const [x0, x1] = this.ground.view;
+    return (this.view.zoom * Math.min(this.width, this.height)) / (x1 - x0);
+  }
+
+  toX(x) { return (x - this.view.x) * this.scale + this.width / 2; }
+  toY(y) { return this.height / 2 - (y - this.view.y) * this.scale; }
+  fromX(x) { return (x - this.width / 2) / this.scale + this.view.x; }
+  fromY(y) { return (this.height / 2 - y) / this.scale + this.view.y; }
+
+  zoom(factor, x = this.width / 2, y = this.height / 2) {
+    if (!this.view) return;
+    const at = [this.fromX(x), this.fromY(y)];
+    this.view.zoom = Math.min(400, Math.max(0.2, this.view.zoom * factor));
+    this.view.x += at[0] - this.fromX(x);
+    this.view.y += at[1] - this.fromY(y);
+    this.redraw();
+  }
+
+  pan(dx, dy) {
+    this.view.x -= dx / this.scale;
+    this.view.y += dy / this.scale;
+    this.redraw();
+  }
+
+  resized() {
+    const stage = this.panels[0]?.stage;
+    if (!stage || !this.data) return;
+    for (const panel of this.panels) panel.stage.style.height = `${this.data.height}px`;
+    this.width = stage.clientWidth;
+    this.height = stage.clientHeight;
+    this.ratio = globalThis.devicePixelRatio || 1;
+    for (const panel of this.panels)
+      for (const canvas of [panel.base, panel.over]) {
+        canvas.width = Math.max(1, Math.round(this.width * this.ratio));
+        canvas.height = Math.max(1, Math.round(this.height * this.ratio));
+      }
+    this.picture = null;
+    this.draw();
+  }
+
+  // -- drawing ----------------------------------------------------------------------------------------------------
+
+  // What is bright follows from the server's filter and from the region, which is known here at once.
+  brighten() {
+    const count = (this.marks?.length ?? 0) / 2;
+    const filter = this.dimming?.bright?.length === count ? this.dimming.bright : null;
+    if (!this.regions.length) { this.bright = filter; return; }
+    this.bright = new Uint8Array(count);
+    for (const { xs, ys } of this.regions) {
+      const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+      for (let i = 0; i < count; i++) {
+        const x = this.marks[2 * i], y = this.marks[2 * i + 1];
+        if (this.bright[i] || x < left || x > right || y < low || y > high) continue;
+        if (insidePolygon(xs, ys, x, y)) this.bright[i] = filter ? filter[i] : 255;
+      }
+    }
+  }
+
+  redraw() {
+    cancelAnimationFrame(this.planned);
+    this.planned = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    if (!this.ground || !this.view || !this.width) return;
+    const began = performance.now();
+    const { ratio } = this;
+    const ink = this.panels[0].base.getContext("2d");
+    ink.fillStyle = getComputedStyle(this.root).getPropertyValue("--st-background-color").trim() || "#ffffff";
+    const paper = ink.fillStyle; // as the browser writes colours: #rrggbb
+    const parts = [1, 3, 5].map((at) => parseInt(paper.slice(at, at + 2), 16));
+    const scale = this.scale * ratio, left = this.toX(0) * ratio, top = this.toY(0) * ratio;
+    const frame = this.ground.centers ? null : this.places(scale, left, top);
+    for (const panel of this.panels) {
+      const canvas = panel.base, context = canvas.getContext("2d");
+      const look = panel.layer && { ...panel.layer, bright: this.bright };
+      const drawn = look && look.codes.length === this.marks.length / 2;
+      if (frame) {
+        this.picture ??= new ImageData(canvas.width, canvas.height);
+        frame.pixels = new Int32Array(this.picture.data.buffer);
+        frame.pixels.fill(packColor(parts));
+        frame.paper = parts;
+        // marks grow a little with the zoom: what is apart may be seen better
+        const size = this.ground.size * ratio * Math.min(2.5, Math.max(0.8, this.view.zoom ** 0.3));
+        if (drawn) drawSamples(frame, look, size);
+        context.putImageData(this.picture, 0, 0);
+      } else {
+        context.fillStyle = paper;
+        context.fillRect(0, 0, canvas.width, canvas.height);
+        if (drawn) {
+          const [toX, toY] = [(x) => x * scale + left, (y) => top - y * scale];
+          drawHexagons(context, this.ground, toX, toY, scale, look);
+        }
+      }
+    }
+    this.outline();
+    this.buttons.clear.hidden = !this.regions.length;
+    // read by tests and measurements: how long the last picture took, and where it stands
+    this.root.dataset.milliseconds = (performance.now() - began).toFixed(1);
+    this.root.dataset.view = JSON.stringify({ x: this.view.x, y: this.view.y, scale: this.scale });
+    this.root.dataset.drawn = String(this.panels.filter((panel) => panel.layer?.codes.length).length);
+  }
+
+  // Places of all samples in device pixels, and those in view: the dimmed ones first, so that they cover nothing.
+  places(scale, left, top) {
+    const { points } = this.ground, count = points.length / 2;
+    const { width, height } = this.panels[0].base;
+    if (this.xs?.length !== count) [this.xs, this.ys] = [new Float32Array(count), new Float32Array(count)];
+    const order = new Uint32Array(count), late = new Uint32Array(count);
+    let dimmed = 0, clear = 0;
+    for (let i = 0; i < count; i++) {
+      const x = points[2 * i] * scale + left, y = top - points[2 * i + 1] * scale;
+      this.xs[i] = x;
+      this.ys[i] = y;
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      if (this.bright && !this.bright[i]) order[dimmed++] = i;
+      else late[clear++] = i;
+    }
+    order.set(late.subarray(0, clear), dimmed);
+    return { width, height, xs: this.xs, ys: this.ys, order: order.subarray(0, dimmed + clear) };
+  }
+
+  // Regions, the sample under the pointer and the chosen one, in every panel.
+  outline() {
+    if (!this.view) return;
+    const style = getComputedStyle(this.root);
+    const text = style.color, paper = style.getPropertyValue("--st-background-color");
+    const shapes = [...this.regions, ...(this.drawing ? [this.drawing] : [])];
+    for (const { over } of this.panels) {
+      const context = over.getContext("2d");
+      context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+      context.clearRect(0, 0, this.width, this.height);
+      for (const { xs, ys } of shapes) {
+        context.beginPath();
+        xs.forEach((x, k) => context.lineTo(this.toX(x), this.toY(ys[k])));
+        context.closePath();
+        // a halo in the page's colour, so that the line shows on dark and on pale marks alike
+        for (const [color, width, dash] of [[paper, 4, []], [text, 1.5, [4, 3]]]) {
+          context.strokeStyle = color;
+          context.lineWidth = width;
+          context.setLineDash(dash);
+          context.stroke();
+        }
+      }
+      context.setLineDash([]);
+      const rings = this.data.marked.map(([x, y]) => [x, y, 8, 2.5]);
+      if (this.hovered >= 0)
+        rings.push([this.ground.points[2 * this.hovered], this.ground.points[2 * this.hovered + 1], 6, 1.5]);
+      for (const [x, y, radius, width] of rings)
+        for (const [color, extra] of [[paper, 2.5], [text, 0]]) {
+          context.beginPath();
+          context.arc(this.toX(x), this.toY(y), radius, 0, 7);
+          context.strokeStyle = color;
+          context.lineWidth = width + extra;
+          context.stroke();
+        }
+    }
+  }
+
+  // -- tools ------------------------------------------------------------------------------------------------------
+
+  take(tool) {
+    this.tool = tool;
+    for (const [name] of TOOLS) this.buttons[name].setAttribute("aria-pressed", String(name === tool));
+    for (const panel of this.panels) panel.stage.dataset.tool = tool;
+  }
+
+  act(name) {
+    if (name === "in") this.zoom(1.5);
+    if (name === "out") this.zoom(1 / 1.5);
+    if (name === "home") this.home();
+    if (name === "clear") this.settle([]);
+  }
+
+  settle(regions) {
+    this.regions = regions;
+    this.drawing = null;
+    this.brighten();
+    this.redraw();
+    const inside = this.bright ? this.bright.reduce((sum, value) => sum + (value > 0), 0) : 0;
+    this.live.textContent = regions.length ? `Region drawn, ${inside} drawn marks inside` : "Region forgotten";
+    this.setStateValue("drawn", { scope: this.data.scope, cleared: this.data.cleared,
+      regions: regions.map(({ kind, xs, ys }) => [kind, xs, ys]) });
+  }
+}
+
+export default function (component) {
+  const { parentElement, data } = component;
+  if (!data) return;
+  let map = MAPS.get(parentElement);
+  if (!map) MAPS.set(parentElement, (map = new LinkedMap(parentElement)));
+  map.update(component);
+  return () => {
+    map.destroy();
+    MAPS.delete(parentElement);
+  };
+}
