@@ -43,7 +43,8 @@ def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: 
             raise Stopped("stopped on request")
 
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:
-        pool = Pool(corpus, resolve(config.device), Path(cache_dir or scratch), poll=poll, progress=progress)
+        pool = Pool(corpus, resolve(config.device), Path(cache_dir or scratch), poll=poll, progress=progress,
+                    center=config.center)
         posed = pose(pool, config, poll)
         learner = learning.load(config.estimator)(posed.problem, config)
         state = learner.init()

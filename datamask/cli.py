@@ -154,6 +154,8 @@ def score(options: argparse.Namespace) -> int:
     from datamask.evaluation import panel_rows, score_selection
     from datamask.evaluation.id_lists import overlaps, read_rows
 
+    if options.center and options.panel:
+        raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")
     check_device(options.device)
     store = RunStore(options.runs_dir)
     with stop_on_signals() as stop, Progress() as progress:
@@ -165,7 +167,8 @@ def score(options: argparse.Namespace) -> int:
                 raise Stopped("scoring was stopped; nothing was written")
 
         scores = [{"selection": path, "unknown_ids": found.unknown,
-                   **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll)}
+                   **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll,
+                                      center=bool(options.center))}
                   for path, found in lists.items()]
         board = _board(corpus, {path: found.rows for path, found in lists.items()}, store.cache_dir, options.device,
                        progress, poll) if options.panel else None

@@ -44,6 +44,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add_objective(group)
     add("--select_ratio", type=decimal, metavar="SHARE", help="share of the rows to select (0.3)")
+    add_center(group)
     add("--prune", type=decimal, metavar="SHARE", help="drop the worst by quality first (0)")
     add("--collapse", metavar="HOW", help="keep the best of near-copies: none, exact or a cosine such as 0.95 (none)")
     add("--pin", metavar="IDS", help="a file of ids that must be selected: parquet, CSV, or text with one id per line")
@@ -80,6 +81,13 @@ def add_objective(group: Group) -> None:
                        help="lambda: 1 is quality alone, 0 diversity alone (0.5)")
     group.add_argument("--scale", metavar="SCALE",
                        help="calibrated or raw: in which units lambda balances (calibrated)")
+
+
+def add_center(group: Group) -> None:
+    """What the objectives see."""
+    group.add_argument("--center", action="store_true", default=None,
+                       help="subtract the corpus's mean from the features before they are scaled to unit length: for "
+                            "embeddings whose cosines are all high (off)")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from datamask import __version__, catalogue
 from datamask.cli_options import (
+    add_center,
     add_corpus,
     add_inputs,
     add_json,
@@ -27,8 +28,8 @@ from datamask.config import LEARNER_OPTIONS, CorpusConfig, RunConfig, SelectionC
 from datamask.errors import OptionError
 from datamask.runs.varying import NUMBERS, STUDIES, WHOLE, WORDS
 
-SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", *LEARNER_OPTIONS, "prune", "collapse",
-                     "pin", "ban", "given", "quotas", "seed", "device", "preset")
+SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", "center", *LEARNER_OPTIONS, "prune",
+                     "collapse", "pin", "ban", "given", "quotas", "seed", "device", "preset")
 
 
 class Parser(argparse.ArgumentParser):
@@ -194,6 +195,7 @@ def _score(parser: Parser) -> None:
                              "several to see their overlap")
     parser.add_argument("--panel", action="store_true",
                         help="every measure, with intervals, beside random and top quality, and who is best where")
+    add_center(parser)
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
     add_runs_dir(parser)
     add_json(parser)

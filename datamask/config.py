@@ -174,6 +174,8 @@ class SelectionConfig:
         select_ratio: S = floor(ratio * N + 0.5) samples are selected.
         estimator: a name of the catalogue, never "auto"; ``top-quality:COLUMN`` is by that quality column.
         scale: ``calibrated`` (each term 0 at a random subset, 1 at its own best) or ``raw`` (the paper's).
+        center: whether the corpus's mean is subtracted from the features before they are scaled to unit length, so
+            that objectives and near-copies see what differs from the common component.
         n_rollout: G, masks per step; n_epochs: a ceiling on steps; partial: batch share; max_lr, min_lr: linear
             schedule; init: ``same`` or ``quality``; score: ``mask`` (a draw is credited through its mask, as in the
             paper) or ``exact`` (through the gradient of its log-probability); readout: ``top`` or ``sample``; polish:
@@ -190,6 +192,7 @@ class SelectionConfig:
     select_ratio: float = 0.3
     estimator: str = "counterfactual"
     scale: str = "calibrated"
+    center: bool = False
     n_rollout: int | None = None
     n_epochs: int | None = None
     partial: float | None = None
@@ -251,6 +254,7 @@ class SelectionConfig:
         _check(_finite(self.select_ratio) and 0 < self.select_ratio < 1, "select_ratio",
                "between 0 and 1, both excluded", self.select_ratio)
         _check(self.scale in ("calibrated", "raw"), "scale", "'calibrated' or 'raw'", self.scale)
+        _check(isinstance(self.center, bool), "center", "true or false", self.center)
         _check(_finite(self.prune) and 0 <= self.prune < 1, "prune", "a share from 0 to below 1", self.prune)
         _check(isinstance(self.seed, int) and 0 <= self.seed < 2**63, "seed", "a whole number from 0 to 2^63 - 1",
                self.seed)
@@ -379,7 +383,7 @@ class RunConfig:
         add("objective", selection.objective)
         add("lamb", float(selection.lamb))
         if self.ids is None:
-            self._add_search(add)
+            self._add_search(add, words)
         else:
             add("scale", selection.scale, "calibrated")
         add("seed", selection.seed, 0)
@@ -388,7 +392,7 @@ class RunConfig:
         add("notes", self.notes, "")
         return words
 
-    def _add_search(self, add: Callable[..., None]) -> None:
+    def _add_search(self, add: Callable[..., None], words: list[str]) -> None:
         """The words of how a selection is found, which an imported one has not."""
         selection = self.selection
         add("select_ratio", float(selection.select_ratio))
@@ -400,6 +404,8 @@ class RunConfig:
             add("scale", selection.scale, "calibrated")
             for option, default in defaults.items():
                 add(option, getattr(selection, option), default)
+        if selection.center:
+            words.append("--center")
         add("prune", float(selection.prune), 0.0)
         add("collapse", selection.collapse, "none")
         add("pin", selection.pin)

@@ -11,8 +11,10 @@ job, in the order a feature row passes them:
 | `reading`, `decode` | Arrow buffers into preallocated arrays |
 | `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
 | `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
+| `centered` | the same rows with the mean of the features taken away |
 | `shelf` | the few corpora a process holds open |
-| `neighbors`, `kernels` | the exact k-nearest-neighbour graph, cached |
+| `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
+| `exact_search`, `partition_search`, `kernels`, `unfinished` | all pairs; nearby pairs; their lists; gone on with |
 | `copies`, `density` | families of near-copies; crowding |
 | `projection`, `principal`, `layout_input`, `umap_child` | PCA at once, UMAP when ready |
 | `preparation` and what stands beside it | text in, scored and embedded shards out |

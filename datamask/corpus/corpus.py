@@ -44,6 +44,7 @@ class Corpus:
         source_file: int32 ``(N,)``, index into ``provenance.files``; source_row: int64 ``(N,)``, row in that file.
         fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
         provenance: where they came from.
+        norms: float64 ``(N,)``, the L2 norm of every feature row as it was read; None: all 1.
     """
 
     ids: pa.Array
@@ -55,6 +56,7 @@ class Corpus:
     source_row: np.ndarray
     fingerprint: str
     provenance: Provenance
+    norms: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.quality)

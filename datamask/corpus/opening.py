@@ -177,6 +177,6 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: Plan, ro
     digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths)
     if progress is not None:
         progress(1.0, "Corpus is open")
-    return Corpus(ids, quality, features, rows.lengths, metadata, source_file, source_row, digest, provenance)
+    return Corpus(ids, quality, features, rows.lengths, metadata, source_file, source_row, digest, provenance, lengths)
 
 

@@ -28,8 +28,8 @@ MEASURES = ("joint", "quality", "diversity")
 SETTINGS = {
     "lamb": "Balance λ", "select_ratio": "Select ratio", "objective": "Diversity objective", "estimator": "Estimator",
     "preset": "Preset", "n_rollout": "Masks per step (G)", "n_epochs": "Steps, at most", "partial": "Batch share",
-    "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "readout": "Final subset",
-    "polish": "Polish", "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed",
+    "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "score": "Credit of a draw", "readout": "Final subset",
+    "center": "Features centered", "polish": "Polish", "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed",
     "pin": "Pinned ids", "ban": "Banned ids", "quotas": "Quotas", "seed": "Seed", "device": "Device",
 }
 """Settings in the order and with the names of the Run form."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from datamask import catalogue, objectives
 from datamask.corpus import row_hash
+from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph, neighbors_for
 from datamask.errors import Stopped
@@ -30,19 +31,26 @@ class Pool:
 
     Attributes:
         corpus: the corpus. device: where the tensors are.
-        features: float32 ``(n, d)``; on the CPU the corpus's own memory.
+        space: the corpus as the objectives see it: itself, or its centered twin (`datamask.corpus.centered`).
+        features: float32 ``(n, d)``, of the space; on the CPU its own memory.
         quality: the bound quality term.
         seconds_graph: time spent building or loading neighbour graphs.
     """
 
     def __init__(self, corpus: Corpus, device: torch.device, cache_dir: Path, *, poll: Poll = no_poll,
-                 progress: Progress | None = None) -> None:
+                 progress: Progress | None = None, center: bool = False) -> None:
+        """Args: center: subtract the corpus's mean from the features, which then take the memory of a second copy.
+
+        Raises:
+            InputError: rows that equal the mean. Stopped: from `poll`.
+        """
         self.corpus, self.device, self.cache_dir = corpus, device, Path(cache_dir)
-        self.features = tensor(corpus.features).to(device)
+        self._poll, self._progress, self.center = poll, progress, center
+        self.space = centered(corpus, self._should_stop) if center else corpus
+        self.features = tensor(self.space.features).to(device)
         scores = tensor(corpus.quality)
         self.quality = Quality((scores.float() if device.type == "mps" else scores).to(device))
         self.seconds_graph = 0.0
-        self._poll, self._progress = poll, progress
         self._graph: NeighborGraph | None = None
         self._functions: dict[tuple[str, int], SetFunction] = {}
 
@@ -54,7 +62,7 @@ class Pool:
         k = min(k, len(self))
         if self._graph is None or self._graph.indices.shape[1] < k:
             start = time.perf_counter()
-            self._graph = neighbors_for(self.corpus, k, self.cache_dir, device=str(self.device),
+            self._graph = neighbors_for(self.space, k, self.cache_dir, device=str(self.device),
                                         progress=self._progress, should_stop=self._should_stop)
             self.seconds_graph += time.perf_counter() - start
         return self._graph

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
+from datamask.errors import OptionError
 from datamask.evaluation.comparing import checked_rows, compare, measure_all, panel_rows
 from datamask.evaluation.measures import OBJECTIVES, QUALITY
 from datamask.evaluation.measures.ground import Ground
@@ -16,11 +17,13 @@ from datamask.objectives.contract import Poll, no_poll
 
 
 def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, device: str = "auto",
-                    progress: Progress | None = None, poll: Poll = no_poll, *, panel: bool = False) -> dict:
+                    progress: Progress | None = None, poll: Poll = no_poll, *, panel: bool = False,
+                    center: bool = False) -> dict:
     """Exact values of a selection on every objective, and on request on every measure.
 
     Args:
         rows: int64, row positions in the corpus, distinct, from 1 to N - 1 of them.
+        center: whether objectives see the features with the corpus's mean subtracted, as runs with ``--center`` do.
         panel: whether to measure everything else too, beside a random and the top-quality selection of that size.
 
     Returns:
@@ -31,11 +34,14 @@ def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, dev
 
     Raises:
         InputError: no rows, all rows, repeated rows or rows outside the corpus.
+        OptionError: both `panel` and `center`: the panel's other measures see the features as they are.
         Stopped: `poll` raised it.
     """
+    if panel and center:
+        raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")
     rows = np.sort(checked_rows(corpus, rows))
     size = len(rows)
-    pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress)
+    pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress, center=center)
     ground = Ground(pool, poll, resampling=panel)
     result: dict = {
         "selected": size,

@@ -114,7 +114,8 @@ class _Execution:
         self.clock = Clock()
 
     def go(self, pool: Pool | None = None) -> dict:
-        pool = pool or self.open()
+        if pool is None or pool.center != self.config.center:
+            pool = self.open()
         corpus, graph_before = pool.corpus, pool.seconds_graph
         self.poll()
         known = self.run.facts().get("fingerprint")
@@ -152,7 +153,7 @@ class _Execution:
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(0.1 * share, what),
                              should_stop=self.poll.stopped)
         return Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
-                    progress=lambda share, what: self.say(0.1 + 0.1 * share, what))
+                    progress=lambda share, what: self.say(0.1 + 0.1 * share, what), center=self.config.center)
 
     def start(self) -> dict[str, torch.Tensor]:
         """Where the learner starts, if not from nothing: the end of the run that the fact ``start_from`` names.

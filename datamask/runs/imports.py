@@ -63,7 +63,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     config = replace(config, selection=_sized(config.selection, len(found.rows), len(corpus)),
                      name=config.name or Path(config.ids).stem)
     pool = Pool(corpus, device, store.cache_dir, poll=poll,
-                progress=lambda share, what: progress(0.3 + 0.3 * share, what))
+                progress=lambda share, what: progress(0.3 + 0.3 * share, what), center=config.selection.center)
     progress(0.6, "measuring the ends of the scales")
     posed = pose(pool, config.selection, poll)
     progress(0.8, "measuring the imported ids")

@@ -112,8 +112,9 @@ def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Call
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
     corpus = shelf().get(plan.corpus, progress=lambda share, what: progress(0.05 * share, what),
                          should_stop=should_stop)
-    return Pool(corpus, resolve(plan.points[0].selection.device), store.cache_dir, poll=poll_of(should_stop),
-                progress=lambda share, what: progress(0.05, what))
+    first = plan.points[0].selection
+    return Pool(corpus, resolve(first.device), store.cache_dir, poll=poll_of(should_stop),
+                progress=lambda share, what: progress(0.05, what), center=first.center)
 
 
 def poll_of(should_stop: Callable[[], bool]) -> Poll:

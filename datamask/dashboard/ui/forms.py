@@ -23,7 +23,7 @@ COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
 
 DEFAULTS: dict[str, Any] = {
     "lamb": 0.5, "select_ratio": 0.3, "objective": "facility", "estimator": "counterfactual", "scale": "calibrated",
-    "prune": 0.0, "collapse": "none", "cosine": 0.95, "seed": 0, "device": "auto", "name": "",
+    "prune": 0.0, "collapse": "none", "cosine": 0.95, "center": False, "seed": 0, "device": "auto", "name": "",
     **{option: value for entry in reversed(catalogue.ESTIMATORS) for option, value in entry.defaults.items()},
 }
 """Of every control; those of the learner's own options are the first estimator's that has them."""
@@ -53,6 +53,8 @@ HELP = {
              "weighs the bare values, as in the paper; one of them then usually drowns the other.",
     "prune": "Drop this share of the rows, the worst by quality, before learning. Learning gets quicker.",
     "collapse": "What to do with copies before selecting. Pair-wise similarity and DiSF cannot see copies themselves.",
+    "center": "Subtract the corpus's mean from the features first. For embeddings whose cosines are all high, such as "
+              "E5's: what all texts share is taken away, and diversity looks at what differs.",
     "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
     "seed": "Every random choice follows from it: the same seed on the same corpus gives the same selection.",
     "device": "Where to compute. Auto takes a GPU where there is one. cuda:1 names the second GPU.",
@@ -230,6 +232,7 @@ def _corpus_options() -> None:
     if st.session_state[_key("collapse")] == "near":
         st.number_input("Cosine of a near-copy", 0.5, 1.0, _now("cosine"), step=0.01, format="%.3g",
                         key=_key("cosine"), help=HELP["cosine"])
+    st.checkbox("Center the features", _now("center"), key=_key("center"), help=HELP["center"])
     left, right = st.columns(2)
     left.number_input("Seed", 0, 2**53 - 1, _now("seed"), step=1, key=_key("seed"), help=HELP["seed"])
     devices = DEVICES if _now("device") in DEVICES else (*DEVICES, _now("device"))
@@ -242,7 +245,8 @@ def _selection() -> SelectionConfig:
     state = st.session_state
     estimator = state[_key("estimator")]
     collapse = state[_key("collapse")]
-    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "prune", "seed", "device")}
+    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "center", "prune", "seed",
+                                                     "device")}
     options["collapse"] = f"{state[_key('cosine')]:g}" if collapse == "near" else collapse
     if estimator == PAPER:
         return SelectionConfig.from_options(preset="paper", **options)

@@ -132,6 +132,8 @@ def headline(run: Run) -> str:
     if config.collapse != "none":
         exact = config.collapse == "exact"
         extras.append("exact copies collapsed" if exact else f"copies collapsed at {config.collapse}")
+    if config.center:
+        extras.append("features centered")
     if config.scale == "raw":
         extras.append("raw scale")
     how = " · ".join([how, *extras])
