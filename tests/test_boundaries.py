@@ -18,7 +18,7 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "catalogue", "config", "files"}
+BOTTOM = {"errors", "catalogue", "config", "files", "lambda_question"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "catalogue": {"errors"},
     "config": {"errors", "catalogue"},
     "files": {"errors"},
+    "lambda_question": {"errors", "catalogue", "config"},
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
     "corpus": BOTTOM,
@@ -49,16 +50,16 @@ LAZY: dict[str, set[str]] = {
     "": {"api"},
     "runs.jobs": {"runs.execute"},
     "cli": {"corpus", "evaluation", "learning", "runs.execute", "runs.sweep"},
-    "dashboard": {"runs.jobs"},
+    "dashboard": {"evaluation", "runs.execute", "runs.jobs", "runs.sweep"},
 }
 """Room -> what it may import inside functions besides."""
 
 ALIASES = {
-    **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining"), "runs.execute"),
+    **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining", "runs.lambdas", "runs.toy"), "runs.execute"),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
     "runs.attempt": "runs.jobs",
-    **dict.fromkeys(("cli_common", "cli_explain", "cli_options", "cli_output", "cli_parser", "cli_sweeps", "__main__"),
-                    "cli"),
+    **dict.fromkeys(("cli_common", "cli_explain", "cli_lambdas", "cli_options", "cli_output", "cli_parser",
+                     "cli_sweeps", "__main__"), "cli"),
     "pages": "app",
 }
 

@@ -71,7 +71,7 @@ def frontier(pool: Pool, config: SelectionConfig, lambdas: Sequence[float], *, p
     for place, here in enumerate(configs):
         progress(place / len(configs), f"lambda {here.lamb:g}")
         start = time.perf_counter()
-        at = _at(posed, here.lamb)
+        at = at_lambda(posed, here.lamb)
         bound: float | None
         if solvable(at.problem):
             found = PairwiseDual(at.problem).solve(y, poll=poll)
@@ -90,8 +90,8 @@ def frontier(pool: Pool, config: SelectionConfig, lambdas: Sequence[float], *, p
     return points
 
 
-def _at(posed: Posed, lamb: float) -> Posed:
-    """The same problem at another lambda."""
+def at_lambda(posed: Posed, lamb: float) -> Posed:
+    """The same problem at another lambda; all that does not depend on it is shared."""
     def moved(joint: Joint) -> Joint:
         return Joint(joint.quality, joint.terms, lamb, joint.quality_scale)
 

@@ -77,21 +77,23 @@ def solvable(problem: Problem) -> bool:
     """Whether the only diversity term that counts is pair-wise similarity and nothing but S limits the selection."""
     counting = problem.joint.counting
     return (all(isinstance(term.function, Pairwise) for term in counting) and len(counting) <= 1
-            and problem.rules is None and problem.size > 1 and problem.joint.device.type != "mps")
+            and not problem.limited and problem.size > 1 and problem.joint.device.type != "mps")
 
 
 class PairwiseDual:
     """The dual of one problem; see the module for the notation. Sizes: m eligible rows, d dimensions."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, rows: Tensor | None = None) -> None:
+        """Args: rows: x over the eligible rows, float32 ``(m, d)``, from the dual of the same rows at another lambda;
+        where not all rows are eligible, they are copied without it."""
         joint, size = problem.joint, problem.size
         term = next(iter(joint.counting), None)
         whole = len(problem.eligible) == joint.n
         self.problem = problem
         slope = 0.0 if term is None else (1 - joint.lamb) * term.weight * term.scale.slope
         self.kappa = slope / (size * (size - 1))
-        self.x = None
-        if term is not None:
+        self.x = rows
+        if term is not None and rows is None:
             self.x = term.function.features if whole else term.function.features[problem.eligible]
         scores = joint.quality.scores if whole else joint.quality.scores[problem.eligible]
         self.b = scores.double() * (joint.lamb * joint.quality_scale.slope / size)

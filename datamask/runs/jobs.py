@@ -222,8 +222,7 @@ class Office:
             with contextlib.suppress(DatamaskError), entry.run.writer() as writer:
                 writer.finish("stopped", ending="stopped", message="stopped before it began")
             return
-        # one core stays with the server, or the pages freeze while something learns
-        attempt(entry.run, should_stop=should_stop, progress=progress, threads=max(1, (os.cpu_count() or 2) - 1))
+        attempt(entry.run, should_stop=should_stop, progress=progress, threads=beside_the_server())
 
     def _entry(self, run_id: str) -> _Entry | None:
         return next((e for desk in self._desks.values() for e in desk.entries if e.run.id == run_id), None)
@@ -250,6 +249,11 @@ def office(root: str | Path) -> Office:
             anchor.offices[key] = Office(root)
             atexit.register(anchor.offices[key].close)
         return anchor.offices[key]
+
+
+def beside_the_server() -> int:
+    """CPU threads for background work: one core stays with the server, or the pages freeze while something learns."""
+    return max(1, (os.cpu_count() or 2) - 1)
 
 
 def device_key(device: str) -> str:

@@ -1,0 +1,208 @@
+"""The live lambda of this process: solver sessions in threads of their own, shared by every browser tab.
+
+A session poses its problem once (the neighbour graph and the ends of the scales may take a while, with progress and a
+stop), then solves a grid of lambdas in the background and answers requests in between; a request interrupts the grid.
+Sessions are anchored in the process, outside Streamlit's caches; `KEPT` of them are held, and one lock lets a single
+one compute at a time. Loads torch only inside the thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import types
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
+from datamask.errors import DatamaskError, Stopped
+
+if TYPE_CHECKING:
+    from datamask.evaluation.live import Answer, Live
+
+KEPT = 2
+"""Sessions held; the longest unused ends first. A session holds dual solutions, not the features."""
+
+REMEMBERED = 16
+"""Results kept for whoever asked; the masks are the largest thing in them."""
+
+_ANCHOR = "_datamask_live"
+_POSED = 0.5
+"""Share of the preparation that posing takes, before the grid."""
+
+
+class Session:
+    """One problem behind a slider. Get it from `session`; all methods may be called from any thread.
+
+    Attributes:
+        state: ``preparing`` (posing), ``warming`` (answers come, the grid is being solved), ``ready``, ``failed`` or
+            ``stopped``.
+        share, message: progress of preparing and warming. error: the sentence when it failed.
+    """
+
+    def __init__(self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, turn: threading.Lock) -> None:
+        self.state, self.share, self.message, self.error = "preparing", 0.0, "starting", ""
+        self._corpus, self._config, self._cache_dir, self._turn = corpus, config, cache_dir, turn
+        self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Answer]] = OrderedDict()
+        self._results: OrderedDict[object, Answer] = OrderedDict()
+        self._changed = threading.Condition()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="live-lambda")
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still answer."""
+        return self.state in ("preparing", "warming", "ready")
+
+    def answer(self, lamb: float, seconds: float) -> Answer | None:
+        """The selection at a lambda; None where it is not there within so many seconds. Ask again: it is under way."""
+        return self._ask(("lambda", lamb), lambda live, poll: live.answer(lamb, poll), seconds)
+
+    def keeping(self, quality: float, seconds: float) -> Answer | None:
+        """The selection at the smallest lambda that keeps a share of the attainable quality; None as in `answer`."""
+        return self._ask(("keeping", quality), lambda live, poll: live.keeping(quality, poll), seconds)
+
+    def stop(self) -> None:
+        """End it; what it knows is lost, what was put on disk (graph, ends of the scales) stays."""
+        self._end.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it is ready or has ended. For tests and scripts; a page never waits."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.state not in ("preparing", "warming"), seconds)
+
+    def _ask(self, key: object, work: Callable, seconds: float) -> Answer | None:
+        with self._changed:
+            if key not in self._results:
+                self._wanted[key] = work
+                self._wanted.move_to_end(key)
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: key in self._results or not self.alive, seconds)
+            return self._results.get(key)
+
+    # -- the thread's side ---------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            live = self._posed()
+            self._become("warming")
+            self._warm(live)
+            self._become("ready")
+            while not self._end.is_set():
+                with self._changed:
+                    self._changed.wait_for(lambda: self._wanted or self._end.is_set())
+                self._serve(live)
+        except Stopped:
+            self._become("stopped")
+        except DatamaskError as error:
+            self.error = str(error)
+            self._become("failed")
+        # the thread's last door: what went wrong must reach the page, not vanish with the thread
+        except Exception as error:
+            self.error = f"The live balance ended on an unexpected error: {type(error).__name__}: {error}"
+            self._become("failed")
+        else:
+            self._become("stopped")
+
+    def _become(self, state: str) -> None:
+        with self._changed:
+            self.state = state
+            self._changed.notify_all()
+
+    def _poll(self) -> None:
+        if self._end.is_set():
+            raise Stopped("the live balance was ended")
+
+    def _posed(self) -> Live:
+        from datamask.evaluation.live import open_live, threads
+
+        def report(share: float, what: str) -> None:
+            self.share, self.message = _POSED * share, what
+
+        report(0.0, "preparing the neighbours and the ends of the scales")
+        with self._turn, threads(_cores()):
+            return open_live(self._corpus, self._config, self._cache_dir, self._poll, report)
+
+    def _warm(self, live: Live) -> None:
+        """Solve the grid, the ends and the middle first; a request goes before."""
+        from datamask.evaluation.live import GRID, threads
+
+        def polled() -> None:
+            self._poll()
+            if self._wanted:
+                raise Stopped("a request goes first")
+
+        waiting = sorted(GRID, key=lambda lamb: (lamb not in (0.0, 0.5, 1.0), lamb))
+        total = len(waiting)
+        while waiting:
+            self._poll()
+            self._serve(live)
+            self.share = _POSED + (1 - _POSED) * (1 - len(waiting) / total)
+            self.message = f"solving λ {waiting[0]:g}"
+            with contextlib.suppress(Stopped), self._turn, threads(_cores()):
+                live.solve(waiting[0], polled)
+                waiting.pop(0)
+        self.share = 1.0
+
+    def _serve(self, live: Live) -> None:
+        """Answer what is wanted, the latest first."""
+        from datamask.evaluation.live import threads
+
+        while self._wanted and not self._end.is_set():
+            with self._changed:
+                key, work = self._wanted.popitem(last=True)
+            # a moment's work that somebody waits for: on all cores
+            with self._turn, threads(os.cpu_count() or 1):
+                found = work(live, self._poll)
+            with self._changed:
+                self._results[key] = found
+                while len(self._results) > REMEMBERED:
+                    self._results.popitem(last=False)
+                self._changed.notify_all()
+
+
+def _cores() -> int:
+    """CPU threads for the longer work."""
+    from datamask.runs.jobs import beside_the_server
+    return beside_the_server()
+
+
+def key_of(corpus: Corpus, config: SelectionConfig) -> str:
+    """What a session is found by: the corpus, and every setting but lambda."""
+    return json.dumps([corpus.fingerprint, {**config.to_dict(), "lamb": None}], sort_keys=True, default=str)
+
+
+def session(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> Session:
+    """The session of a problem, started where there is none that can still answer."""
+    holder = _holder()
+    with holder.lock:
+        found = holder.sessions.get(key := key_of(corpus, config))
+        if found is None or not found.alive:
+            found = holder.sessions[key] = Session(corpus, config, Path(cache_dir), holder.turn)
+        holder.sessions.move_to_end(key)
+        while len(holder.sessions) > KEPT:
+            holder.sessions.popitem(last=False)[1].stop()
+        return found
+
+
+def find(corpus: Corpus, config: SelectionConfig) -> Session | None:
+    """The session of a problem, under way, ready or ended; None: it was never started, or made room for others."""
+    return _holder().sessions.get(key_of(corpus, config))
+
+
+def _holder() -> types.ModuleType:
+    found = sys.modules.get(_ANCHOR)
+    if found is None:
+        fresh = types.ModuleType(_ANCHOR)
+        fresh.sessions, fresh.lock, fresh.turn = OrderedDict(), threading.Lock(), threading.Lock()
+        found = sys.modules.setdefault(_ANCHOR, fresh)
+    return found

@@ -1,0 +1,131 @@
+"""Sweeps behind the frontier page: what to compute, and computing it in the background as runs like any other.
+
+One sweep at a time per open corpus. It takes turns with single runs for the device, and points that any run of the same
+settings has done already are read, not computed. Loads torch only inside the background thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask import catalogue
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.dashboard import tasks, words
+from datamask.dashboard.views import outcome
+from datamask.runs.progress import Eta
+from datamask.runs.store import RunStore
+from datamask.runs.varying import Plan, Point
+
+BASELINES = ("random", "top-quality", "greedy", "semdedup", "direct")
+
+SLICES = (8, 4)
+"""Parts of the corpus that the transfer check looks at, beside the whole."""
+
+LEAST_ROWS = 200
+"""A slice with fewer rows says nothing."""
+
+
+def estimator_for(objective: str) -> str:
+    """The quickest estimator whose answers are proved where they can be: relaxed, else counterfactual."""
+    terms = SelectionConfig.from_options(objective=objective).terms
+    proofs = [catalogue.objective(name).proof for name, _ in terms]
+    alone = len(proofs) == 1 and proofs[0] == "dual"
+    return "relaxed" if alone or all(proof == "relaxation" for proof in proofs) else "counterfactual"
+
+
+def lambdas(count: int) -> tuple[float, ...]:
+    """So many lambdas from 0 to 1, both included, even."""
+    return tuple(float(round(lamb, 6)) for lamb in np.linspace(0, 1, count))
+
+
+def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: Any) -> tuple[Point, ...]:
+    """A point per objective and lambda, neighbours in lambda beside each other.
+
+    Args:
+        options: of all points, as for `SelectionConfig.from_options`.
+
+    Raises:
+        OptionError: an option does not hold.
+    """
+    found = []
+    for objective in objectives:
+        given = {"objective": objective, "estimator": estimator_for(objective), **options}
+        found += [Point((("lamb", lamb),), SelectionConfig.from_options(**given, lamb=lamb)) for lamb in values]
+    return tuple(found)
+
+
+def along_ratio(objectives: Sequence[str], ratios: Sequence[float], **options: Any) -> tuple[Point, ...]:
+    """A point per objective and select ratio, lambda among the options."""
+    return tuple(Point((("select_ratio", ratio),), SelectionConfig.from_options(
+        **{"objective": objective, "estimator": estimator_for(objective), **options, "select_ratio": ratio}))
+        for objective in objectives for ratio in ratios)
+
+
+def along_group(sizes: Sequence[int], seeds: int, **options: Any) -> tuple[Point, ...]:
+    """A point per group size G and seed of the paper's method, on calibrated scales."""
+    return tuple(Point((("n_rollout", size), ("seed", seed)), SelectionConfig.from_options(
+        **{**options, "estimator": "reinforce", "n_rollout": size, "seed": seed}))
+        for size in sizes for seed in range(seeds))
+
+
+def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:
+    """A point per baseline and objective under which it is measured."""
+    return tuple(Point((("estimator", name),), SelectionConfig.from_options(
+        **{**options, "objective": objective, "estimator": name})) for objective in objectives for name in names)
+
+
+def slices(corpus: CorpusConfig, n: int) -> dict[str, CorpusConfig]:
+    """The corpora of the transfer check: ``N/8``, ``N/4`` as uniform samples, and ``N``; too small ones left out."""
+    small = {f"N/{part}": replace(corpus, rows=n // part) for part in SLICES if n // part >= LEAST_ROWS}
+    return {**small, "N": corpus}
+
+
+def key_of(fingerprint: str) -> str:
+    """The name under which `datamask.dashboard.tasks` knows the sweep on a corpus."""
+    return f"sweep-{fingerprint}"
+
+
+def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Task:
+    """Do these plans, one after the other, in the background; joins the sweep under way on that corpus.
+
+    The task's result is the sentence of the first point that failed, or an empty string.
+    """
+    def work(report: tasks.Progress, should_stop) -> str:
+        # torch comes with them, so only here
+        from datamask.evaluation.live import threads
+        from datamask.runs import jobs
+        from datamask.runs.sweep import sweep
+
+        office, eta, trouble = jobs.office(root), Eta(), ""
+        cores = jobs.beside_the_server()
+        total = sum(len(plan.points) for plan in plans)
+        before = 0
+        for plan in plans:
+            def told(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
+                share = (before + share * len(plan.points)) / total
+                left = eta.update(share)
+                soon = f", about {words.roughly(left)} left" if left is not None and left >= 1 else ""
+                report(share, f"{what}{soon}")
+
+            device = plan.points[0].selection.device
+            with threads(cores):
+                done = sweep(RunStore(root), plan, progress=told, should_stop=should_stop, threads=cores, reuse=True,
+                             turn=lambda device=device: office.turn(device, should_stop))
+            trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
+            before += len(plan.points)
+            if should_stop():
+                break
+        return trouble
+
+    return tasks.start(key_of(fingerprint), work)
+
+
+def plan_name(point: Point) -> str:
+    """What the runs of a sweep are called before their swept setting: objective and ratio."""
+    settings = point.selection
+    return f"{outcome.objective_label(settings.objective)}, {words.percent(settings.select_ratio)}"

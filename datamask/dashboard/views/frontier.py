@@ -1,0 +1,254 @@
+"""The stored runs of a corpus as points of the plane of quality and diversity: curves over lambda, and named points.
+
+Pure: run records in, small records out. A curve joins runs that differ in lambda, seed and device alone and share the
+ends of their scales, so that equal places mean equal things; runs of another objective, ratio, rule or scale are
+another curve. Baselines and imported lists are points with a name, on no curve.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from datamask import catalogue
+from datamask.config import SelectionConfig
+from datamask.dashboard import words
+from datamask.dashboard.comparison import SETTINGS
+from datamask.dashboard.geometry import HalfPlane, price
+from datamask.dashboard.views import outcome
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+
+FREE = ("lamb", "seed", "device")
+"""Settings in which the runs of one curve may differ."""
+
+Shares = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A finished run in the plane.
+
+    Attributes:
+        run_id, name: which run; label: what stands beside a named point.
+        settings: how it was selected.
+        quality, diversity: shares of the attainable gain. raw_quality, raw_diversity: the same, raw.
+        scale: names objective, size and ends of the scales: only equal ones may be in one picture of an objective.
+        plane: what its certificate proves, None where nothing is proved of the exact objective on calibrated scales.
+        gap: between the run and its certificate, in shares.
+        seconds: of learning.
+    """
+
+    run_id: str
+    name: str
+    label: str
+    settings: SelectionConfig
+    quality: float
+    diversity: float
+    raw_quality: float | None
+    raw_diversity: float | None
+    scale: str
+    plane: HalfPlane | None
+    gap: float | None
+    seconds: float | None
+
+    @property
+    def lamb(self) -> float:
+        """Lambda of the run."""
+        return self.settings.lamb
+
+    @property
+    def priced(self) -> bool:
+        """Whether its lambda is a price: something was maximised under it, on calibrated scales."""
+        return bool(catalogue.estimator(self.settings.estimator).defaults) and self.settings.scale == "calibrated"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Runs that one curve joins.
+
+    Attributes:
+        key: short name of what they share, the same in every session.
+        spots: by rising lambda; several seeds of one lambda stand beside each other.
+    """
+
+    key: str
+    spots: tuple[Spot, ...]
+
+    @property
+    def settings(self) -> SelectionConfig:
+        """What all of them share; lambda and seed are the first one's."""
+        return self.spots[0].settings
+
+    @property
+    def scale(self) -> str:
+        """Objective, size and ends of the scales."""
+        return self.spots[0].scale
+
+    @property
+    def lambdas(self) -> list[float]:
+        """Each lambda once, rising."""
+        return sorted({spot.lamb for spot in self.spots})
+
+    @property
+    def planes(self) -> list[HalfPlane]:
+        """What is proved for selections under these settings."""
+        return [spot.plane for spot in self.spots if spot.plane is not None]
+
+    def means(self) -> list[tuple[float, float, float]]:
+        """(lambda, quality, diversity) at each lambda, the mean over its seeds."""
+        found = []
+        for lamb in self.lambdas:
+            here = [spot for spot in self.spots if spot.lamb == lamb]
+            found.append((lamb, sum(s.quality for s in here) / len(here), sum(s.diversity for s in here) / len(here)))
+        return found
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All that can be drawn: curves, the most points first, and named points, newest first."""
+
+    lines: tuple[Line, ...]
+    named: tuple[Spot, ...]
+
+
+def survey(runs: Iterable[Run], fingerprint: str | None) -> Survey:
+    """The finished runs on the corpus of that fingerprint (None: all those given), newest first as given."""
+    groups: dict[str, list[Spot]] = {}
+    named: dict[tuple[str, str], Spot] = {}
+    for run in runs:
+        spot = spot_of(run, fingerprint)
+        if spot is None:
+            continue
+        if catalogue.estimator(spot.settings.estimator).defaults:
+            groups.setdefault(_key(spot), []).append(spot)
+        else:
+            named.setdefault((spot.scale, spot.label), spot)
+    lines = [Line(key, tuple(sorted(spots, key=lambda spot: (spot.lamb, spot.settings.seed))))
+             for key, spots in groups.items()]
+    return Survey(tuple(sorted(lines, key=lambda line: -len(line.lambdas))), tuple(named.values()))
+
+
+def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
+    """A run as a point; None where it is not finished, not on that corpus, or has no calibrated values."""
+    try:
+        status, facts, config = run.status(), run.facts(), run.config
+    except DatamaskError:  # a damaged record is listed elsewhere, with its reason
+        return None
+    summary = status.summary or {}
+    shares = summary.get("calibrated") or {}
+    quality, diversity = shares.get("quality"), shares.get("diversity")
+    if status.state != "done" or quality is None or diversity is None:
+        return None
+    if fingerprint is not None and facts.get("fingerprint") != fingerprint:
+        return None
+    settings, bound = config.selection, summary.get("upper_bound")
+    proved = (bound is not None and settings.scale == "calibrated"
+              and summary.get("bound_holds_for", "exact") == "exact")
+    anchors = summary.get("anchors") or facts.get("anchors")
+    scale = json.dumps([settings.objective, summary.get("selected"), anchors], sort_keys=True)
+    return Spot(run.id, config.name or run.id, label_of(run), settings, float(quality), float(diversity),
+                summary.get("quality"), summary.get("diversity"), scale,
+                HalfPlane(settings.lamb, float(bound)) if proved else None, summary.get("gap") if proved else None,
+                summary.get("seconds"))
+
+
+def label_of(run: Run) -> str:
+    """What stands beside a point that is on no curve: the baseline's name, or the imported list's."""
+    settings = run.config.selection
+    entry = catalogue.estimator(settings.estimator)
+    if entry is catalogue.IMPORTED:
+        return run.config.name or run.id
+    name = entry.label.removesuffix(" (baseline)")
+    if ":" in settings.estimator:
+        name += f" ({settings.estimator.partition(':')[2]})"
+    return f"{name}, λ {settings.lamb:g}" if entry.guided else name
+
+
+def _key(spot: Spot) -> str:
+    shared = {name: value for name, value in spot.settings.to_dict().items() if name not in FREE}
+    return hashlib.sha256(json.dumps([shared, spot.scale], sort_keys=True, default=str).encode()).hexdigest()[:10]
+
+
+def line_names(lines: Sequence[Line]) -> dict[str, str]:
+    """What each curve is called: objective and ratio, and whatever else sets it apart from one that has both."""
+    names = {}
+    for line in lines:
+        mine = line.settings.to_dict()
+        alike = [other.settings.to_dict() for other in lines
+                 if other.settings.objective == line.settings.objective
+                 and other.settings.select_ratio == line.settings.select_ratio]
+        name = f"{outcome.objective_label(line.settings.objective)}, {ratio_words(line.settings.select_ratio)}"
+        for field, said in SETTINGS.items():
+            if field not in FREE and len({str(other.get(field)) for other in alike}) > 1 and mine.get(field):
+                value = catalogue.estimator(mine[field]).label if field == "estimator" else mine[field]
+                name += f", {value}" if field == "estimator" else f", {said.lower()} {value}"
+        names[line.key] = name
+    said = list(names.values())
+    return {key: name if said.count(name) == 1 else f"{name} ({key[:4]})" for key, name in names.items()}
+
+
+def ratio_words(ratio: float) -> str:
+    """A select ratio as ``30 %`` or ``0.25 %``: as many digits as it has."""
+    return f"{100 * ratio:.4g}{words.GAP}%"
+
+
+def named_for(found: Survey, lines: Sequence[Line]) -> list[Spot]:
+    """The named points that share objective, size and scales with one of the curves."""
+    scales = {line.scale for line in lines}
+    return [spot for spot in found.named if spot.scale in scales]
+
+
+def at_least(line: Line, quality: float) -> Spot | None:
+    """The most diverse run of a curve that keeps at least this share of the attainable quality; None: none does."""
+    enough = [spot for spot in line.spots if spot.quality >= quality]
+    return max(enough, key=lambda spot: spot.diversity, default=None)
+
+
+def price_words(spot: Spot) -> str:
+    """The slope at a point as a sentence."""
+    if not spot.priced:
+        return ""
+    if spot.lamb >= 1:
+        return "At λ 1 diversity counts for nothing: the last points of quality are bought at any price."
+    if spot.lamb <= 0:
+        return "At λ 0 quality counts for nothing: its first points cost almost no diversity."
+    said = f"{price(spot.lamb):.2g}" if price(spot.lamb) < 9.95 else f"{price(spot.lamb):.0f}"
+    return f"Here one more point of quality costs {said} point{'' if said == '1' else 's'} of diversity."
+
+
+def keeps_words(line: Line, spot: Spot) -> str:
+    """What a point keeps, against the curve's most diverse point."""
+    most = max(line.spots, key=lambda other: other.diversity)
+    cost = most.diversity - spot.diversity
+    said = f"λ {spot.lamb:g} keeps {words.percent(spot.quality, 1)} of the attainable quality"
+    if spot is most:
+        return f"{said}, and it is the most diverse point of this curve."
+    return (f"{said} and costs {100 * cost:.1f} points of diversity against λ {most.lamb:g}, this curve's most diverse "
+            "point.")
+
+
+def hull_only(objective: str) -> bool:
+    """Whether a better trade-off may lie in a dent that no lambda reaches: nothing proves the curve to be concave."""
+    return not all(catalogue.objective(name).proof for name, _ in
+                   SelectionConfig.from_options(objective=objective).terms)
+
+
+def table(lines: Sequence[Line], named: Sequence[Spot]) -> pd.DataFrame:
+    """All points as rows: ``run_id, curve, λ``, ``quality, diversity, gap`` in percent, ``mean quality, seconds``."""
+    names = line_names(lines)
+    rows = [(names[line.key], spot) for line in lines for spot in line.spots]
+    rows += [(spot.label, spot) for spot in named]
+    blank = math.nan
+    return pd.DataFrame({
+        "run_id": [spot.run_id for _, spot in rows], "curve": [name for name, _ in rows],
+        "λ": [spot.lamb if catalogue.estimator(spot.settings.estimator).guided else blank for _, spot in rows],
+        "quality": [100 * spot.quality for _, spot in rows], "diversity": [100 * spot.diversity for _, spot in rows],
+        "mean quality": [blank if spot.raw_quality is None else spot.raw_quality for _, spot in rows],
+        "gap": [blank if spot.gap is None else 100 * spot.gap for _, spot in rows],
+        "seconds": [blank if spot.seconds is None else spot.seconds for _, spot in rows]})

@@ -1,0 +1,88 @@
+"""Sessions behind the slider: prepared once, answering while they warm up, bounded, ended on request."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.dashboard import live
+from datamask.evaluation.live import GRID
+from datamask.evaluation.live import Live as Solver
+
+TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+LONG = 120.0
+
+
+@pytest.fixture(autouse=True)
+def a_holder_of_its_own(monkeypatch):
+    monkeypatch.setattr(live, "_ANCHOR", "_datamask_live_of_a_test")
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    yield
+    for session in live._holder().sessions.values():
+        session.stop()
+    live._holder().sessions.clear()
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return open_corpus(CorpusConfig((TINY,)))
+
+
+def options(**given):
+    return SelectionConfig.from_options(**{"objective": "pairwise", "estimator": "relaxed", **given})
+
+
+def test_one_session_serves_all_who_ask_for_the_same(corpus, tmp_path):
+    first = live.session(corpus, options(lamb=0.2), tmp_path)
+    assert live.session(corpus, options(lamb=0.7), tmp_path) is first and live.find(corpus, options()) is first
+    answer = first.answer(0.42, LONG)
+    assert answer.lamb == 0.42 and int(answer.mask.sum()) == 360
+    assert first.answer(0.42, 0.0) is answer
+    first.wait(LONG)
+    assert (first.state, first.share) == ("ready", 1.0)
+    kept = first.keeping(0.95, LONG)
+    assert kept.quality >= 0.95 and abs(kept.quality - 0.95) < 0.01
+
+
+def test_a_request_goes_before_the_grid(corpus, tmp_path, monkeypatch):
+    solved, begun = [], threading.Event()
+    solve = Solver.solve
+
+    def recorded(self, lamb, poll=lambda: None):
+        solved.append(lamb)
+        if len(solved) == 2:
+            # asked while the second lambda of the grid is being solved
+            assert begun.wait(LONG)
+            with session._changed:
+                session._wanted["now"] = lambda solver, _: solve(solver, 0.33)
+            poll()
+        return solve(self, lamb, poll)
+
+    monkeypatch.setattr(Solver, "solve", recorded)
+    session = live.session(corpus, options(), tmp_path)
+    begun.set()
+    session.wait(LONG)
+    assert session.state == "ready" and session._results["now"].lamb == 0.33
+    # what was given up for the request was solved again
+    assert solved[1] == solved[2] and sorted(set(solved)) == sorted(GRID)
+
+
+def test_the_longest_unused_makes_room_and_an_ended_one_is_started_anew(corpus, tmp_path):
+    sessions = [live.session(corpus, options(select_ratio=ratio), tmp_path) for ratio in (0.1, 0.2, 0.3)]
+    sessions[0].wait(LONG)
+    assert sessions[0].state == "stopped" and live.find(corpus, options(select_ratio=0.1)) is None
+    sessions[2].stop()
+    sessions[2].wait(LONG)
+    assert not sessions[2].alive and sessions[2].answer(0.5, LONG) is None
+    assert live.session(corpus, options(select_ratio=0.3), tmp_path) is not sessions[2]
+
+
+def test_what_cannot_be_is_said(corpus, tmp_path):
+    refused = live.session(corpus, options(objective="disf", estimator="counterfactual"), tmp_path)
+    refused.wait(LONG)
+    assert refused.state == "failed" and "live lambda" in refused.error

@@ -1,0 +1,115 @@
+"""The live lambda: its answers are real selections with their own values, near a run's, and within their gap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.errors import OptionError, Stopped
+from datamask.evaluation import live as module
+from datamask.evaluation.frontier import frontier
+from datamask.evaluation.live import GRID, Live, fits
+from datamask.evaluation.pool import Pool
+from tests.reference import truth
+
+TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory):
+    return Pool(open_corpus(CorpusConfig((TINY,))), torch.device("cpu"), tmp_path_factory.mktemp("cache"))
+
+
+def options(**given):
+    return SelectionConfig.from_options(**{"objective": "pairwise", "estimator": "relaxed", **given})
+
+
+def joint_of(pool, live, answer, name):
+    """The joint value of an answer's mask from its definition in numpy."""
+    x, q = pool.corpus.features.astype(np.float64), pool.corpus.quality.astype(np.float64)
+    members = answer.mask.nonzero()[0]
+    anchors = live.posed.anchors()
+    q0, d0 = anchors["quality"], anchors["diversity"][name]
+    quality = (q[members].mean() - q0["random"]) / (q0["best"] - q0["random"])
+    diversity = (getattr(truth, name)(x, members) - d0["random"]) / (d0["best"] - d0["random"])
+    return quality, diversity
+
+
+@pytest.mark.parametrize("name", ["pairwise", "facility"])
+@pytest.mark.parametrize("collapse", ["none", "exact"])
+def test_between_solved_lambdas_the_answer_is_a_selection_near_the_best(pool, name, collapse):
+    config = options(objective=name, collapse=collapse)
+    live = Live(pool, config)
+    for lamb in (0.4, 0.5):
+        assert live.solve(lamb).solved
+    quick = live.answer(0.46)
+    assert not quick.solved and quick.exact and live.lambdas == [0.4, 0.5]
+    assert int(quick.mask.sum()) == 360
+    assert (quick.quality, quick.diversity) == pytest.approx(joint_of(pool, live, quick, name), abs=1e-4)
+    best = frontier(pool, config, [0.46])[0]
+    assert quick.joint <= best.joint + best.gap + 1e-6
+    assert quick.joint > best.joint - 0.02
+    if name == "pairwise":
+        assert quick.gap is not None and best.joint <= quick.joint + quick.gap + 1e-6 and quick.gap < 0.01
+
+
+def test_a_solved_lambda_is_what_the_frontier_finds_and_is_remembered(pool, monkeypatch):
+    live = Live(pool, options())
+    solved = live.solve(0.3)
+    point = frontier(pool, options(), [0.3])[0]
+    assert solved.joint == pytest.approx(point.joint, abs=2e-4) and solved.gap < 1e-3
+    monkeypatch.setattr(live, "solve", None)
+    again = live.answer(0.3)
+    assert (again.mask == solved.mask).all() and again.quality == solved.quality and again.solved
+
+
+def test_the_lambda_that_keeps_a_share_of_quality_is_the_smallest_one(pool):
+    live = Live(pool, options())
+    for lamb in GRID:
+        live.solve(lamb)
+    found = live.keeping(0.9)
+    before = live.answer(round(found.lamb - 0.001, 3))
+    assert 0 < found.lamb < 1 and before.quality < 0.9 <= found.quality < 0.91
+    assert live.keeping(-1.0).lamb == 0.0 and live.keeping(2.0).lamb == 1.0
+
+
+@pytest.mark.parametrize("name", ["pairwise", "facility"])
+def test_at_the_ends_it_is_one_term_alone(pool, name):
+    live = Live(pool, options(objective=name))
+    top = live.answer(1.0)
+    assert top.quality == pytest.approx(1.0) and top.gap == pytest.approx(0.0, abs=1e-9)
+    assert live.answer(0.0).diversity > 0.99
+
+
+def test_no_more_lambdas_are_kept_than_allowed(pool, monkeypatch):
+    monkeypatch.setattr(module, "KEPT", 2)
+    live = Live(pool, options())
+    for lamb in (0.1, 0.2, 0.3):
+        live.solve(lamb)
+    assert live.lambdas == [0.2, 0.3]
+
+
+def test_far_from_exact_it_says_so(pool, monkeypatch):
+    live = Live(pool, options(objective="facility", select_ratio=0.02))
+    exact = live.solve(0.99)
+    monkeypatch.setattr(module, "EXACT_PAIRS", -1)
+    rough = Live(pool, options(objective="facility", select_ratio=0.02)).solve(0.99)
+    assert exact.exact and not rough.exact and rough.diversity <= exact.diversity + 1e-9
+    assert (rough.mask == exact.mask).all()
+
+
+def test_it_refuses_what_it_cannot_follow_and_stops(pool):
+    assert fits(options()) and not fits(options(scale="raw"))
+    with pytest.raises(OptionError, match="live lambda"):
+        Live(pool, options(objective="disf", estimator="counterfactual"))
+
+    def poll():
+        raise Stopped("stop")
+    with pytest.raises(Stopped):
+        Live(pool, options()).answer(0.5, poll)
+    assert GRID[0] == 0 and GRID[-1] == 1 and (np.diff(GRID) > 0).all()
