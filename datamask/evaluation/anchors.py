@@ -40,36 +40,13 @@ def quality_anchor(pool: Pool, size: int) -> Anchor:
 
 def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> Anchor:
     """The anchor of a diversity objective, from the cache where it has been computed before."""
-    path = pool.cache_dir / pool.corpus.fingerprint / f"anchor-v{ANCHOR_VERSION}-{name}-{size}.json"
+    path = pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{name}-{size}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not computed yet, or a damaged file
         stored = json.loads(path.read_text(encoding="utf-8"))
         return Anchor(float(stored["random"]), float(stored["best"]), str(stored["best_kind"]))
     function = pool.function(name, size)
     generator = torch.Generator().manual_seed(0)
     random = function.random_value(size, generator, poll)
-    return _solved(pool, name, size, poll)[0]
-
-
-def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> Tensor:
-    """The subset behind the anchor's best end, bool ``(n,)``: what this objective alone would select.
-
-    Kept beside the anchor; an anchor from before it was kept is computed once more.
-    """
-    path = _best_path(pool, name, size)
-    with contextlib.suppress(OSError, ValueError, EOFError):
-        packed = np.load(path, allow_pickle=False)
-        mask = np.unpackbits(packed, count=len(pool)).astype(bool)
-        if int(mask.sum()) == size:
-            return torch.from_numpy(mask).to(pool.device)
-    return _solved(pool, name, size, poll)[1]
-
-
-def _best_path(pool: Pool, name: str, size: int) -> Path:
-    return pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{name}-{size}.npy"
-
-
-def _solved(pool: Pool, name: str, size: int, poll: Poll) -> tuple[Anchor, Tensor]:
-    """The anchor by its reference solver, and that solver's subset; both go into the cache."""
     best, bound = _best_end(pool, function, size, random, poll)
     best = max(best, random)
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
