@@ -1,7 +1,8 @@
 """Certificates: how far a selection is from the best possible.
 
-A certificate says exactly this: no selection of S samples (of the eligible ones) has a higher value of this objective
-on these features than ``upper_bound``. Which terms can be bounded stands in `datamask.catalogue` (``proof``):
+A certificate says exactly this: no selection of S samples (of the eligible ones; under a budget, none that fills it)
+has a higher value of this objective on these features than ``upper_bound``. Which terms can be bounded stands in
+`datamask.catalogue` (``proof``):
 
 - ``relaxation``: concave in inclusion weights; the Frank-Wolfe gap bounds it.
 - ``dual``: facility location; prices on neighbour lists bound it. On approximate lists the bound holds for the
@@ -26,6 +27,7 @@ from datamask.learning.facility_dual import descend
 from datamask.learning.newton import PairwiseDual, solvable
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.objectives.budgeted import CountingRows
 from datamask.objectives.contract import Poll, no_poll
 
 log = logging.getLogger(__name__)
@@ -49,7 +51,10 @@ class Certificate:
 
 def provable(problem: Problem) -> bool:
     """Whether every diversity term that counts can be bounded, and at most one of them by its dual."""
-    proofs = [catalogue.objective(term.name).proof for term in problem.joint.counting]
+    terms = problem.joint.counting
+    if any(isinstance(term.function, CountingRows) for term in terms):
+        return False
+    proofs = [catalogue.objective(term.name).proof for term in terms]
     return all(proofs) and proofs.count("dual") <= 1
 
 
@@ -99,10 +104,9 @@ def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, s
     bonus[problem.eligible] = gradient[problem.eligible] / weight
     target = (value - constant) / weight + dual.scale.zero
     choose = None
-    if problem.rules is not None:
+    if problem.limited:
         def choose(scores: np.ndarray) -> np.ndarray:
-            best = problem.subset(torch.from_numpy(scores).to(joint.device)[problem.eligible])
-            return best.nonzero().squeeze(1).cpu().numpy()
+            return problem.vertex(torch.from_numpy(scores).to(joint.device)[problem.eligible]).cpu().numpy()
     nearest = function.exact_coverage(mask, poll, needed=1)
     start = ((nearest.best + nearest.second) / 2).cpu().numpy()
     found = descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), problem.size, target, start,

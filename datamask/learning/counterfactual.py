@@ -18,7 +18,8 @@ class Counterfactual(Learner):
 
     Known as difference rewards in the multi-agent literature (Wolpert and Tumer 2002). The marginals come in closed
     form for all samples at once, so a step costs about one evaluation and its signal does not fade with n. The reward
-    is then the credit of each sample, and its variance over the samples is what the terms share.
+    is then the credit of each sample, and its variance over the samples is what the terms share. Under a token budget
+    logits say in which order rows are drawn until it is spent, so the credit is what a sample adds per token.
     """
 
     keeps_best = True
@@ -32,7 +33,7 @@ class Counterfactual(Learner):
     def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
                   ) -> tuple[Tensor, dict[str, float]]:
         values, credits = joint.values_and_marginals(masks, poll)
-        step = counterfactual_step(sum(credits.values())[moved])
+        step = counterfactual_step(self.problem.priority(sum(credits.values())[moved]))
         metrics = gauges.spreads(values) | gauges.variance_shares({name: part[moved] for name, part in credits.items()})
         if self._last is not None and joint is self.problem.joint:
             metrics |= gauges.signal_to_noise(gauges.agreement(self._last, step))

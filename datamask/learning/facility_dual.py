@@ -56,7 +56,8 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
         start: float64 ``(n,)``, first prices, e.g. halfway between each row's best and second-best similarity under a
             good subset: a third fewer steps than from the best.
         bonus: float64 ``(n,)``, what a member adds by itself; ``-inf`` bars it.
-        choose: from scores ``(n,)`` to the rows of the best allowed subset, where rules restrict it; None: S largest.
+        choose: from scores ``(n,)`` to the weights ``(n,)`` in [0, 1] of the best allowed subset, where rules or a
+            budget restrict it, or of a relaxed one that no allowed subset surpasses; None: S largest.
         steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
     """
     n, k = indices.shape
@@ -74,8 +75,9 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
         poll()
         for _ in range(min(STEPS_AT_ONCE, steps - taken)):
             scores = own + _surplus(indices, similarities, theta) / n
-            members = np.argpartition(-scores, size - 1)[:size] if choose is None else choose(scores)
-            bound = theta.mean() + scores[members].sum()
+            taker = _largest(scores, size) if choose is None else choose(scores)
+            members = np.flatnonzero(taker)  # barred rows have a score of -inf
+            bound = theta.mean() + scores[members] @ taker[members]
             taken += 1
             stale += 1
             if bound < best:
@@ -89,8 +91,6 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
                 length, stale = length / 2, 0
                 theta, direction = best_theta.copy(), None
                 continue
-            taker = np.zeros(n, dtype=np.bool_)
-            taker[members] = True
             slope = _slope(indices, similarities, theta, taker)
             # a price at its floor cannot fall further
             slope[(theta <= floor) & (slope > 0)] = 0.0
@@ -105,6 +105,13 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
             step = length * n * (bound - value) / square
             theta = np.maximum(theta - step * direction, floor)
     return DualBound(best, best_scores, best_theta, taken)
+
+
+def _largest(scores: np.ndarray, size: int) -> np.ndarray:
+    """Weight 1 on the `size` largest scores."""
+    taker = np.zeros(len(scores))
+    taker[np.argpartition(-scores, size - 1)[:size]] = 1.0
+    return taker
 
 
 @numba.njit(cache=True)
@@ -124,7 +131,7 @@ def _surplus(indices, similarities, theta):
 
 @numba.njit(cache=True)
 def _slope(indices, similarities, theta, taker):
-    """Subgradient of n times the bound: 1 minus the takers that a row has a surplus with."""
+    """Subgradient of n times the bound: 1 minus the weights of the takers that a row has a surplus with."""
     n, k = indices.shape
     slope = np.ones(n)
     for v in range(n):
@@ -132,6 +139,5 @@ def _slope(indices, similarities, theta, taker):
         for c in range(k):
             if similarities[v, c] - price <= 0.0:
                 break
-            if taker[indices[v, c]]:
-                slope[v] -= 1.0
+            slope[v] -= taker[indices[v, c]]
     return slope

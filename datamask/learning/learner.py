@@ -87,10 +87,10 @@ class Learner(abc.ABC):
         self.config = config
         self.device = problem.joint.device
         self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
-        self._cut = problem.cut if problem.rules is not None else None
-        if problem.rules is not None and config.partial < 1:
-            raise OptionError(f"--pin, --quota and --given need --partial 1, got {config.partial:g}: a batch cannot "
-                              "keep rules that hold for the whole selection")
+        self._cut = problem.cut if problem.limited else None
+        if problem.limited and config.partial < 1:
+            raise OptionError(f"--pin, --quota, --given and --budget need --partial 1, got {config.partial:g}: a batch "
+                              "cannot keep rules that hold for the whole selection")
 
     def init(self) -> State:
         """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator."""
@@ -172,11 +172,15 @@ class Learner(abc.ABC):
         """The readout's exact values on the whole corpus, and the gauges that go with it."""
         mask = self.readout(state)
         values = self.problem.joint.evaluate(mask, poll)
-        chance = inclusion(state.logits, self.problem.size)
+        budget = self.problem.budget
+        if budget is None:
+            chance = inclusion(state.logits, self.problem.size)
+        else:
+            chance = inclusion(state.logits, budget.most, torch.from_numpy(budget.lengths).to(state.logits.device))
         gauges = {"decided": float(((chance < DECIDED) | (chance > 1 - DECIDED)).float().mean()),
                   "missed": self.problem.joint.missed(mask)}
         if state.subset is not None:
-            gauges["changed"] = float((mask & ~state.subset).sum()) / self.problem.size
+            gauges["changed"] = float((mask & ~state.subset).sum() / mask.sum())
         quiet = state.quiet + 1 if gauges.get("changed") == 0.0 else 0
         state = replace(state, subset=mask, quiet=quiet)
         if values.joint > state.best_joint:

@@ -109,8 +109,10 @@ def top(scores: Tensor, size: int, ties: Tensor) -> Tensor:
     return mask
 
 
-def inclusion(logits: Tensor, size: int) -> Tensor:
+def inclusion(logits: Tensor, size: float, lengths: Tensor | None = None) -> Tensor:
     """Approximate inclusion probabilities of the sampler, float32 ``(n,)``, adding up to `size`.
+
+    With lengths ``(n,)``, `size` is a budget of tokens, and the tokens are what adds up to it.
 
     Given the clock time t at which the S-th exponential race of rate exp(L_i) ends, sample i is in with probability
     ``1 - exp(-t exp(L_i))``; t is set by the sum. Exact as n grows; used by gauges only.
@@ -119,7 +121,8 @@ def inclusion(logits: Tensor, size: int) -> Tensor:
     low, high = -60.0, 60.0 - float(shifted.min().clamp_min(-600.0))
     for _ in range(60):
         middle = (low + high) / 2
-        if float(-torch.expm1(-torch.exp((shifted + middle).clamp_max(50.0))).sum()) > size:
+        chance = -torch.expm1(-torch.exp((shifted + middle).clamp_max(50.0)))
+        if float(chance.sum() if lengths is None else chance @ lengths.double()) > size:
             high = middle
         else:
             low = middle

@@ -105,7 +105,7 @@ def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.nd
 
 
 @numba.njit(cache=True)
-def _cover(offsets, rows, near, best, i):
+def cover(offsets, rows, near, best, i):
     """Take i: its rows are covered at least as well as it does."""
     for e in range(offsets[i], offsets[i + 1]):
         if near[e] > best[rows[e]]:
@@ -113,7 +113,7 @@ def _cover(offsets, rows, near, best, i):
 
 
 @numba.njit(cache=True)
-def _gain(offsets, rows, near, bonus, best, i):
+def gain_of(offsets, rows, near, bonus, best, i):
     """What i would add now. Summed in one order, so that it never grows, rounding included, as others are taken."""
     gain = bonus
     for e in range(offsets[i], offsets[i + 1]):
@@ -127,10 +127,10 @@ def _gain(offsets, rows, near, bonus, best, i):
 def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
     """Cover what the picks cover, then the gains of the rest; ``-inf`` for those that may not be taken any more."""
     for t in range(done):
-        _cover(offsets, rows, near, best, picks[t])
+        cover(offsets, rows, near, best, picks[t])
     share = len(picks) / (done + 1) if averaged else 1.0
     for i in range(len(bounds)):
-        bounds[i] = -np.inf if bonus[i] == -np.inf else _gain(offsets, rows, near, bonus[i] * share, best, i)
+        bounds[i] = -np.inf if bonus[i] == -np.inf else gain_of(offsets, rows, near, bonus[i] * share, best, i)
     for t in range(done):
         bounds[picks[t]] = -np.inf
 
@@ -158,7 +158,7 @@ def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done
             if held[group[i]] >= high[group[i]] or (owed == len(picks) - done and held[group[i]] >= low[group[i]]):
                 bounds[i] = -np.inf
                 continue
-            gain = _gain(offsets, rows, near, bonus[i] * share, best, i)
+            gain = gain_of(offsets, rows, near, bonus[i] * share, best, i)
             looked += 1 + offsets[i + 1] - offsets[i]
             if len(heap) == 0 or (-gain, order[i]) <= (heap[0][0], heap[0][1]):
                 found = i
@@ -173,7 +173,7 @@ def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done
         picks[done] = found
         done += 1
         bounds[found] = -np.inf
-        _cover(offsets, rows, near, best, found)
+        cover(offsets, rows, near, best, found)
     return done
 
 
@@ -208,7 +208,7 @@ def _cheapest(member, pinned, group, loss, groups):
 
 @numba.njit(cache=True)
 def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, start, quiet, budget, pinned, group, low,
-          high):
+          high, lengths, least, most):
     """Eager swaps from a subset, at most `budget` candidates in this call.
 
     Args:
@@ -220,9 +220,12 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
         budget: candidates to try before returning, so that the caller can poll.
         pinned: bool ``(n,)``, members that stay; group: int64 ``(n,)``; low, high: int64 ``(C,)``, members per group. A
             swap across groups is tried with the cheapest member of each group and with the touched ones.
+        lengths: float64 ``(n,)``; least, most: tokens that the members hold together. A candidate that fits beside all
+            of them is then added without a swap. Zeros, -1 and inf: no budget.
 
     Returns:
-        (position, quiet, swaps made); a subset with ``quiet >= n`` has no improving single swap over the lists.
+        (position, quiet, swaps made); a subset with ``quiet >= n`` has no improving single swap over the lists, as far
+        as under a budget the touched members and the cheapest of each group tell.
     """
     n = len(member)
     best = np.zeros(n, dtype=np.float64)
@@ -235,10 +238,12 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
         if owner[v] >= 0:
             loss[owner[v]] += best[v] - second[v]
     held = np.zeros(len(low), dtype=np.int64)
+    tokens = 0.0
     for j in range(n):
         if member[j]:
             loss[j] += bonus[j]
             held[group[j]] += 1
+            tokens += lengths[j]
     cheapest = _cheapest(member, pinned, group, loss, len(low))
     spared = np.zeros(n, dtype=np.float64)
     touched = np.empty(n, dtype=np.int64)
@@ -267,28 +272,34 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
                     count += 1
                 spared[j] += min(float(s), best[v]) - second[v]
         out = -1
-        price = np.inf
+        fits = most < np.inf and tokens + lengths[i] <= most
+        price = 0.0 if fits else np.inf
         to = group[i]
         room = held[to] < high[to]
         for t in range(count + len(low)):
             j = touched[t] if t < count else cheapest[t - count]
             if j < 0 or pinned[j] or loss[j] - spared[j] >= price:
                 continue
+            if not least <= tokens + lengths[i] - lengths[j] <= most:
+                continue
             if group[j] == to or (room and held[group[j]] > low[group[j]]):
                 price = loss[j] - spared[j]
                 out = j
         for t in range(count):
             spared[touched[t]] = 0.0
-        if out < 0 or not gain - price > 1e-9 * (1.0 + abs(gain)):
+        if not gain - price > 1e-9 * (1.0 + abs(gain)):  # nor is it if nobody may leave: the price is infinite
             continue
-        held[group[out]] -= 1
         held[to] += 1
-        member[out] = False
         member[i] = True
-        loss[out] = 0.0
+        tokens += lengths[i]
         loss[i] = bonus[i]
+        if out >= 0:
+            held[group[out]] -= 1
+            member[out] = False
+            tokens -= lengths[out]
+            loss[out] = 0.0
         # rows that knew the removed member, then rows that list the new one
-        for which in range(2):
+        for which in range(0 if out >= 0 else 1, 2):
             who = out if which == 0 else i
             for e in range(offsets[who], offsets[who + 1]):
                 v = rows[e]

@@ -2,7 +2,9 @@
 
 Facility location has its own eager swaps on the neighbour lists (`datamask.learning.medoids`). For the others a round
 pairs the worst members with the best of the rest by frozen-size marginals and swaps many at once, half as many if that
-does not help; where the objective knows the exact second-order term of a swap, the last, single swaps are exact.
+does not help; where the objective knows the exact second-order term of a swap, the last, single swaps are exact. Under
+a token budget rows are ranked by what they add per token, a swap may leave the budget as full as before or a row short
+of it, and a single row may come in or leave alone where there is room.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from torch import Tensor
 
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.learning.problem import Problem
+from datamask.learning.spending import spend
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 
@@ -20,6 +23,9 @@ CANDIDATES_AT_ONCE = 20_000
 ROUNDS = 40
 PAIRS = 256
 """Worst members and best others whose pairs are looked at exactly in a round of single swaps."""
+
+LENGTH_BANDS = 16
+"""Bands of lengths, evenly filled, in which swaps under a token budget look for the cheapest member to give up."""
 
 LEAST_GAIN = 1e-9
 """Relative gain below which a swap counts as rounding."""
@@ -50,7 +56,11 @@ def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
     place[visit] = np.arange(len(visit))
     poll()
     # greedy goes on from what must be in anyway
-    fixed = _rule_arrays(problem)[0].nonzero()[0]
+    fixed = problem.pinned.cpu().numpy().nonzero()[0]
+    if problem.budget is not None:
+        room = problem.budget.most - problem.budget.fixed
+        member = spend(*reverse, bonus, _lengths(problem), room, place, fixed, poll)
+        return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
     rank = torch.zeros(problem.joint.n, device=problem.joint.device)
@@ -73,9 +83,11 @@ def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     weight = (1 - joint.lamb) * term.weight * term.scale.slope
     bonus = np.full(joint.n, -np.inf)
     eligible = problem.eligible.cpu().numpy()
-    per_member = joint.lamb * joint.quality_scale.slope / problem.size
-    centred = (joint.quality.scores - joint.quality.mean).double().cpu().numpy()
-    bonus[eligible] = centred[eligible] * (per_member / weight * joint.n)
+    per_member, _ = joint.quality.linear(problem.size)
+    per_member = per_member.double().cpu().numpy()
+    if problem.budget is None:  # a constant per member changes no swap, and centred sums keep their digits
+        per_member = per_member - per_member.mean()
+    bonus[eligible] = per_member[eligible] * (joint.lamb * joint.quality_scale.slope / weight * joint.n)
     visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
     return (function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy(), bonus,
             visit)
@@ -91,45 +103,64 @@ def _swapped(problem: Problem, indices, similarities, reverse, bonus, member, vi
     return torch.from_numpy(member).to(problem.joint.device)
 
 
-def _rule_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pinned and group over all rows, low and high per group, as `medoids.swaps` takes them."""
-    n, rules = problem.joint.n, problem.rules
-    pinned, group = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
-    if rules is None:
-        return pinned, group, np.zeros(1, dtype=np.int64), np.full(1, n)
+def _rule_arrays(problem: Problem) -> tuple:
+    """Pinned and group over all rows, low and high per group, lengths and their limits, as `medoids.swaps` takes
+    them."""
+    n, rules, budget = problem.joint.n, problem.rules, problem.budget
+    pinned, group = problem.pinned.cpu().numpy(), np.zeros(n, dtype=np.int64)
     eligible = problem.eligible.cpu().numpy()
-    pinned[eligible], group[eligible] = rules.pinned, rules.group
-    return pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64)
+    free = np.zeros(n), -1.0, np.inf
+    if budget is not None:
+        # the cheapest member of each band of lengths is among those that a candidate is swapped with
+        edges = np.unique(np.quantile(budget.lengths, np.linspace(0, 1, LENGTH_BANDS + 1)[1:-1]))
+        group[eligible] = np.searchsorted(edges, budget.lengths)
+        bands = np.zeros(LENGTH_BANDS, dtype=np.int64)
+        return pinned, group, bands, bands + n, _lengths(problem), budget.least, budget.most
+    if rules is None:
+        return pinned, group, np.zeros(1, dtype=np.int64), np.full(1, n), *free
+    group[eligible] = rules.group
+    return pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64), *free
+
+
+def _lengths(problem: Problem) -> np.ndarray:
+    """Tokens of all rows, float64 ``(n,)``; 0 for those that may not be selected."""
+    lengths = np.zeros(problem.joint.n)
+    lengths[problem.eligible.cpu().numpy()] = problem.budget.lengths
+    return lengths
 
 
 def _batch_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
     joint, size = problem.joint, problem.size
     may = torch.zeros_like(mask)
     may[problem.eligible] = True
-    fixed = torch.zeros_like(mask)
-    if problem.rules is not None:
-        fixed[problem.eligible] = torch.from_numpy(problem.rules.pinned).to(mask.device)
+    fixed = problem.pinned
     value = joint.evaluate(mask, poll).joint
+    size = size if problem.budget is None else int(mask.sum())
     width = min(size, len(problem.eligible) - size)
     for _ in range(ROUNDS):
         quality, diversity = joint.final_marginals(mask, poll)
-        score = joint.lamb * quality + (1 - joint.lamb) * diversity
-        inside = score.masked_fill(~mask | fixed, torch.inf).topk(min(width, size), largest=False)
-        outside = score.masked_fill(mask | ~may, -torch.inf).topk(len(inside.values))
+        gain = joint.lamb * quality + (1 - joint.lamb) * diversity
+        score = gain.clone()
+        score[problem.eligible] = problem.priority(gain[problem.eligible])
+        pairs = min(width, int(mask.sum()), int((may & ~mask).sum()))
+        inside = score.masked_fill(~mask | fixed, torch.inf).topk(pairs, largest=False)
+        outside = score.masked_fill(mask | ~may, -torch.inf).topk(pairs)
         promising = outside.values > inside.values
         count = min(width, int(promising.sum()))
         if count <= 1:
-            swap = _best_pair(problem, mask, may, score, poll)
-            if swap is None:
+            trial = _best_move(problem, mask, may, score, gain, poll)
+            if trial is None:
                 break
-            trial = mask.clone()
-            trial[swap[0]], trial[swap[1]] = False, True
             count = 1
+        elif problem.budget is not None:
+            # the rest of the members first, then whoever adds most per token, those that left last
+            order = score.masked_fill(mask, torch.inf).index_fill(0, inside.indices[:count], -torch.inf)
+            trial = problem.subset(order[problem.eligible])
         else:
             trial = mask.clone()
             trial[inside.indices[:count]] = False
             trial[outside.indices[:count]] = True
-            if problem.rules is not None and not problem.rules.obeyed(trial[problem.eligible]):
+            if problem.limited and not problem.allowed(trial):
                 width = count // 2
                 continue
         after = joint.evaluate(trial, poll).joint
@@ -142,25 +173,39 @@ def _batch_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
     return mask
 
 
-def _best_pair(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, poll: Poll) -> tuple[int, int] | None:
-    """The best single swap (out, in) among the worst members and the best others; None if none promises a gain."""
-    joint = problem.joint
+def _best_move(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, gain: Tensor, poll: Poll) -> Tensor | None:
+    """The mask after the best single swap among the worst members and the best others; None if none promises a gain.
+
+    Under a budget one row may also come in alone, or leave alone.
+
+    Args:
+        may: bool ``(n,)``, eligible. score: ``(n,)``, who is looked at. gain: ``(n,)``, marginals on the run's scale.
+    """
+    joint, budget = problem.joint, problem.budget
     poll()
-    worst = score.masked_fill(~mask, torch.inf).topk(min(PAIRS, problem.size), largest=False).indices
-    others = int((may & ~mask).sum())
+    members, others = int(mask.sum()), int((may & ~mask).sum())
+    worst = score.masked_fill(~mask, torch.inf).topk(min(PAIRS, members), largest=False).indices
     best = score.masked_fill(mask | ~may, -torch.inf).topk(min(PAIRS, others)).indices
-    gain = score[best][:, None] - score[worst][None, :]
+    change = gain[best][:, None] - gain[worst][None, :]
     for term in joint.counting:
         second = term.function.interaction(worst, best, problem.size)
         if second is not None:
-            gain = gain + (1 - joint.lamb) * term.weight * term.scale.slope * second
-    if problem.rules is not None:
+            change = change + (1 - joint.lamb) * term.weight * term.scale.slope * second
+    if problem.limited:
         position = torch.empty(joint.n, dtype=torch.int64, device=mask.device)
         position[problem.eligible] = torch.arange(len(problem.eligible), device=mask.device)
-        allowed = problem.rules.swappable(position[worst], position[best], mask[problem.eligible])
-        gain = gain.masked_fill(~allowed, -torch.inf)
-    place = int(gain.argmax())
-    row, column = divmod(place, len(worst))
-    if not float(gain[row, column]) > 0:
+        inside, outside, chosen = position[worst], position[best], mask[problem.eligible]
+        by = problem.rules or budget
+        change = change.masked_fill(~by.swappable(inside, outside, chosen), -torch.inf)
+        if budget is not None:
+            alone = torch.where(budget.addable(outside, chosen), gain[best], -torch.inf)
+            change = torch.cat([change, alone[:, None]], 1)
+            leaving = torch.where(budget.removable(inside, chosen), -gain[worst], -torch.inf)
+            change = torch.cat([change, torch.cat([leaving, leaving.new_full((1,), -torch.inf)])[None, :]], 0)
+    row, column = divmod(int(change.argmax()), change.shape[1])
+    if not float(change[row, column]) > 0:
         return None
-    return int(worst[column]), int(best[row])
+    trial = mask.clone()
+    trial[worst[column:column + 1]] = False
+    trial[best[row:row + 1]] = True
+    return trial

@@ -8,7 +8,8 @@ Where every term has a concave function F of inclusion weights that equals f on 
 (the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows (under
 the rules, where there are any). F is at
 most quadratic, so the line search is exact and the gradient after a step is a mix of two known ones: a step costs one
-evaluation at the vertex.
+evaluation at the vertex. Under a token budget the maximum runs over fractional selections too
+(`datamask.learning.budget`), and is no smaller for that.
 """
 
 from __future__ import annotations
@@ -38,18 +39,24 @@ def relaxable(problem: Problem) -> bool:
     return problem.joint.concave(empty, problem.size, wide=False) is not None
 
 
+def even_weight(problem: Problem) -> float:
+    """The weight that all eligible rows have when they share the selection evenly."""
+    budget = problem.budget
+    return problem.size / len(problem.eligible) if budget is None else budget.most / float(budget.lengths.sum())
+
+
 def begin(problem: Problem, weights: Tensor | None = None, poll: Poll = no_poll) -> Iterate:
     """The first iterate: the given weights, or equal ones over the eligible rows."""
     if weights is None:
         weights = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
-        weights[problem.eligible] = problem.size / len(problem.eligible)
+        weights[problem.eligible] = even_weight(problem)
     value, gradient = problem.joint.concave(weights, problem.size, poll, wide=False)
     return Iterate(weights.double(), gradient, value)
 
 
 def advance(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Iterate, float]:
     """One step, and the gap before it (to float32 rounding)."""
-    vertex = problem.subset(here.gradient[problem.eligible]).double()
+    vertex = problem.vertex(here.gradient[problem.eligible])
     gap = float(here.gradient @ (vertex - here.weights))
     if gap <= 0:
         return here, gap
@@ -70,8 +77,8 @@ def rounded(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Tens
     d^2 / 2) many weights stay fractional, and the weights round better.
     """
     found = []
-    for scores in (here.gradient, here.weights):
-        mask = problem.subset(scores[problem.eligible])
+    for scores in (problem.priority(here.gradient[problem.eligible]), here.weights[problem.eligible]):
+        mask = problem.subset(scores)
         found.append((mask, problem.joint.evaluate(mask, poll)))
     return max(found, key=lambda one: one[1].joint)
 
@@ -79,5 +86,4 @@ def rounded(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Tens
 def upper_bound(problem: Problem, weights: Tensor, poll: Poll = no_poll) -> float:
     """No selection of S eligible samples has a higher value of the objective on these features. float64."""
     value, gradient = problem.joint.concave(weights, problem.size, poll, wide=True)
-    best = gradient[problem.subset(gradient[problem.eligible])].sum()
-    return value + float(best - gradient @ weights.double())
+    return value + float(gradient @ (problem.vertex(gradient[problem.eligible]) - weights.double()))

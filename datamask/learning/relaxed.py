@@ -14,7 +14,7 @@ from datamask.learning.learner import State, StepRecord
 from datamask.learning.newton import TOLERANCE, PairwiseDual, Point, solvable
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, relaxable, rounded
+from datamask.learning.relaxation import advance, begin, even_weight, relaxable, rounded
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Values
@@ -50,7 +50,7 @@ class Relaxed:
     def init(self) -> State:
         """The start, where there is one that fits; else equal weights over the eligible rows."""
         m = len(self.problem.eligible)
-        weights = torch.full((m,), self.problem.size / m, dtype=torch.float64, device=self.device)
+        weights = torch.full((m,), even_weight(self.problem), dtype=torch.float64, device=self.device)
         start = None if self.start is None else self.start.double().to(self.device)
         if self._dual is not None:
             weights = torch.zeros(0, dtype=torch.float64, device=self.device)
@@ -97,7 +97,7 @@ class Relaxed:
     def _stepped(self, state: State, logits: Tensor, mask: Tensor, values: Values, solved: bool, bound: float
                  ) -> tuple[State, StepRecord]:
         changed = {} if state.subset is None else {
-            "changed": float((mask & ~state.subset).sum()) / self.problem.size}
+            "changed": float((mask & ~state.subset).sum() / mask.sum())}
         better = values.joint > state.best_joint
         after = State(logits, state.step + 1, state.rng, mask, mask if better else state.best,
                       values.joint if better else state.best_joint, 1 if solved else 0)

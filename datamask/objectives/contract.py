@@ -81,6 +81,19 @@ class SetFunction(abc.ABC):
         """Frozen-size marginals at one mask as they are reported: float64 ``(n,)``."""
         return self.marginals(mask[None], poll).double()
 
+    def budgeted(self, lengths: Tensor, budget: float) -> SetFunction:
+        """The same objective for subsets that fill a token budget, which differ in their number of rows.
+
+        Args:
+            lengths: float64 ``(n,)``, tokens per row; budget: W.
+
+        Returns:
+            Unless overridden, this objective counting rows, whatever their lengths, by its exact `gains`.
+        """
+        from datamask.objectives.budgeted import CountingRows  # which builds on this contract
+
+        return CountingRows(self)
+
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True
                 ) -> tuple[float, Tensor] | None:
         """Value and gradient ``(n,)`` at inclusion weights of a concave function that equals f on masks.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from datamask.objectives.budgeted import BudgetedDiSFFixed
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
 from datamask.objectives.disf import ELEMENTS_AT_ONCE, standardise
 
@@ -111,6 +112,10 @@ class DiSFFixed(SetFunction):
 
     def batch(self, rows: Tensor, size: int) -> DiSFFixed:
         return DiSFFixed(self.y[rows])
+
+    def budgeted(self, lengths: Tensor, budget: float) -> BudgetedDiSFFixed:
+        """The same with second moments over tokens."""
+        return BudgetedDiSFFixed(self.y, self.pairs, lengths, budget)
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         return sampled_random_value(self, size, generator, poll)

@@ -209,6 +209,10 @@ class Facility(SetFunction):
         k = min(len(rows), max(16, math.ceil(8.0 * len(rows) / max(size, 1))))
         return Facility(features, *exact_lists(features, k))
 
+    def budgeted(self, lengths: Tensor, budget: float) -> Facility:
+        """Itself: a sum over the pool, in which nothing depends on the number of members or on their lengths."""
+        return self
+
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         return sampled_random_value(self, size, generator, poll)
 

@@ -166,8 +166,10 @@ class Joint:
         Returns:
             None if a term that counts has no such function.
         """
-        linear = self.quality.scores.double() * (self.lamb * self.quality_scale.slope / size)
-        value = float(linear @ weights.double()) - self.lamb * self.quality_scale.slope * self.quality_scale.zero
+        linear, base = self.quality.linear(size)
+        weight = self.lamb * self.quality_scale.slope
+        linear = linear.double() * weight
+        value = float(linear @ weights.double()) + weight * (base - self.quality_scale.zero)
         gradient = linear
         for term in self.counting:
             if term.name in without:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from datamask.objectives.budgeted import BudgetedPairwise
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
 
 ROWS_AT_ONCE = 65_536
@@ -99,6 +100,10 @@ class Pairwise(SetFunction):
 
     def batch(self, rows: Tensor, size: int) -> Pairwise:
         return Pairwise(self.features[rows])
+
+    def budgeted(self, lengths: Tensor, budget: float) -> BudgetedPairwise:
+        """Minus the mean cosine between tokens of different samples."""
+        return BudgetedPairwise(self.features, lengths, budget)
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         # every pair of the pool is equally likely to be a pair of the subset

@@ -40,6 +40,10 @@ class Quality:
         """``q_i / S``, float64 ``(n,)``."""
         return self.scores / mask.sum()
 
+    def linear(self, size: int) -> tuple[Tensor, float]:
+        """What a member adds, float64 ``(n,)``, and what there is without members, for subsets of `size`."""
+        return self.scores / size, 0.0
+
     def gains(self, mask: Tensor) -> Tensor:
         """Add / remove differences, ``(n,)``."""
         size = int(mask.sum())

@@ -12,7 +12,8 @@ from tests.reference import truth
 
 
 def no_rules(n):
-    return np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, n)
+    return (np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, n),
+            np.zeros(n), -1.0, np.inf)
 
 
 def solved(features, bonus, size, passes=True):

@@ -1,0 +1,74 @@
+"""Facility location under a token budget: lazy greedy by gain per token, compiled.
+
+A gain never grows as others are taken, and lengths stay what they are, so a candidate whose refreshed gain per token
+still tops the heap is the best (Sviridenko 2004 calls it the cost-benefit rule; alone it guarantees nothing, which is
+what the swaps of `datamask.learning.medoids` are for). What no longer fits is dropped: the room only shrinks.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+from datamask.learning.medoids import LOOKED_AT_ONCE, cover, gain_of
+
+SHORTEST = 1e-9
+"""Tokens that a row without any is taken to have, so that it has a gain per token."""
+
+
+def spend(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, lengths: np.ndarray, room: float,
+          order: np.ndarray, picks: np.ndarray, poll: Callable[[], None] = lambda: None) -> np.ndarray:
+    """Take the candidate with the highest gain per token that fits, until none fits: bool ``(n,)``, the members.
+
+    Args:
+        offsets, rows, near: from `medoids.reverse_lists`.
+        bonus: float64 ``(n,)``; ``-inf`` bars a candidate.
+        lengths: float64 ``(n,)``, tokens; room: tokens to spend beside the picks.
+        order: int64 ``(n,)``, smaller goes first among equals. picks: int64, rows that are in anyway.
+    """
+    lengths = np.maximum(lengths, SHORTEST)
+    best = np.zeros(len(bonus))
+    member = np.zeros(len(bonus), dtype=np.bool_)
+    for i in picks:
+        member[i] = True
+        cover(offsets, rows, near, best, i)
+    bounds = np.full(len(bonus), np.inf)
+    bounds[member | (bonus == -np.inf)] = -np.inf
+    room, looking = room * (1 + 1e-12), True
+    while looking:
+        poll()
+        room, looking = _spend(offsets, rows, near, bonus, lengths, room, order, best, bounds, member, LOOKED_AT_ONCE)
+    return member
+
+
+@numba.njit(cache=True)
+def _spend(offsets, rows, near, bonus, lengths, room, order, best, bounds, member, budget):
+    """Pick until the budget of looks is spent or nothing fits; a bound is a gain per token of some earlier time."""
+    heap = [(0.0, np.int64(0), np.int64(0))]
+    heap.pop()
+    for i in range(len(bounds)):
+        if bounds[i] != -np.inf:
+            heap.append((-bounds[i], order[i], np.int64(i)))
+    heapq.heapify(heap)
+    looked = 0
+    while looked < budget:
+        if len(heap) == 0:
+            return room, False
+        _, _, i = heapq.heappop(heap)
+        if lengths[i] > room:
+            bounds[i] = -np.inf
+            continue
+        rate = gain_of(offsets, rows, near, bonus[i], best, i) / lengths[i]
+        looked += 1 + offsets[i + 1] - offsets[i]
+        if len(heap) > 0 and (-rate, order[i]) > (heap[0][0], heap[0][1]):
+            bounds[i] = rate
+            heapq.heappush(heap, (-rate, order[i], i))
+            continue
+        member[i] = True
+        bounds[i] = -np.inf
+        room -= lengths[i]
+        cover(offsets, rows, near, best, i)
+    return room, True
