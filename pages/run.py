@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from datamask.dashboard.ui import forms, run_panel, session, start_panel
+from datamask.dashboard.ui import forms, run_panel, session, start_panel, toy_panel
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
@@ -37,3 +37,4 @@ with picture:
         run_panel.nothing_yet()
     else:
         run_panel.show(run)
+    toy_panel.show()

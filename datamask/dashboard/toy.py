@@ -1,0 +1,73 @@
+"""What each objective sees: the planted toy as tables for a picture. Pure: no streamlit; torch only in the thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from datamask.dashboard import tasks
+
+FILE = "toy-1.npz"
+"""The number rises when the toy changes."""
+
+GROUPS = ("crowd", "near-copies", "good niche", "outliers")
+FAMILY = 7
+"""Members of each family of near-copies, one after the other."""
+
+TITLES = {"facility": "Facility location", "pairwise": "Pair-wise similarity", "disf": "DiSF", "graphcut": "Graph cut"}
+SEES = {
+    "facility": "Covers every place: one of each family of copies, few from the crowd.",
+    "pairwise": "Looks at overall directions only: copies far from the crowd all look welcome.",
+    "disf": "Looks at how feature dimensions vary together: blind to copies too.",
+    "graphcut": "Avoids near neighbours that are both selected: less of the crowd, here about two of each family.",
+}
+KEY = "toy"
+
+
+@dataclass(frozen=True)
+class Toy:
+    """The toy as it was stored: points ``(n, 2)``, group ``(n,)``, quality ``(n,)``, one mask per objective."""
+
+    points: np.ndarray
+    group: np.ndarray
+    quality: np.ndarray
+    masks: dict[str, np.ndarray]
+
+    @property
+    def ratio(self) -> float:
+        """The share that every objective selected."""
+        return float(next(iter(self.masks.values())).mean())
+
+
+def load(cache_dir: Path) -> Toy | None:
+    """The solved toy; None where it is not there yet."""
+    try:
+        with np.load(Path(cache_dir) / FILE, allow_pickle=False) as stored:
+            arrays = dict(stored)
+        masks = {name: arrays[f"mask_{name}"] for name in TITLES}
+        return Toy(arrays["points"], arrays["group"], arrays["quality"], masks)
+    except (OSError, ValueError, EOFError, KeyError):
+        return None
+
+
+def start(cache_dir: Path) -> tasks.Task:
+    """Solve the toy in the background, or join the solving under way."""
+    def work(report: tasks.Progress, should_stop) -> None:
+        from datamask.runs import toy
+
+        toy.write(Path(cache_dir) / FILE, should_stop=should_stop)
+
+    return tasks.start(KEY, work)
+
+
+def table(toy: Toy) -> pd.DataFrame:
+    """Selected share of each planted group under each objective, beside its size: columns ``group``, ``n``, titles."""
+    rows = []
+    for place, name in enumerate(GROUPS):
+        here = toy.group == place
+        rows.append({"group": name, "n": int(here.sum()),
+                     **{TITLES[key]: float(mask[here].mean()) for key, mask in toy.masks.items()}})
+    return pd.DataFrame(rows)

@@ -1,0 +1,62 @@
+"""Help on the Run page: what each objective sees, on a planted toy that is solved when it is first asked for."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from datamask.dashboard import tasks, toy, words
+from datamask.dashboard.charts.toy import toy as picture
+from datamask.dashboard.ui import session
+
+
+def show() -> None:
+    """A folded panel; what is in it is drawn, and the first time computed, only when it is opened."""
+    panel = st.expander("What does each objective see?", icon=":material/help:", key="toy", on_change="rerun")
+    if not panel.open:
+        return
+    with panel:
+        found = toy.load(session.store().cache_dir)
+        if found is None:
+            _solve()
+        else:
+            _draw(found)
+
+
+def _draw(found: toy.Toy) -> None:
+    random = words.percent(found.ratio)
+    st.markdown(f"{len(found.group):,} made-up samples in four groups: a crowd, families of near-copies around it, a "
+                f"niche of good ones, outliers of low quality. Each objective selected {random} of them at λ 0.5. Blue "
+                "and large: selected. The shape tells the group. Copies are drawn a little apart, to be counted.")
+    st.plotly_chart(picture(found, dark=session.dark()), width="stretch", key="toy_figure",
+                    config={"displayModeBar": False},
+                    alt="Four panels of the same made-up samples, each with what one objective selects")
+    shown = toy.table(found)
+    titles = list(toy.TITLES.values())
+    shown[titles] = shown[titles].map(words.percent)
+    st.dataframe(shown, hide_index=True, width="stretch", lazy=False, column_config={
+        "group": "Planted group", "n": st.column_config.NumberColumn("Samples", format="localized"),
+        **{title: st.column_config.TextColumn(title, help=f"Selected share of the group. At random: {random}.")
+           for title in titles}})
+    st.caption(f"Selected share of each group; at random it would be {random} everywhere. "
+               + " ".join(f"{toy.TITLES[name]}: {says}" for name, says in toy.SEES.items()))
+
+
+def _solve() -> None:
+    """Start the solving where it is not under way, and watch it."""
+    cache_dir = session.store().cache_dir
+    task = tasks.find(toy.KEY)
+    if task is not None and task.state == "failed":
+        st.error(words.sentence(task.error), icon=":material/error:")
+        st.button("Try again", key="toy_again", on_click=toy.start, args=(cache_dir,))
+        return
+    if task is None or task.state != "working":
+        toy.start(cache_dir)
+    _watch()
+
+
+@st.fragment(run_every=0.5)
+def _watch() -> None:
+    task = tasks.find(toy.KEY)
+    if task is None or task.state != "working":
+        st.rerun()
+    st.caption("Solving the made-up corpus with each objective, once: a few seconds …")

@@ -1,0 +1,38 @@
+"""The planted toy of `datamask.evaluation.toy`, solved once and kept beside the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from datamask.errors import Stopped
+from datamask.evaluation.toy import solve
+from datamask.files import replacing
+
+
+def write(path: Path, *, should_stop: Callable[[], bool] = lambda: False) -> None:
+    """Solve the toy and write it down, whole or not at all: ``points, group, quality`` and one mask per objective.
+
+    Args:
+        path: an .npz file; the toy's graph and anchors go to folders beside it.
+
+    Raises:
+        Stopped: `should_stop` answered true.
+    """
+    def poll() -> None:
+        if should_stop():
+            raise Stopped("solving the toy was stopped")
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # a thousand rows: more threads only wait for each other, and for the server
+    try:
+        toy = solve(path.parent, poll)
+    finally:
+        torch.set_num_threads(before)
+    masks = {f"mask_{name}": mask for name, mask in toy.masks.items()}
+    with replacing(path) as fresh, fresh.open("wb") as file:
+        np.savez(file, points=toy.points, group=toy.group, quality=toy.quality, **masks)
