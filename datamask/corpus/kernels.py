@@ -1,4 +1,4 @@
-"""The inner loop of the exact neighbour graph: offer a block of similarities to the lists of its rows and columns.
+"""The inner loop of the neighbour graph: offer a block of similarities to the lists of its rows and columns.
 
 Compiled by numba, without the interpreter lock and without numba's own threads: two callers inside numba's thread pool
 at once can abort the process (umap issue 665), so the caller splits rows and columns over ordinary threads.
@@ -92,6 +92,75 @@ def offer_columns(block, first_row, first_column, similarities, indices, low, hi
                     if value > worst[j - low] or (value == worst[j - low] and index < indices[row, 0]):
                         _replace_worst(similarities[row], indices[row], value, index)
                         worst[j - low] = similarities[row, 0]
+
+
+@_compiled
+def _elsewhere(row, column, cell, probed):
+    """Whether the pair is compared with the two in each other's place too, and that comparison is the one that counts.
+
+    A pair whose members both probe the other's cell is multiplied twice, and rounding may differ: one of the two
+    products has to be left out, and always the same one.
+    """
+    mine, theirs = cell[row], cell[column]
+    if theirs > mine or (theirs == mine and column > row):
+        return False
+    low, high = 0, probed.shape[1]
+    while low < high:
+        middle = (low + high) // 2
+        if probed[column, middle] < mine:
+            low = middle + 1
+        else:
+            high = middle
+    return low < probed.shape[1] and probed[column, low] == mine
+
+
+@_compiled
+def offer_listed_rows(block, rows, columns, cell, probed, similarities, indices):
+    """Offer the columns of `block` to the lists of its rows, which probe the columns' cell.
+
+    Args:
+        block: float32 ``(B, C)``, similarities of rows ``rows[i]`` with rows ``columns[j]``.
+        rows, columns: int32 ``(B,)`` and ``(C,)``.
+        cell, probed: of all rows, ``(N,)`` and ``(N, m)`` rising; see `datamask.corpus.partition_search.Probing`.
+        similarities, indices: float32 and int32 ``(N, k)`` heaps.
+    """
+    for i in range(block.shape[0]):
+        row = rows[i]
+        worst = similarities[row, 0]
+        for start in range(0, block.shape[1], CHUNK):
+            stop = min(start + CHUNK, block.shape[1])
+            hits = 0
+            for j in range(start, stop):
+                hits += block[i, j] >= worst
+            if hits:
+                for j in range(start, stop):
+                    value, index = block[i, j], columns[j]
+                    if ((value > worst or (value == worst and index < indices[row, 0])) and index != row
+                            and not _elsewhere(row, index, cell, probed)):
+                        _replace_worst(similarities[row], indices[row], value, index)
+                        worst = similarities[row, 0]
+
+
+@_compiled
+def offer_listed_columns(block, rows, columns, cell, probed, similarities, indices):
+    """Offer the rows of `block` to the lists of its columns; arguments as in `offer_listed_rows`."""
+    worst = np.empty(block.shape[1], np.float32)
+    for j in range(block.shape[1]):
+        worst[j] = similarities[columns[j], 0]
+    for i in range(block.shape[0]):
+        index = rows[i]
+        for start in range(0, block.shape[1], CHUNK):
+            stop = min(start + CHUNK, block.shape[1])
+            hits = 0
+            for j in range(start, stop):
+                hits += block[i, j] >= worst[j]
+            if hits:
+                for j in range(start, stop):
+                    value, row = block[i, j], columns[j]
+                    if ((value > worst[j] or (value == worst[j] and index < indices[row, 0])) and index != row
+                            and not _elsewhere(index, row, cell, probed)):
+                        _replace_worst(similarities[row], indices[row], value, index)
+                        worst[j] = similarities[row, 0]
 
 
 def empty_heaps(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from datamask.corpus.copies import exact_families
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import NeighborGraph, nearest
+from datamask.corpus.exact_search import nearest
+from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.principal import principal_axes, project
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import ShouldStop

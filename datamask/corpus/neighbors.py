@@ -1,16 +1,14 @@
-"""The exact k-nearest-neighbour graph of a corpus, by cosine, and its cache on disk.
+"""The k-nearest-neighbour graph of a corpus, by cosine: one per corpus, kept on disk, shared by all who need it.
 
-All pairs are compared, block against block, so that neither the N x N matrix nor a whole row of it ever exists. On a
-CPU each block of products is computed once and serves both its rows and its columns, which halves the work; see
-`datamask.corpus.kernels` for the lists. On a GPU blocks go through torch's top-k.
+`datamask.corpus.exact_search` compares all pairs; `datamask.corpus.partition_search` only those from nearby parts of
+the corpus, and its recall is measured on random rows and kept with the graph. A build that is stopped or killed is gone
+on with by the next caller (`datamask.corpus.unfinished`).
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
-import threading
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,20 +17,26 @@ import numpy as np
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.locking import only_one
-from datamask.corpus.threads import Progress, ShouldStop, in_threads, one_blas_thread, thread_count
-from datamask.errors import OptionError, Stopped, StoreError
+from datamask.corpus.threads import Progress, ShouldStop, thread_count
+from datamask.corpus.unfinished import Lists, Unfinished
+from datamask.errors import OptionError, StoreError
 from datamask.files import replacing
 
 log = logging.getLogger(__name__)
 
-BLOCK = 1024
-"""Rows and columns of a block on a CPU: 4 MiB of products per thread, still in the cache when they are looked at."""
+SEARCHES = ("auto", "exact", "approximate")
+"""How a graph may be asked for."""
 
-FLOPS_PER_BLOCK = 2e10
-"""Blocks are smaller where d is so large that one would take longer than some 0.2 s on one core."""
+EXACT_UP_TO = 200_000
+"""Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
 
-DEVICE_BLOCK = (4096, 16384)
-"""Rows and columns of a block on a GPU: 256 MiB of products."""
+LEAST_APPROXIMATE = 5_000
+"""Rows below which all pairs are compared whatever is asked for: that takes no time worth saving."""
+
+RECALL_ROWS = 400
+"""Random rows on which recall is measured; not those that the search was tuned on."""
+
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,13 @@ class NeighborGraph:
         indices: int32 ``(N, K)``; the row itself first, then others by falling similarity, ties by rising index.
         similarities: float32 ``(N, K)``, cosines clipped to [-1, 1]; 1 for the row itself.
         exact: whether the lists are the true nearest neighbours, up to float32 rounding.
+        recall: the share of the true neighbours that are listed, measured on `RECALL_ROWS` random rows; 1 where exact.
     """
 
     indices: np.ndarray
     similarities: np.ndarray
     exact: bool = True
+    recall: float = 1.0
 
     @property
     def k(self) -> int:
@@ -56,199 +62,162 @@ class NeighborGraph:
 
     def first(self, k: int) -> NeighborGraph:
         """The graph with lists cut to their first k entries (views)."""
-        return NeighborGraph(self.indices[:, :k], self.similarities[:, :k], self.exact)
+        return NeighborGraph(self.indices[:, :k], self.similarities[:, :k], self.exact, self.recall)
+
+    def facts(self) -> dict:
+        """What a record should say about the graph: ``kind``, ``k``, ``recall``, ``recall_rows`` (0 where exact)."""
+        return {"kind": "exact" if self.exact else "approximate", "k": self.k, "recall": self.recall,
+                "recall_rows": 0 if self.exact else min(RECALL_ROWS, len(self.indices))}
 
 
-def build_neighbors(features: np.ndarray, k: int, *, device: str = "cpu", threads: int | None = None,
+def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", device: str = "cpu",
+                    threads: int | None = None, unfinished: Unfinished | None = None,
                     progress: Progress | None = None, should_stop: ShouldStop | None = None) -> NeighborGraph:
-    """The exact graph of unit rows.
+    """The graph of unit rows.
 
     Args:
         features: float32 ``(N, d)``, rows of unit norm.
         k: K, list length with the row itself; at most N are given.
+        search: ``exact`` or ``approximate``, which runs on the CPU. The latter still compares all pairs where that is
+            as quick: few rows, or features without structure; the graph says what it is.
         device: ``cpu`` or any torch device. Ties are broken by index on the CPU only.
         threads: on a CPU; None: one per core.
+        unfinished: where what is done is kept, and gone on from; None: nowhere.
         progress: called with the share done.
         should_stop: polled between blocks, some ten times a second or more often.
 
     Raises:
-        OptionError: k is below 1.
+        OptionError: k is below 1, or there is no such search.
         Stopped: `should_stop` answered true.
     """
+    from datamask.corpus import exact_search, partition_search
+
     if k < 1:
         raise OptionError(f"the number of neighbours must be at least 1, got {k}")
+    if search not in SEARCHES[1:]:
+        raise OptionError(f"the search for neighbours must be 'exact' or 'approximate', got {search!r}")
     features = np.ascontiguousarray(features, np.float32)
     k = min(k, len(features))
+    probing = None
+    if search == "approximate" and len(features) >= LEAST_APPROXIMATE and k > 1:
+        probing = partition_search.probing(features, k - 1, progress=progress, should_stop=should_stop)
+    given = {"unfinished": unfinished, "progress": progress, "should_stop": should_stop}
+    if probing is not None:
+        lists = partition_search.nearby_pairs(features, k - 1, probing, threads=threads, **given)
+        _fill_up(features, lists, should_stop)
+        graph = _sorted(lists)
+        recall = measured_recall(features, graph, should_stop=should_stop)
+        return NeighborGraph(graph.indices, graph.similarities, False, recall)
     if str(device) == "cpu":
-        found = _cpu(features, k - 1, threads or thread_count(len(features)), progress, should_stop)
-    else:
-        found = _torch(features, k - 1, str(device), progress, should_stop)
-    return _sorted(*found)
+        return _sorted(exact_search.all_pairs(features, k - 1, threads=threads or thread_count(len(features)), **given))
+    return _sorted(exact_search.on_device(features, k - 1, str(device), **given))
 
 
-def _cpu(features: np.ndarray, k: int, threads: int, progress: Progress | None, should_stop: ShouldStop | None
-         ) -> tuple[np.ndarray, np.ndarray]:
-    """The k most similar other rows of each row, as heaps: similarities and indices ``(N, k)``.
+def _fill_up(features: np.ndarray, lists: Lists, should_stop: ShouldStop | None) -> None:
+    """Give rows that were compared with too few others their true neighbours."""
+    from datamask.corpus.exact_search import nearest
 
-    Every thread multiplies its own blocks with one BLAS thread: threads that share a product wait for each other at
-    every block, which on a busy machine costs more than half of the time.
-    """
-    from datamask.corpus import kernels
-
-    n, dim = features.shape
-    similarities, indices = kernels.empty_heaps(n, k)
-    if k == 0:
-        return similarities, indices
-    block = max(64, min(BLOCK, int((FLOPS_PER_BLOCK / (2 * dim)) ** 0.5)))
-    count = -(-n // block)
-    locks = [threading.Lock() for _ in range(count)]
-    # diagonal by diagonal: neighbours in the file come first, which in a sorted corpus fills the lists with good
-    # entries early, and tasks that run together seldom want the same lists
-    offsets = np.repeat(np.arange(count), np.arange(count, 0, -1))
-    firsts = np.concatenate([np.arange(count - offset) for offset in range(count)])
-    done = itertools.count(1)
-    latest = 0
-    rooms = threading.local()
-
-    def task(index: int) -> None:
-        nonlocal latest
-        left, right = int(firsts[index]), int(firsts[index] + offsets[index])
-        rows, columns = features[left * block:][:block], features[right * block:][:block]
-        if not hasattr(rooms, "products"):
-            rooms.products = np.empty(block * block, np.float32)
-        products = rooms.products[:len(rows) * len(columns)].reshape(len(rows), len(columns))
-        np.dot(rows, columns.T, out=products)
-        row, column = left * block, right * block
-        with locks[left]:
-            kernels.offer_rows(products, row, column, row, similarities, indices, 0, len(rows))
-        if right > left:
-            with locks[right]:
-                kernels.offer_columns(products, row, column, similarities, indices, 0, len(columns))
-        latest = next(done)
-
-    def tick() -> None:
-        if progress is not None:
-            progress(latest / len(firsts), "Neighbour graph")
-
-    with one_blas_thread():
-        in_threads(task, len(firsts), threads=threads, should_stop=should_stop, tick=tick)
-    return similarities, indices
+    n, k = lists.indices.shape
+    short = np.flatnonzero((lists.indices == n).any(axis=1))
+    if len(short):
+        found, cosines = nearest(features[short], features, k + 1, should_stop=should_stop)
+        others = found != short[:, None]
+        others[others.all(axis=1), -1] = False  # behind copies of itself it may have fallen out
+        lists.indices[short] = found[others].reshape(len(short), k)
+        lists.similarities[short] = cosines[others].reshape(len(short), k)
 
 
-def _torch(features: np.ndarray, k: int, device: str, progress: Progress | None, should_stop: ShouldStop | None
-           ) -> tuple[np.ndarray, np.ndarray]:
-    """The same on a torch device."""
-    import torch
+def measured_recall(features: np.ndarray, graph: NeighborGraph, *, rows: int = RECALL_ROWS, seed: int = 1,
+                    should_stop: ShouldStop | None = None) -> float:
+    """The share of their true nearest others that the graph lists for random rows, from 0 to 1.
 
-    n = len(features)
-    similarities, indices = np.empty((n, k), np.float32), np.empty((n, k), np.int32)
-    if k == 0:
-        return similarities, indices
-    tensor = torch.from_numpy(features).to(device)
-    step, width = DEVICE_BLOCK
-    for row in range(0, n, step):
-        rows = tensor[row:row + step]
-        best = torch.empty(len(rows), 0, device=device)
-        where = torch.empty(len(rows), 0, dtype=torch.int64, device=device)
-        for column in range(0, n, width):
-            if should_stop is not None and should_stop():
-                raise Stopped("building the neighbour graph was stopped")
-            if progress is not None:
-                progress((row + step * column / n) / n, "Neighbour graph")
-            products = rows @ tensor[column:column + width].T
-            low, high = max(row, column), min(row + len(rows), column + products.shape[1])
-            if low < high:  # a row is not its own neighbour; the caller puts it first
-                own = torch.arange(low, high, device=device)
-                products[own - row, own - column] = -torch.inf
-            value, index = products.topk(min(k, products.shape[1]), dim=1)
-            best, where = torch.cat([best, value], 1), torch.cat([where, index + column], 1)
-            best, order = best.topk(min(k, best.shape[1]), dim=1)
-            where = where.gather(1, order)
-        similarities[row:row + step] = best.cpu().numpy()
-        indices[row:row + step] = where.cpu().numpy()
-    return similarities, indices
-
-
-def nearest(queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndarray | None = None,
-            threads: int | None = None, should_stop: ShouldStop | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The k most similar base rows of each query, exact, on the CPU.
-
-    Args:
-        queries: float32 ``(Q, d)``.
-        base: float32 ``(N, d)``.
-        k: at most the number of base rows.
-        base_rows: which rows of `base` count, gathered block by block; None: all.
-        threads, should_stop: as in `build_neighbors`.
-
-    Returns:
-        Indices (into `base_rows` where given) int32 and similarities float32, ``(Q, k)``, by falling similarity.
+    Cosines are compared in float64. A listed row counts if it is as near as the farthest of the true ones: which of
+    equally near rows are listed is no error.
 
     Raises:
         Stopped: `should_stop` answered true.
     """
-    from datamask.corpus import kernels
+    from datamask.corpus.exact_search import nearest
 
-    count = len(base) if base_rows is None else len(base_rows)
-    similarities, indices = kernels.empty_heaps(len(queries), k)
-    step = max(1, min(BLOCK, -(-len(queries) // thread_count(16))))
-
-    def task(index: int) -> None:
-        part = slice(index * step, (index + 1) * step)
-        for low in range(0, count, BLOCK):
-            if should_stop is not None and should_stop():
-                raise Stopped("looking for neighbours was stopped")
-            block = base[low:low + BLOCK] if base_rows is None else base[base_rows[low:low + BLOCK]]
-            products = np.dot(queries[part], block.T)
-            kernels.offer_rows(products, 0, low, kernels.NOWHERE, similarities[part], indices[part], 0, len(products))
-
-    with one_blas_thread():
-        in_threads(task, -(-len(queries) // step), threads=threads)
-    order = np.lexsort((indices, -similarities), axis=-1)
-    return np.take_along_axis(indices, order, -1), np.take_along_axis(similarities, order, -1)
+    n, k = len(features), graph.k - 1
+    if k < 1:
+        return 1.0
+    asked = np.sort(np.random.default_rng(seed).choice(n, min(rows, n), replace=False))
+    candidates, _ = nearest(features[asked], features, min(n, k + 9), should_stop=should_stop)
+    hits = 0
+    for row, near in zip(asked, candidates):
+        own = features[row].astype(np.float64)
+        best = np.sort(features[near[near != row]].astype(np.float64) @ own)[::-1]
+        listed = features[graph.indices[row, 1:]].astype(np.float64) @ own
+        hits += int((listed >= best[k - 1] - ROUNDING).sum())
+    return hits / (len(asked) * k)
 
 
-def _sorted(similarities: np.ndarray, indices: np.ndarray, chunk: int = 8192) -> NeighborGraph:
+def _sorted(lists: Lists, chunk: int = 8192) -> NeighborGraph:
     """Lists in any order to sorted lists with the row itself in front."""
-    n, k = indices.shape
+    n, k = lists.indices.shape
     result = NeighborGraph(np.empty((n, k + 1), np.int32), np.empty((n, k + 1), np.float32))
     result.indices[:, 0] = np.arange(n)
     result.similarities[:, 0] = 1.0
     for low in range(0, n, chunk):
         part = slice(low, low + chunk)
-        order = np.lexsort((indices[part], -similarities[part]), axis=-1)
-        result.indices[part, 1:] = np.take_along_axis(indices[part], order, -1)
-        result.similarities[part, 1:] = np.take_along_axis(similarities[part], order, -1).clip(-1.0, 1.0)
+        order = np.lexsort((lists.indices[part], -lists.similarities[part]), axis=-1)
+        result.indices[part, 1:] = np.take_along_axis(lists.indices[part], order, -1)
+        result.similarities[part, 1:] = np.take_along_axis(lists.similarities[part], order, -1).clip(-1.0, 1.0)
     return result
 
 
-def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *, device: str = "cpu",
-                  threads: int | None = None, progress: Progress | None = None,
+def search_for(n: int, search: str = "auto", device: str = "cpu") -> str:
+    """``exact`` or ``approximate``: what ``auto`` means for n rows on a device.
+
+    Raises:
+        OptionError: there is no such search.
+    """
+    if search not in SEARCHES:
+        raise OptionError(f"--neighbors must be {', '.join(SEARCHES[:-1])} or {SEARCHES[-1]}, got {search!r}")
+    if search != "auto":
+        return search
+    return "exact" if n <= EXACT_UP_TO or str(device) != "cpu" else "approximate"
+
+
+def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *, search: str = "auto",
+                  device: str = "cpu", threads: int | None = None, progress: Progress | None = None,
                   should_stop: ShouldStop | None = None) -> NeighborGraph:
     """The graph of a corpus, from ``<cache_dir>/<fingerprint>/neighbors.npz`` where it is there with at least k.
 
-    Of several callers, threads or processes, one builds and the others wait for it. A damaged file is built anew; a
-    cache that cannot be written is logged and does without.
+    Of several callers, threads or processes, one builds and the others wait for it. A build that was stopped or killed
+    is gone on with. An exact graph serves whatever is asked for; an approximate one that is found where an exact one is
+    asked for is replaced. A damaged file is built anew; a cache that cannot be written is logged and does without.
+
+    Args:
+        search: ``auto``, ``exact`` or ``approximate``; see `search_for` and `build_neighbors`.
+        others: as in `build_neighbors`.
 
     Raises:
-        OptionError: k is below 1.
+        OptionError: k is below 1, or there is no such search.
         Stopped: `should_stop` answered true, while building or waiting.
     """
     k = min(k, len(corpus))
+    search = search_for(len(corpus), search, device)
+    options = {"search": search, "device": device, "threads": threads, "progress": progress, "should_stop": should_stop}
     if cache_dir is None:
-        return build_neighbors(corpus.features, k, device=device, threads=threads, progress=progress,
-                                should_stop=should_stop)
+        return build_neighbors(corpus.features, k, **options)
     path = cache_path(corpus.fingerprint, cache_dir)
     with only_one(path.with_suffix(".lock"), should_stop):
         graph = load_neighbors(path, len(corpus))
-        if graph is not None and graph.k >= k:
+        if graph is not None and graph.k >= k and (graph.exact or search == "approximate"):
             return graph.first(k)
-        graph = build_neighbors(corpus.features, k, device=device, threads=threads, progress=progress,
-                                should_stop=should_stop)
+        for left in path.parent.glob(".neighbors*.part"):  # of a process that was killed while it wrote
+            left.unlink(missing_ok=True)
+        unfinished = Unfinished(path.with_name("neighbors-unfinished.npz"))
+        graph = build_neighbors(corpus.features, k, unfinished=unfinished, **options)
         try:
             with replacing(path) as part, part.open("wb") as file:
-                np.savez(file, indices=graph.indices, similarities=graph.similarities, exact=graph.exact)
+                np.savez(file, indices=graph.indices, similarities=graph.similarities, exact=graph.exact,
+                         recall=graph.recall)
         except StoreError as error:
             log.warning("The neighbour graph is not cached: %s", error)
+        unfinished.clear()
         return graph
 
 
@@ -261,7 +230,10 @@ def load_neighbors(path: str | os.PathLike, n: int) -> NeighborGraph | None:
     """The graph kept in a cache file, or None where it is missing, damaged or of another corpus size."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            graph = NeighborGraph(file["indices"], file["similarities"], bool(file["exact"]))
+            exact = bool(file["exact"])
+            # a file from before recall was kept holds an exact graph
+            recall = float(file["recall"]) if "recall" in file else 1.0
+            graph = NeighborGraph(file["indices"], file["similarities"], exact, recall)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:

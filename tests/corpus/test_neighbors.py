@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import neighbors
-from datamask.corpus.neighbors import NeighborGraph, build_neighbors, load_neighbors, nearest, neighbors_for
+from datamask.corpus import exact_search, neighbors
+from datamask.corpus.exact_search import nearest
+from datamask.corpus.neighbors import NeighborGraph, build_neighbors, load_neighbors, neighbors_for
 from datamask.errors import OptionError, Stopped
 
 
@@ -48,7 +49,7 @@ def check(graph, features, k):
 def test_lists_equal_brute_force_in_any_cut_into_blocks(n, dim, k, seed, threads):
     features = unit(np.random.default_rng(seed).normal(size=(n, dim)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbors, "FLOPS_PER_BLOCK", 1)  # the smallest blocks: 64 rows, so that there are several
+        patch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)  # the smallest blocks: 64 rows, so that there are several
         graph = build_neighbors(features, k, threads=threads)
     check(graph, features, min(k, n))
 
@@ -65,7 +66,7 @@ def test_exact_ties_are_listed_by_index_and_copies_do_not_push_out_the_row_itsel
 
 def test_torch_path_gives_the_same_similarities(monkeypatch):
     features = unit(np.random.default_rng(1).normal(size=(500, 16)))
-    monkeypatch.setattr(neighbors, "DEVICE_BLOCK", (128, 200))
+    monkeypatch.setattr(exact_search, "DEVICE_BLOCK", (128, 200))
     check(build_neighbors(features, 40, device="cpu:0"), features, 40)
 
 
@@ -76,7 +77,7 @@ def test_nearest_rows_of_another_set_equal_brute_force(queries, n, dim, k, seed)
     asked, base = unit(rng.normal(size=(queries, dim))), unit(rng.normal(size=(n, dim)))
     rows = np.sort(rng.choice(n, rng.integers(k, n + 1), replace=False))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbors, "BLOCK", 16)
+        patch.setattr(exact_search, "BLOCK", 16)
         for some in (None, rows):
             indices, similarities = nearest(asked, base, k, base_rows=some)
             products = asked.astype(float) @ (base if some is None else base[some]).astype(float).T
@@ -208,5 +209,5 @@ def test_of_two_callers_one_builds_and_the_other_waits_or_stops(tmp_path, make_c
 
 
 def test_first_cuts_lists():
-    graph = NeighborGraph(np.arange(6, dtype=np.int32).reshape(2, 3), np.ones((2, 3), np.float32), False)
-    assert graph.first(2).k == 2 and graph.first(2).exact is False
+    graph = NeighborGraph(np.arange(6, dtype=np.int32).reshape(2, 3), np.ones((2, 3), np.float32), False, 0.9)
+    assert graph.first(2).k == 2 and graph.first(2).exact is False and graph.first(2).recall == 0.9

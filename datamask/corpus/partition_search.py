@@ -1,0 +1,208 @@
+"""Approximate nearest neighbours by cosine: only pairs in nearby parts of the corpus are compared.
+
+The corpus is parted into about sqrt(N) cells around k-means centres. Every row probes the m cells whose centres it is
+nearest to, and a pair is compared if either of the two probes the other's cell: looking from both ends finds at m = 38
+of 256 what one end alone finds at 150. Compared pairs are exact, so a true neighbour is missed only if neither probed.
+
+That makes recall predictable: the true neighbours of a few hundred random rows say, pair by pair, which m would have
+found them, and the smallest m that reaches the wanted recall is used. Where it takes so many cells that little is
+saved (features without structure), `probing` says so and the caller compares all pairs.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamask.corpus.exact_search import nearest
+from datamask.corpus.threads import Progress, ShouldStop, one_blas_thread, thread_count
+from datamask.corpus.unfinished import Lists, Unfinished, work_through
+from datamask.errors import Stopped
+
+WANTED = 0.99
+"""Share of the true neighbours that the probing aims at."""
+
+WORTHWHILE = 0.3
+"""Share of the cells a row may probe; with more, comparing all pairs, each once, takes about as long."""
+
+CELLS = (16, 4096)
+ROWS_PER_CELL = 64
+"""Rows that k-means looks at, per cell."""
+
+ROUNDS = 6
+JUDGES = 256
+"""Random rows whose true neighbours decide how many cells are probed."""
+
+GROUP = 4096
+"""Rows of a task, at least: whole cells, side by side."""
+
+PIECE = 1024
+"""Rows and columns multiplied at once."""
+
+
+@dataclass(frozen=True)
+class Probing:
+    """Which cells each row looks into.
+
+    Attributes:
+        cell: int32 ``(N,)``, the row's own cell, ``0 .. C - 1``.
+        probed: uint16 ``(N, m)``, the nearest cells of each row, by rising number.
+        cells: C.
+    """
+
+    cell: np.ndarray
+    probed: np.ndarray
+    cells: int
+
+
+def probing(features: np.ndarray, k: int, *, wanted: float = WANTED, progress: Progress | None = None,
+            should_stop: ShouldStop | None = None) -> Probing | None:
+    """Cells, and how many of them each row must probe to find the wanted share of its k nearest others.
+
+    Args:
+        features: float32 ``(N, d)``, unit rows.
+        k: others per row.
+        wanted: recall aimed at.
+
+    Returns:
+        None where it takes so many cells that comparing all pairs is as quick.
+
+    Raises:
+        Stopped: `should_stop` answered true.
+    """
+    n = len(features)
+    rng = np.random.default_rng(0)
+    count = min(max(CELLS[0], round(math.sqrt(n))), CELLS[1], n)
+    with one_blas_thread():
+        centres = _centres(features, count, rng, should_stop)
+        judges = np.sort(rng.choice(n, min(JUDGES, n), replace=False))
+        m = _cells_needed(features, centres, judges, k, wanted, should_stop)
+        if m > WORTHWHILE * count:
+            return None
+        cell, probed = np.empty(n, np.int32), np.empty((n, m), np.uint16)
+        for low in range(0, n, GROUP):
+            _poll(should_stop)
+            if progress is not None:
+                progress(low / n, "Neighbour graph: cells")
+            near = features[low:low + GROUP] @ centres.T
+            best = np.argpartition(-near, m - 1, axis=1)[:, :m]
+            probed[low:low + GROUP] = np.sort(best, axis=1)
+            cell[low:low + GROUP] = near.argmax(axis=1)
+    return Probing(cell, probed, count)
+
+
+def nearby_pairs(features: np.ndarray, k: int, probing: Probing, *, threads: int | None = None,
+                 unfinished: Unfinished | None = None, progress: Progress | None = None,
+                 should_stop: ShouldStop | None = None) -> Lists:
+    """The k most similar other rows of each row among those that `probing` compares it with, as heaps.
+
+    Arguments as in `datamask.corpus.exact_search.all_pairs`. A row that is compared with fewer than k others keeps
+    entries without one (similarity minus infinity, index N).
+
+    Raises:
+        Stopped: `should_stop` answered true.
+    """
+    from datamask.corpus import kernels
+
+    n = len(features)
+    unfinished = unfinished or Unfinished()
+    cells = probing.cells
+    order = np.argsort(probing.cell, kind="stable").astype(np.int32)
+    sizes = np.bincount(probing.cell, minlength=cells)
+    ends = np.cumsum(sizes)
+    members = [order[end - size:end] for end, size in zip(ends, sizes)]
+    group_of = ((ends - sizes) // GROUP).astype(np.int64)
+    visitors, tasks = _visitors(probing, order, sizes, group_of)
+    locks = [threading.Lock() for _ in range(int(group_of.max()) + 1)]
+    plan = f"cells {cells} x {probing.probed.shape[1]}, {zlib.crc32(probing.probed.tobytes()):x}"
+    lists = unfinished.lists(n, k, len(tasks), plan)
+    similarities, indices = lists.similarities, lists.indices
+    rooms = threading.local()
+    asked = probing.cell, probing.probed
+
+    def task(index: int) -> None:
+        group, cell = tasks[index]
+        if not hasattr(rooms, "products"):
+            rooms.products = np.empty(PIECE * PIECE, np.float32)
+        guests = visitors[group, cell]
+        for right in range(0, len(members[cell]), PIECE):
+            hosts = members[cell][right:right + PIECE]
+            columns = features[hosts]
+            for left in range(0, len(guests), PIECE):
+                rows = guests[left:left + PIECE]
+                products = rooms.products[:len(rows) * len(hosts)].reshape(len(rows), len(hosts))
+                np.dot(features[rows], columns.T, out=products)
+                with locks[group]:
+                    kernels.offer_listed_rows(products, rows, hosts, *asked, similarities, indices)
+                with locks[group_of[cell]]:
+                    kernels.offer_listed_columns(products, rows, hosts, *asked, similarities, indices)
+
+    with one_blas_thread():
+        work_through(lists, task, unfinished, plan, threads=threads or thread_count(n), progress=progress,
+                     should_stop=should_stop)
+    return lists
+
+
+def _visitors(probing: Probing, order: np.ndarray, sizes: np.ndarray, group_of: np.ndarray
+              ) -> tuple[dict[tuple[int, int], np.ndarray], list[tuple[int, int]]]:
+    """Which rows of each group of cells probe each cell, and the (group, cell) pairs with most visitors first.
+
+    Many visitors come from near by: their pairs fill the lists with good entries early.
+    """
+    visitors = {}
+    row_groups = np.repeat(group_of, sizes)
+    for group in range(int(group_of.max()) + 1):
+        low, high = np.searchsorted(row_groups, [group, group + 1])
+        rows = order[low:high]
+        asked = probing.probed[rows].ravel()
+        by_cell = np.argsort(asked, kind="stable")
+        bounds = np.searchsorted(asked[by_cell], np.arange(probing.cells + 1))
+        from_row = rows[by_cell // probing.probed.shape[1]]
+        for cell in np.flatnonzero(np.diff(bounds)):
+            if sizes[cell]:
+                visitors[group, int(cell)] = from_row[bounds[cell]:bounds[cell + 1]]
+    return visitors, sorted(visitors, key=lambda pair: (-len(visitors[pair]), pair))
+
+
+def _centres(features: np.ndarray, count: int, rng: np.random.Generator, should_stop: ShouldStop | None) -> np.ndarray:
+    """Unit k-means centres of a sample, float32 ``(count, d)``."""
+    rows = np.sort(rng.choice(len(features), min(len(features), ROWS_PER_CELL * count), replace=False))
+    centres = features[rng.choice(rows, count, replace=False)]
+    for _ in range(ROUNDS):
+        sums = np.zeros(centres.shape, np.float64)
+        for low in range(0, len(rows), GROUP):
+            _poll(should_stop)
+            part = features[rows[low:low + GROUP]]
+            owner = (part @ centres.T).argmax(axis=1)
+            by_owner = np.argsort(owner, kind="stable")
+            starts = np.flatnonzero(np.r_[True, np.diff(owner[by_owner]) > 0])
+            sums[owner[by_owner][starts]] += np.add.reduceat(part[by_owner], starts, axis=0)
+        norms = np.linalg.norm(sums, axis=1, keepdims=True)
+        # a centre that nobody is nearest to stays where it is
+        centres = np.where(norms > 1e-9, sums / np.maximum(norms, 1e-9), centres).astype(np.float32)
+    return centres
+
+
+def _cells_needed(features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, wanted: float,
+                  should_stop: ShouldStop | None) -> int:
+    """The least m at which the wanted share of the judges' true neighbours is found from one end or the other."""
+    found, _ = nearest(features[judges], features, min(k + 1, len(features)), should_stop=should_stop)
+    needed = []
+    for judge, others in zip(judges, found):
+        _poll(should_stop)
+        others = others[others != judge][:k]
+        mine, theirs = features[judge] @ centres.T, features[others] @ centres.T
+        from_me = (mine[None] > mine[theirs.argmax(axis=1)][:, None]).sum(axis=1)
+        home = int(mine.argmax())
+        from_them = (theirs > theirs[:, home][:, None]).sum(axis=1)
+        needed.append(np.minimum(from_me, from_them) + 1)
+    return int(np.quantile(np.concatenate(needed), wanted, method="higher"))
+
+
+def _poll(should_stop: ShouldStop | None) -> None:
+    if should_stop is not None and should_stop():
+        raise Stopped("building the neighbour graph was stopped")

@@ -1,0 +1,182 @@
+"""The approximate graph against all pairs: its lists, its promised and its measured recall, and who is served which."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datamask.corpus import neighbors, partition_search
+from datamask.corpus.neighbors import (
+    NeighborGraph,
+    build_neighbors,
+    cache_path,
+    load_neighbors,
+    measured_recall,
+    neighbors_for,
+    search_for,
+)
+from datamask.corpus.partition_search import Probing, nearby_pairs, probing
+from datamask.errors import OptionError, Stopped
+
+
+def unit(rows):
+    rows = np.asarray(rows, np.float64)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def clustered(n, dim=16, families=30, seed=0):
+    rng = np.random.default_rng(seed)
+    return unit(rng.normal(size=(families, dim))[rng.integers(0, families, n)] + 0.35 * rng.normal(size=(n, dim)))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Small corpora are searched approximately too, in several groups and pieces."""
+    monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
+    monkeypatch.setattr(partition_search, "GROUP", 400)
+    monkeypatch.setattr(partition_search, "PIECE", 64)
+
+
+def overlap(graph, exact):
+    """The share of the exact lists' other rows that the graph lists."""
+    both = [len(np.intersect1d(a[1:], b[1:])) for a, b in zip(graph.indices, exact.indices)]
+    return sum(both) / (len(both) * (exact.k - 1))
+
+
+def test_recall_is_as_wanted_and_as_measured(small):
+    features = clustered(4000)
+    graph = build_neighbors(features, 16, search="approximate", threads=2)
+    exact = build_neighbors(features, 16)
+    assert not graph.exact and graph.facts()["kind"] == "approximate"
+    true = overlap(graph, exact)
+    assert true > 0.98, "wanted 0.99 on a sample of the rows"
+    # 400 of 4 000 rows: three standard errors of a share are below 0.01
+    assert abs(graph.recall - true) < 0.01
+    # what is listed is correct: own row first, falling, no row twice, cosines those of the pairs
+    np.testing.assert_array_equal(graph.indices[:, 0], np.arange(4000))
+    assert (np.diff(graph.similarities, axis=1) <= 0).all()
+    assert all(len(set(row)) == 16 for row in graph.indices.tolist())
+    pairs = np.einsum("nd,nkd->nk", features.astype(float), features.astype(float)[graph.indices])
+    np.testing.assert_allclose(graph.similarities, pairs, atol=2e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(20, 300), st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(0, 10**6))
+def test_exactly_the_probed_pairs_are_compared(n, cells, probes, threads, seed):
+    """Against the rule itself: i and j are compared if either probes the other's cell."""
+    rng = np.random.default_rng(seed)
+    features, k = unit(rng.normal(size=(n, 5))), 4
+    m = min(probes, cells)
+    cell = rng.integers(0, cells, n).astype(np.int32)
+    probed = np.sort([rng.choice(cells, m, replace=False) for _ in range(n)], axis=1).astype(np.uint16)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition_search, "GROUP", 40)
+        patch.setattr(partition_search, "PIECE", 16)
+        lists = nearby_pairs(features, k, Probing(cell, probed, cells), threads=threads)
+    one_way = (probed[:, :, None] == cell[None, None, :]).any(axis=1)
+    compared = one_way | one_way.T
+    np.fill_diagonal(compared, False)
+    products = np.where(compared, features.astype(float) @ features.astype(float).T, -np.inf)
+    np.testing.assert_allclose(-np.sort(-lists.similarities, axis=1), -np.sort(-products, axis=1)[:, :k], atol=1e-6)
+    assert ((lists.indices == n) == np.isneginf(lists.similarities)).all()
+    for row in lists.indices:
+        listed = row[row < n]
+        assert len(set(listed)) == len(listed)
+
+
+def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypatch):
+    monkeypatch.setattr(partition_search, "JUDGES", 1500)  # every row, so that the promise is exact
+    features = clustered(1500)
+    exact = build_neighbors(features, 11)
+
+    def found(m):
+        near = np.argsort(-(features @ centres.T), axis=1)[:, :m]
+        hit = (near[:, None] == chosen.cell[exact.indices[:, 1:]][:, :, None]).any(axis=2)
+        back = (near[exact.indices[:, 1:]] == chosen.cell[:, None, None]).any(axis=2)
+        return (hit | back).mean()
+
+    for wanted in (0.8, 0.95, 0.99):
+        chosen = probing(features, 10, wanted=wanted)
+        m = chosen.probed.shape[1]
+        centres = partition_search._centres(features, chosen.cells, np.random.default_rng(0), None)
+        assert found(m) >= wanted and (m == 1 or found(m - 1) < wanted)
+
+
+def test_without_structure_all_pairs_are_compared(small):
+    features = unit(np.random.default_rng(0).normal(size=(1500, 64)))
+    graph = build_neighbors(features, 8, search="approximate")
+    assert graph.exact and graph.recall == 1.0 and graph.facts()["recall_rows"] == 0
+    np.testing.assert_array_equal(graph.indices, build_neighbors(features, 8).indices)
+
+
+def test_few_rows_are_compared_exactly():
+    assert build_neighbors(clustered(500), 8, search="approximate").exact
+
+
+def test_rows_with_many_copies_and_rows_alone_in_their_cell_get_whole_lists(small):
+    features = clustered(1200)
+    features[:300] = features[0]
+    features[1199] = -features[0]
+    graph = build_neighbors(features, 20, search="approximate")
+    assert graph.indices.max() < 1200 and np.isfinite(graph.similarities).all()
+    assert all(len(set(row)) == 20 for row in graph.indices.tolist())
+    # which of 300 equal rows are listed is no error
+    assert graph.recall > 0.97
+
+
+def test_measured_recall_counts_what_is_missing():
+    features = clustered(600)
+    exact = build_neighbors(features, 11)
+    assert measured_recall(features, exact) == 1.0
+    indices = exact.indices.copy()
+    indices[:, 10] = np.argmin(features @ features.T, axis=1)  # the last of ten is a stranger
+    assert measured_recall(features, NeighborGraph(indices, exact.similarities, False)) == pytest.approx(0.9)
+    assert measured_recall(features, exact.first(1)) == 1.0
+
+
+def test_auto_is_exact_up_to_a_size_and_on_a_gpu():
+    assert search_for(neighbors.EXACT_UP_TO) == "exact"
+    assert search_for(neighbors.EXACT_UP_TO + 1) == "approximate"
+    assert search_for(neighbors.EXACT_UP_TO + 1, "auto", "cuda:0") == "exact"
+    assert search_for(10, "approximate") == "approximate" and search_for(10**9, "exact") == "exact"
+    with pytest.raises(OptionError, match="--neighbors must be auto, exact or approximate, got 'quick'"):
+        search_for(10, "quick")
+    with pytest.raises(OptionError, match="'exact' or 'approximate', got 'auto'"):
+        build_neighbors(clustered(10), 3, search="auto")
+
+
+def test_the_cache_keeps_recall_and_an_exact_graph_takes_the_place_of_an_approximate_one(small, tmp_path, make_corpus):
+    corpus = make_corpus(clustered(1200))
+    rough = neighbors_for(corpus, 8, tmp_path, search="approximate")
+    path = cache_path(corpus.fingerprint, tmp_path)
+    assert not rough.exact and load_neighbors(path, 1200).recall == rough.recall
+    np.savez(path, indices=rough.indices, similarities=rough.similarities, exact=False, recall=0.93)
+    assert neighbors_for(corpus, 8, tmp_path, search="approximate").recall == 0.93
+    fine = neighbors_for(corpus, 8, tmp_path)  # auto means exact at this size
+    assert fine.exact and load_neighbors(path, 1200).exact
+    again = neighbors_for(corpus, 8, tmp_path, search="approximate")
+    assert again.exact, "nothing is gained by a worse graph than the one that is there"
+
+
+def test_stop_is_answered_at_any_time(small):
+    """Whatever number of polls it is that says stop, the answer is `Stopped`, and soon."""
+    features = clustered(3000)
+    for patience in (0, 3, 10, 20):
+        polls = iter(range(10**9))
+        with pytest.raises(Stopped):
+            build_neighbors(features, 16, search="approximate",
+                            should_stop=lambda polls=polls, patience=patience: next(polls) >= patience)
+    stop, asked = threading.Event(), []
+    threading.Timer(0.2, stop.set).start()
+
+    def should_stop():
+        if stop.is_set():
+            asked.append(time.monotonic())
+        return stop.is_set()
+
+    with pytest.raises(Stopped):
+        build_neighbors(np.tile(clustered(20_000, dim=128), (2, 1)), 64, search="approximate", should_stop=should_stop)
+    assert time.monotonic() - asked[0] < 3

@@ -1,0 +1,211 @@
+"""A graph that is stopped or whose process is killed is gone on with, and ends as an unbroken one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from datamask.corpus import exact_search, kernels, neighbors, partition_search, unfinished
+from datamask.corpus.neighbors import build_neighbors, neighbors_for
+from datamask.corpus.unfinished import Unfinished
+from datamask.errors import Stopped
+
+BUILDER = """
+import sys, time
+import numpy as np, pyarrow as pa
+from datamask.corpus import Corpus, Provenance, exact_search, kernels, unfinished
+from datamask.corpus.neighbors import neighbors_for
+
+features, cache = np.load(sys.argv[1]), sys.argv[2]
+unfinished.KEEP_SECONDS = 0.0
+exact_search.FLOPS_PER_BLOCK = 1
+n = len(features)
+corpus = Corpus(pa.array(range(n)), np.zeros(n), features, None, pa.table({"none": pa.nulls(n)}).select([]),
+                np.zeros(n, np.int32), np.arange(n), "f" * 32,
+                Provenance(("memory.parquet",), n, n, {"id": "id", "feature": "f", "quality": ["q"]}))
+real = kernels.offer_rows
+
+def slow(*args):  # for ever half-way, so that the test decides when it dies
+    print("at work", flush=True)
+    time.sleep(float(sys.argv[3]))
+    real(*args)
+
+kernels.offer_rows = slow
+neighbors_for(corpus, 12, cache, threads=2)
+"""
+
+
+def unit(rows):
+    rows = np.asarray(rows, np.float64)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def features():
+    rng = np.random.default_rng(0)
+    return unit(rng.normal(size=(20, 12))[rng.integers(0, 20, 1500)] + 0.4 * rng.normal(size=(1500, 12)))
+
+
+@pytest.fixture
+def tasks_done(monkeypatch):
+    """Small blocks, and a count of the blocks that are offered to their rows."""
+    monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)
+    monkeypatch.setattr(exact_search, "DEVICE_BLOCK", (200, 300))
+    monkeypatch.setattr(partition_search, "GROUP", 300)
+    monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
+    count = [0]
+
+    def counted(real):
+        def count_and_call(*args):
+            count[0] += 1
+            return real(*args)
+        return count_and_call
+
+    for name in ("offer_rows", "offer_listed_rows"):
+        monkeypatch.setattr(kernels, name, counted(getattr(kernels, name)))
+    return count
+
+
+def kept(folder):
+    return folder / ("f" * 32) / "neighbors-unfinished.npz"
+
+
+def stopped_half_way(corpus, folder, total, count, **options):
+    """Build until half of the blocks are done, then stop."""
+    count[0] = 0
+    with pytest.raises(Stopped):
+        neighbors_for(corpus, 12, folder, should_stop=lambda: count[0] >= total // 2, threads=2, **options)
+    assert kept(folder).is_file()
+    with np.load(kept(folder)) as file:
+        return file["done"]
+
+
+@pytest.mark.parametrize("search", ["exact", "approximate"])
+def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done, tmp_path, monkeypatch, search):
+    corpus = make_corpus(features)
+    # threads polled every 0.1 s would be done before the first poll
+    whole = neighbors_for(corpus, 12, None, search=search)
+    total, real = tasks_done[0], exact_search.np.dot
+
+    def slow(*args, **kwargs):
+        time.sleep(0.005)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(np, "dot", slow)
+    done = stopped_half_way(corpus, tmp_path, total, tasks_done, search=search)
+    assert 0 < done.sum() < len(done)
+    tasks_done[0] = 0
+    shares = []
+    graph = neighbors_for(corpus, 12, tmp_path, search=search,
+                          progress=lambda share, what: shares.append((share, what)))
+    assert tasks_done[0] < total * 0.8, "what was done is not done again"
+    np.testing.assert_array_equal(graph.indices, whole.indices)
+    np.testing.assert_array_equal(graph.similarities, whole.similarities)
+    assert graph.exact is (search == "exact") and graph.recall == whole.recall
+    assert not kept(tmp_path).exists(), "nothing is left over"
+    assert min(share for share, what in shares if what == "Neighbour graph") >= done.mean()
+
+
+def test_the_device_path_goes_on_too(features, make_corpus, tasks_done, tmp_path):
+    corpus = make_corpus(features)
+    polls = iter(range(10**6))
+    with pytest.raises(Stopped):
+        neighbors_for(corpus, 12, tmp_path, device="cpu:0", should_stop=lambda: next(polls) >= 24)
+    with np.load(kept(tmp_path)) as file:
+        assert file["done"].sum() == 4, "five column blocks to a block of rows; one poll while waiting for the lock"
+    polls = iter(range(10**6))
+    graph = neighbors_for(corpus, 12, tmp_path, device="cpu:0", should_stop=lambda: next(polls) < 0)
+    assert next(polls) == 20, "four blocks of rows were left"
+    np.testing.assert_allclose(graph.similarities, build_neighbors(features, 12).similarities, atol=2e-6)
+
+
+def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(features, make_corpus, tasks_done, tmp_path,
+                                                                 monkeypatch):
+    corpus = make_corpus(features)
+    whole = build_neighbors(features, 9)
+    lists = Unfinished().lists(1500, 11, 300, "all pairs in blocks of 64")
+    lists.done[:] = True  # a lie, to be seen if it is believed
+    for spoil in ("k", "plan", "damage"):
+        Unfinished(kept(tmp_path)).save(lists, "all pairs in blocks of 32" if spoil == "plan" else
+                                        "all pairs in blocks of 64")
+        if spoil == "damage":
+            kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-200])
+        graph = neighbors_for(corpus, 9 if spoil == "k" else 12, tmp_path)
+        np.testing.assert_array_equal(graph.indices[:, :9], whole.indices)
+        (tmp_path / ("f" * 32) / "neighbors.npz").unlink()
+
+
+def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, make_corpus, tmp_path, monkeypatch):
+    """Two processes want the same graph; the one that builds is killed; the other one goes on and ends as it should."""
+    np.save(tmp_path / "features.npy", features)
+    (tmp_path / "builder.py").write_text(BUILDER)
+    cache = tmp_path / "cache"
+    root = str(neighbors.Path(neighbors.__file__).parents[2])
+
+    def start(pause):
+        return subprocess.Popen([sys.executable, str(tmp_path / "builder.py"), str(tmp_path / "features.npy"),
+                                 str(cache), str(pause)], stdout=subprocess.PIPE, text=True,
+                                env=os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"})
+
+    def wait_for(condition):
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, "waited too long"
+            time.sleep(0.02)
+
+    first = start(0.02)
+    try:
+        assert first.stdout.readline() == "at work\n"
+        second = start(0.0)
+        try:
+            wait_for(kept(cache).is_file)
+            assert second.poll() is None
+            first.send_signal(signal.SIGKILL)
+            first.wait(20)
+            said = second.communicate(timeout=60)[0]
+        finally:
+            second.kill()
+            second.wait(20)
+    finally:
+        first.kill()
+        first.wait(20)
+        first.stdout.close()
+    assert second.returncode == 0
+    blocks = -(-len(features) // 64)
+    assert 0 < said.count("at work") < blocks * (blocks + 1) // 2, "it went on from what the first one had kept"
+    folder = cache / ("f" * 32)
+    assert {path.name for path in folder.iterdir()} == {"neighbors.npz", "neighbors.lock"}
+    graph = neighbors_for(make_corpus(features), 12, cache, should_stop=lambda: pytest.fail("built again"))
+    np.testing.assert_array_equal(graph.indices, build_neighbors(features, 12).indices)
+
+
+def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch):
+    """At every saving the lists hold all of the tasks that count as done and nothing of the others."""
+    monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)
+    monkeypatch.setattr(unfinished, "KEEP_SECONDS", 0.0)
+    saved = []
+
+    class Watched(Unfinished):
+        def save(self, lists, plan):
+            saved.append((lists.similarities.copy(), lists.done.copy()))
+
+    part = features[:700]
+    real = np.dot
+    monkeypatch.setattr(np, "dot", lambda *args, **kwargs: (time.sleep(0.01), real(*args, **kwargs))[1])
+    build_neighbors(part, 12, unfinished=Watched(tmp_path / "x.npz"), threads=2)
+    assert saved
+    block, count = 64, -(-700 // 64)
+    places = [(first, first + offset) for offset in range(count) for first in range(count - offset)]
+    for similarities, done in saved:
+        allowed = np.zeros((count, count), bool)
+        for (left, right), finished in zip(places, done):
+            allowed[left, right] = allowed[right, left] = finished
+        products = part.astype(float) @ part.astype(float).T
+        whole = np.kron(allowed, np.ones((block, block), bool))[:700, :700]
+        np.fill_diagonal(whole, False)
+        expected = -np.sort(-np.where(whole, products, -np.inf), axis=1)[:, :11]
+        np.testing.assert_allclose(-np.sort(-similarities, axis=1), expected, atol=2e-6)
