@@ -1,0 +1,26 @@
+"""The search for a lambda behind its page: one at a time per corpus, in a thread, its answer on disk. No streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamask.corpus import Corpus
+from datamask.dashboard import tasks
+from datamask.lambda_question import LambdaQuestion
+
+
+def key_of(corpus: Corpus) -> str:
+    """The name under which `datamask.dashboard.tasks` knows the search on this corpus."""
+    return f"lambdas-{corpus.fingerprint}"
+
+
+def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts: Sequence[str] = ()) -> tasks.Task:
+    """Search in the background, or join the search under way. The task's result is the answer's key."""
+    def work(report: tasks.Progress, should_stop) -> str:
+        # torch comes with it, so only in the thread that needs it
+        from datamask.runs.lambdas import answer
+
+        return answer(corpus, question, cache_dir, texts=texts, progress=report, should_stop=should_stop)["key"]
+
+    return tasks.start(key_of(corpus), work)

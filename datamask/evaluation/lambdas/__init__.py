@@ -1,0 +1,19 @@
+"""Which lambda? Selections over lambda, ratio and objective, judged by text that none of them was made from.
+
+| module | what |
+|---|---|
+| `worlds` | the corpus without the held-out text and its near-copies, five times over |
+| `selecting` | the selection at every lambda in such a world |
+| `measuring` | what each selection teaches: one number per held-out text |
+| `statistics` | differences with intervals, the best lambda chosen on one half and reported on the other |
+| `wording` | the result in sentences |
+| `study` | all of it, from a question to a plain record |
+
+The rules: held-out texts and their near-copies leave the corpus *before* anything is selected; every selection trains
+on equally many words, drawn at random from its texts; lambda is chosen on one half of the target and reported on the
+other, with cuts of its own; a target made from the optimised quality is called circular and recommends nothing.
+"""
+
+from datamask.evaluation.lambdas.study import which_lambda
+
+__all__ = ["which_lambda"]

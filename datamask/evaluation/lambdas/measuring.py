@@ -1,0 +1,96 @@
+"""What each selection teaches: one loss per held-out text, for two measures.
+
+Cross-entropy: minus log probability of the text's words under a bigram model trained on the selection. Coverage: one
+minus the text's cosine to the nearest training text in the space of `meaning`. Both on the same training text: exactly
+so many words, drawn at random from the selection, whole texts but for the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.lambdas.statistics import Losses
+from datamask.evaluation.lambdas.worlds import Asked, hashed
+from datamask.evaluation.measures.ngrams import Bigrams
+from datamask.evaluation.measures.words import Words
+from datamask.objectives.contract import Poll, no_poll
+
+RANDOM = "random"
+DRAWS = 4
+"""Random selections per half of a split; their mean loss is what the others are held against."""
+
+Selections = Mapping[str, np.ndarray]
+
+
+def random_rows(rest: np.ndarray, size: int, split: int, half: int, seed: int) -> list[np.ndarray]:
+    """`DRAWS` random selections of `size` rows of the rest."""
+    return [np.random.default_rng([seed, 31, split, half, draw]).choice(rest, size, replace=False)
+            for draw in range(DRAWS)]
+
+
+def cut(words: Words, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
+    """The first of a selection's rows, in an order drawn by `seed`, that hold `budget` words together.
+
+    The order is the same for all selections, so what two of them share is drawn early or late in both.
+    """
+    rows = rows[np.argsort(hashed(rows, seed), kind="stable")]
+    return rows[:int(np.searchsorted(np.cumsum(words.lengths[rows]), budget)) + 1]
+
+
+def measure(words: Words, meaning: Meaning, selections: Selections, rest: np.ndarray, size: int, budget: int,
+            asked: Asked, units: np.ndarray, split: int, seed: int, poll: Poll = no_poll
+            ) -> tuple[tuple[Losses, Losses], tuple[Losses, Losses], np.ndarray]:
+    """Both measures of all selections and of random ones on both halves of a split.
+
+    Args:
+        selections: name -> rows of the corpus. Random comes last in the losses.
+        rest, size: what random selections are drawn from, and how many rows they hold.
+        units: by text number, texts of one number are near-copies.
+
+    Returns:
+        Cross-entropy (choosing half, reporting half), coverage likewise, and the random selections' own values on the
+        reporting half, float64 ``(2, DRAWS)``.
+    """
+    entropy, coverage = [], []
+    spread = np.empty((2, DRAWS))
+    known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    for half, texts in enumerate((asked.choose, asked.report)):
+        poll()
+        known.clear()
+        tokens, owner = words.of(texts)
+        shuffle = 2 * (SEEDS * seed + split) + half + 100
+
+        def losses(rows: np.ndarray, order: int = shuffle, texts: np.ndarray = texts, tokens: np.ndarray = tokens,
+                   owner: np.ndarray = owner) -> tuple[np.ndarray, np.ndarray]:
+            trained = cut(words, rows, budget, order)
+            key = trained.tobytes()
+            # two lambdas may give one selection, and quality alone is the same under every objective
+            if key not in known:
+                poll()
+                learned, of = words.of(trained)
+                model = Bigrams(learned[:budget], of[:budget], words.vocabulary)
+                known[key] = (np.bincount(owner, model.nats(tokens, owner), len(texts)),
+                              1.0 - meaning.nearest(texts, trained, poll))
+            return known[key]
+
+        drawn = [losses(rows) for rows in random_rows(rest, size, split, half, seed)]
+        columns = [losses(rows) for rows in selections.values()]
+        lengths = words.lengths[texts].astype(float)
+        spread[0] = [nats.sum() / lengths.sum() for nats, _ in drawn]
+        spread[1] = [apart.mean() for _, apart in drawn]
+        for into, which, weights in ((entropy, 0, lengths), (coverage, 1, np.ones(len(texts)))):
+            both = [*(found[which] for found in columns), np.mean([found[which] for found in drawn], axis=0)]
+            into.append(Losses(np.column_stack(both), weights, units[texts]))
+    return (entropy[0], entropy[1]), (coverage[0], coverage[1]), spread
+
+
+SEEDS = 1_000
+"""Seeds are told apart by this much in the numbers of the hash."""
+
+
+def available(words: Words, selections: Sequence[np.ndarray]) -> int:
+    """Words of the shortest of these selections."""
+    return min(int(words.lengths[rows].sum()) for rows in selections)

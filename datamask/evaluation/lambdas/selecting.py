@@ -1,0 +1,100 @@
+"""The selection at every lambda in one world, by the quickest solver there is for the objective.
+
+Lambda means what it means in a run: the calibrated scales are those of the whole corpus, which hardly differ from those
+of a world and are the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask import catalogue, learning
+from datamask.config import SelectionConfig
+from datamask.evaluation.lambdas.worlds import RestrictedPool
+from datamask.evaluation.pool import Pool
+from datamask.evaluation.posing import Posed, pose
+from datamask.learning.newton import STEPS, PairwiseDual, solvable
+from datamask.learning.polish import medoids
+from datamask.learning.problem import Problem
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.facility import Facility
+from datamask.objectives.joint import Joint, Term
+
+CLOSE = 1e-3
+"""Gap at which the pair-wise solver ends, as a share of the attainable gain: far less than any text could tell apart,
+and a tenth of the time of a proof."""
+
+
+def settings(objective: str, ratio: float, seed: int) -> SelectionConfig:
+    """The settings of one curve; its lambda is filled in point by point."""
+    terms = SelectionConfig.from_options(objective=objective).terms
+    direct = all(catalogue.objective(name).proof == "relaxation" for name, _ in terms) or objective == "facility"
+    return SelectionConfig.from_options(objective=objective, select_ratio=ratio, seed=seed,
+                                        estimator="relaxed" if direct else "counterfactual")
+
+
+def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
+    """The problem on the whole corpus, whose scales all worlds share."""
+    return pose(pool, config, poll)
+
+
+def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lambdas: Sequence[float],
+               starts: dict[float, Tensor], poll: Poll = no_poll, tick: Callable[[float], None] = lambda lamb: None
+               ) -> list[np.ndarray]:
+    """Select at every lambda in a world.
+
+    Args:
+        lambdas: rising. starts: where the solver ended at each lambda in an earlier world; filled for the next one.
+        tick: called with each lambda before it is solved.
+
+    Returns:
+        int64 ``(S,)`` rows of the world for each lambda, rising.
+    """
+    size = config.size(len(world))
+    terms = tuple(Term(term.name, term.weight, world.function(term.name, size), term.scale)
+                  for term in whole.problem.joint.terms)
+    ties, everyone = world.ties(config.seed), torch.arange(len(world), device=world.device)
+    y: Tensor | None = None
+    found = []
+    for lamb in lambdas:
+        poll()
+        tick(lamb)
+        joint = Joint(world.quality, terms, lamb, whole.problem.joint.quality_scale)
+        problem = Problem(joint, size, everyone, ties, world.features)
+        if solvable(problem):
+            mask, y = pairwise(problem, starts.get(lamb, y), poll)
+            if y is not None:
+                starts[lamb] = y
+        elif len(joint.counting) == 1 and isinstance(joint.counting[0].function, Facility):
+            mask = medoids(problem, poll)
+        else:
+            mask = _learned(problem, replace(config, lamb=lamb), poll)
+        found.append(np.flatnonzero(mask.cpu().numpy()))
+    return found
+
+
+def pairwise(problem: Problem, start: Tensor | None, poll: Poll = no_poll) -> tuple[Tensor, Tensor | None]:
+    """The selection within `CLOSE` of the best, cut off the relaxation's weights, and where the next search starts."""
+    dual = PairwiseDual(problem)
+    if dual.modular:
+        return problem.subset(dual.b), start
+    best = here = dual.begin(start, poll)
+    for _ in range(STEPS):
+        if best.gap <= CLOSE:
+            break
+        here = dual.advance(here, poll)
+        best = min(best, here, key=lambda point: point.gap)
+    return problem.subset(best.weights), best.y
+
+
+def _learned(problem: Problem, config: SelectionConfig, poll: Poll) -> Tensor:
+    learner = learning.load(config.estimator)(problem, config)
+    state = learner.init()
+    while learner.finished(state) is None:
+        state, _ = learner.step(state, poll)
+    return learner.result(state, poll)

@@ -1,0 +1,197 @@
+"""The corpus as it would be without the held-out text: five worlds for rows of the corpus, one for own texts.
+
+Whatever is held out, and every near-copy of it, leaves the corpus before anything is selected: the selection is the one
+that a corpus without that text would get. To select first and drop afterwards would be unfair in another way: a
+selection that keeps one member of each family would lose whole families, one that keeps them all would not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.corpus import row_hash
+from datamask.corpus.copies import near_families
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.neighbors import NeighborGraph
+from datamask.errors import InputError, OptionError
+from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.measures.copies import NEAR
+from datamask.evaluation.measures.words import Words
+from datamask.evaluation.pool import Pool
+from datamask.lambda_question import LEAST_TEXTS, Target
+from datamask.objectives.contract import Poll, no_poll
+
+SPLITS = 5
+FOLDS = 20
+"""Rows are dealt into twenty by ``hash(id) mod 20``; split j holds out the next few of them."""
+
+ENOUGH_TEXTS = 400
+"""Texts to be asked per split: where one twentieth of the rows has fewer of the target, up to four are held out."""
+
+HALF_WORDS = 100_000
+"""Words asked per half of a split at most; more would cost time and hardly narrow an interval."""
+
+BEST_SHARE = 0.25
+ROWS_AT_ONCE = 32_768
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The held-out texts of one split, as text numbers of the `Words`, in two halves that share no near-copies."""
+
+    choose: np.ndarray
+    report: np.ndarray
+
+
+@dataclass(frozen=True)
+class World:
+    """What may be selected, and what is then asked.
+
+    Attributes:
+        rest: int64, rows of the corpus that are left. near_copies: how many left besides the held-out rows.
+        splits: what is asked; several where all are asked of the same rest.
+    """
+
+    rest: np.ndarray
+    near_copies: int
+    splits: tuple[Asked, ...]
+
+
+class RestrictedPool(Pool):
+    """Some rows of a pool as a pool of their own; its neighbour lists are what is left of the whole ones.
+
+    A row whose list got shorter is listed itself in the free places, at similarity 0, which adds to no objective.
+    """
+
+    def __init__(self, whole: Pool, rows: np.ndarray, poll: Poll = no_poll) -> None:
+        super().__init__(subset(whole.corpus, rows), whole.device, whole.cache_dir, poll=poll)
+        self._whole, self._rows = whole, rows
+
+    def graph(self, k: int) -> NeighborGraph:
+        """What is left of the first k listed neighbours of each row."""
+        k = min(k, len(self))
+        if self._graph is None or self._graph.k < k:
+            self._graph = remaining(self._whole.graph(k), self._rows, self._poll)
+        return self._graph
+
+
+def subset(corpus: Corpus, rows: np.ndarray) -> Corpus:
+    """Some rows of a corpus, in rising order, as a corpus."""
+    rows = np.sort(rows)
+    named = hashlib.sha256(corpus.fingerprint.encode() + rows.astype("<i8").tobytes()).hexdigest()
+    take = pa.array(rows)
+    lengths = None if corpus.lengths is None else corpus.lengths[rows]
+    return replace(corpus, ids=corpus.ids.take(take), quality=corpus.quality[rows], features=corpus.features[rows],
+                   lengths=lengths, metadata=corpus.metadata.take(take),
+                   source_file=corpus.source_file[rows], source_row=corpus.source_row[rows], fingerprint=named,
+                   norms=None if corpus.norms is None else corpus.norms[rows])
+
+
+def remaining(graph: NeighborGraph, rows: np.ndarray, poll: Poll = no_poll) -> NeighborGraph:
+    """The lists of `rows` (rising) without all other rows, renumbered; see `RestrictedPool`."""
+    place = np.full(len(graph.indices), -1, np.int32)
+    place[rows] = np.arange(len(rows), dtype=np.int32)
+    indices = np.empty((len(rows), graph.k), np.int32)
+    similarities = np.empty((len(rows), graph.k), np.float32)
+    for low in range(0, len(rows), ROWS_AT_ONCE):
+        poll()
+        part = rows[low:low + ROWS_AT_ONCE]
+        found = place[graph.indices[part]]
+        order = np.argsort(found < 0, axis=1, kind="stable")
+        found = np.take_along_axis(found, order, 1)
+        gone = found < 0
+        here = slice(low, low + len(part))
+        indices[here] = np.where(gone, np.arange(low, low + len(part), dtype=np.int32)[:, None], found)
+        similarities[here] = np.where(gone, 0.0, np.take_along_axis(graph.similarities[part], order, 1))
+    return NeighborGraph(indices, similarities, False)
+
+
+def wanted_rows(corpus: Corpus, target: Target) -> np.ndarray:
+    """bool ``(N,)``: the rows that are of the target's kind (before any are held out).
+
+    Raises:
+        OptionError: no such column.
+    """
+    if target.kind == "quality":
+        return corpus.quality >= np.quantile(corpus.quality, 1 - BEST_SHARE)
+    if target.kind == "column":
+        if target.column not in corpus.metadata.column_names:
+            raise OptionError(f"--target: the corpus has no column {target.column!r}; it has "
+                              f"{', '.join(corpus.metadata.column_names) or 'no metadata columns'}")
+        equal = pc.equal(corpus.metadata[target.column].cast(pa.string()), target.value)
+        return pc.fill_null(equal, False).to_numpy().astype(bool)
+    return np.ones(len(corpus), bool)
+
+
+def held_out_worlds(corpus: Corpus, words: Words, graph: NeighborGraph, target: Target,
+                    poll: Poll = no_poll) -> list[World]:
+    """A world per split, its target held-out rows of the corpus.
+
+    Raises:
+        OptionError: too few rows of the target.
+    """
+    wanted = wanted_rows(corpus, target) & (words.lengths[:len(corpus)] > 0)
+    fold = (row_hash(corpus.ids, 0) % np.uint64(FOLDS)).astype(np.int64)
+    each = int(np.clip(np.ceil(ENOUGH_TEXTS * FOLDS / max(wanted.sum(), 1)), 1, FOLDS // SPLITS))
+    texts = int((wanted & (fold < each * SPLITS)).sum())
+    if texts < LEAST_TEXTS:
+        raise OptionError(f"--target: there are {texts:,} texts of the kind {target.label!r}; at least {LEAST_TEXTS} "
+                          "are needed to tell selections apart")
+    family = near_families(graph, NEAR)
+    found = []
+    for j in range(SPLITS):
+        poll()
+        held = fold // each == j
+        away = np.isin(family, family[held]) | np.isin(words.text_of[:len(corpus)], words.text_of[:len(corpus)][held])
+        rows = np.flatnonzero(held & wanted)
+        found.append(World(np.flatnonzero(~away), int(away.sum() - held.sum()),
+                           (halves(rows, family[rows], words, j),)))
+    return found
+
+
+def own_world(corpus: Corpus, words: Words, meaning: Meaning, poll: Poll = no_poll) -> World:
+    """One world for texts of the person's own, numbered after the corpus's rows: dealt into five splits.
+
+    Raises:
+        InputError: too few texts with words in them.
+    """
+    n = len(corpus)
+    texts = np.arange(n, len(words))
+    texts = texts[words.lengths[texts] > 0]
+    _, first = np.unique(words.text_of[texts], return_index=True)
+    texts = texts[np.sort(first)]
+    if len(texts) < LEAST_TEXTS:
+        raise InputError(f"--target: {len(texts):,} different texts have words in them; at least {LEAST_TEXTS} are "
+                         "needed to tell selections apart")
+    away = np.isin(words.text_of[:n], words.text_of[texts]) | (meaning.nearest(np.arange(n), texts, poll) >= NEAR)
+    dealt = words.text_of[texts] // np.uint64(2) % np.uint64(SPLITS)
+    splits = tuple(halves(texts[dealt == j], texts[dealt == j], words, j) for j in range(SPLITS))
+    return World(np.flatnonzero(~away), int(away.sum()), splits)
+
+
+def halves(texts: np.ndarray, units: np.ndarray, words: Words, split: int) -> Asked:
+    """Deal texts into the half that chooses and the half that reports; those of one unit stay together."""
+    drawn = np.random.default_rng([split, 7]).permutation(len(texts))
+    texts, units = texts[drawn], units[drawn]
+    # whole units go to one half, by a hash that knows nothing of the texts' order
+    side = hashed(units, split) % np.uint64(2) == 0
+    return Asked(_within(texts[side], words.lengths), _within(texts[~side], words.lengths))
+
+
+def hashed(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """uint64: a hash of whole numbers."""
+    return row_hash(pa.array(np.asarray(numbers, np.int64)), seed)
+
+
+def _within(texts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return texts[:max(1, int(np.searchsorted(np.cumsum(lengths[texts]), HALF_WORDS, side="right")))]
+
+
+Report = Callable[[float, str], None]
+"""Progress: a share from 0 to 1 and what is being done."""

@@ -1,0 +1,190 @@
+"""The question "which lambda?": what is tried, and what text a selection is judged by.
+
+Light on purpose: pages and command line ask with it, the answer is computed by `datamask.evaluation.lambdas`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from datamask import catalogue
+from datamask.config import SelectionConfig
+from datamask.errors import InputError, OptionError
+
+KINDS = ("random", "column", "texts", "quality")
+LAMBDAS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
+"""Closer together towards diversity, where selections change most."""
+
+LEAST_TEXTS = 60
+"""Held-out texts below which no interval would mean anything."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The text that selections should teach a small model to predict.
+
+    Attributes:
+        kind: ``random`` held-out rows; ``column``: held-out rows with `value` in the metadata column `column`;
+            ``texts``: the person's own, given beside the question; ``quality``: the best quarter of the held-out rows
+            by quality, which is circular and only good for looking at.
+        name: of own texts, for people. digest: of their content, so that another text is another question.
+    """
+
+    kind: str = "random"
+    column: str = ""
+    value: str = ""
+    name: str = ""
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise OptionError(f"--target must be one of random, quality, COLUMN=VALUE or a file of texts, got "
+                              f"{self.kind!r}")
+        if self.kind == "column" and not self.column:
+            raise OptionError(f"--target COLUMN=VALUE needs the name of a column, got {self.column!r}={self.value!r}")
+
+    @property
+    def circular(self) -> bool:
+        """Whether the target was made from the quality that the selections maximise."""
+        return self.kind == "quality"
+
+    @property
+    def label(self) -> str:
+        """What people call it, within a sentence."""
+        return {"random": "held-out text of the corpus", "quality": "the best quarter of the held-out text by quality",
+                "column": f"held-out text with {self.column} = {self.value}",
+                "texts": self.name or "your own texts"}[self.kind]
+
+    @classmethod
+    def own(cls, texts: list[str], name: str = "your own texts") -> Target:
+        """The target of texts that come beside the question."""
+        digest = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return cls("texts", name=name, digest=digest)
+
+
+@dataclass(frozen=True)
+class LambdaQuestion:
+    """What is tried.
+
+    Attributes:
+        objectives: names, each a curve of its own. ratios: select ratios. lambdas: rising, from 0 to 1.
+        target: what is predicted.
+        words: each selection trains the model on so many words, or on as many as the shortest has.
+        rows: a uniform sample of so many rows stands for a larger corpus.
+        seed: of random selections, cuts and ties.
+    """
+
+    objectives: tuple[str, ...] = ("facility", "pairwise")
+    ratios: tuple[float, ...] = (0.1,)
+    lambdas: tuple[float, ...] = LAMBDAS
+    target: Target = field(default_factory=Target)
+    words: int = 250_000
+    rows: int = 100_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        named = tuple(dict.fromkeys(SelectionConfig.from_options(objective=name).objective for name in self.objectives))
+        _set(self, "objectives", named)
+        _set(self, "ratios", tuple(sorted({float(ratio) for ratio in self.ratios})))
+        _set(self, "lambdas", tuple(sorted({float(lamb) for lamb in self.lambdas})))
+        if not self.objectives:
+            raise OptionError(f"--objectives needs at least one of "
+                              f"{', '.join(e.name for e in catalogue.OBJECTIVES)}, got none")
+        if len(self.lambdas) < 2 or not all(0 <= lamb <= 1 for lamb in self.lambdas):
+            raise OptionError(f"--lambdas must be at least two values from 0 to 1, got {self.lambdas}")
+        if not self.ratios or not all(0 < ratio < 1 for ratio in self.ratios):
+            raise OptionError(f"--ratios must be values between 0 and 1, got {self.ratios}")
+        for name, least in (("words", 1_000), ("rows", 1_000)):
+            if getattr(self, name) < least:
+                raise OptionError(f"--{name} must be at least {least:,}, got {getattr(self, name):,}")
+
+    @property
+    def key(self) -> str:
+        """Twelve hex digits: the same question has the same key."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LambdaQuestion:
+        known = {f.name for f in fields(cls)}
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+                 if name in known and name != "target"}
+        return cls(**given, target=Target(**data.get("target", {})))
+
+
+def texts_of(content: str, name: str = "the text") -> list[str]:
+    """The texts of a file: one per line, or the ``text`` of each line where the lines are JSON objects. Empty lines and
+    repeated texts are left out.
+
+    Raises:
+        InputError: a line begins like JSON, and is none with a ``text``.
+    """
+    found: dict[str, None] = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        line = line.strip().lstrip("\ufeff")
+        if line.startswith("{") and name.lower().endswith((".jsonl", ".json", ".ndjson")):
+            try:
+                line = str(json.loads(line)["text"]).strip()
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"{name} line {number:,}: expected a JSON object with a \"text\", got "
+                                 f"{line[:60]!r} ({error})") from error
+        if line:
+            found[line] = None
+    return list(found)
+
+
+def read_texts(path: str | Path) -> list[str]:
+    """`texts_of` a file.
+
+    Raises:
+        InputError: it cannot be read, or holds too few texts.
+    """
+    try:
+        content = Path(path).expanduser().read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"--target {path} cannot be read: {error.strerror or error}") from error
+    return check_texts(texts_of(content, str(path)), str(path))
+
+
+def check_texts(texts: list[str], name: str) -> list[str]:
+    """The texts, if there are enough of them.
+
+    Raises:
+        InputError: too few.
+    """
+    if len(texts) < LEAST_TEXTS:
+        raise InputError(f"{name} holds {len(texts):,} different texts, one per line; at least {LEAST_TEXTS} are "
+                         "needed to tell selections apart, and some hundreds are better")
+    return texts
+
+
+def parse_lambdas(text: str) -> tuple[float, ...]:
+    """``0:1:11`` (start, stop, count) or ``0,0.1,0.5``.
+
+    Raises:
+        OptionError: neither.
+    """
+    try:
+        if ":" in text:
+            start, stop, count = text.split(":")
+            steps = int(count)
+            return tuple(float(start) + (float(stop) - float(start)) * i / max(1, steps - 1) for i in range(steps))
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise OptionError(f"--lambdas must be START:STOP:COUNT or a list such as 0,0.1,0.5, got {text!r}") from error
+    if not all(map(math.isfinite, values)):
+        raise OptionError(f"--lambdas must be finite numbers, got {text!r}")
+    return values
+
+
+def _set(record: LambdaQuestion, name: str, value: Any) -> None:
+    """Assign while a frozen record is being made."""
+    object.__setattr__(record, name, value)
