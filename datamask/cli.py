@@ -104,7 +104,7 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, fresh: b
         if not fresh:
             with run.writer() as writer:
                 writer.set_status("queued")
-        outcome = attempt(run, should_stop=stop.is_set, progress=progress)
+        outcome = attempt(run, should_stop=stop.is_set, progress=progress, warn=progress.warn)
     if outcome.faulty:
         traceback.print_exception(outcome.error)
         say(fault_sentence(outcome.error))

@@ -44,6 +44,13 @@ class Progress:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
+    def warn(self, sentence: str) -> None:
+        """A sentence on a line of its own, which the bar does not run over."""
+        if self._terminal:
+            self._stream.write("\r\x1b[K")
+        self._stream.write(f"datamask: warning: {sentence}\n")
+        self._stream.flush()
+
     def __call__(self, share: float, what: str) -> None:
         left = self._eta.update(share)
         now = time.monotonic()

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+from pathlib import Path
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
-from datamask.files import write_text
+from datamask.files import replacing, write_text
 from datamask.learning.counterfactual import Counterfactual
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
@@ -40,28 +43,54 @@ def quality_anchor(pool: Pool, size: int) -> Anchor:
 
 def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> Anchor:
     """The anchor of a diversity objective, from the cache where it has been computed before."""
-    path = pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{name}-{size}.json"
+    path = _best_path(pool, name, size).with_suffix(".json")
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not computed yet, or a damaged file
         stored = json.loads(path.read_text(encoding="utf-8"))
         return Anchor(float(stored["random"]), float(stored["best"]), str(stored["best_kind"]))
+    return _solved(pool, name, size, poll)[0]
+
+
+def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> Tensor:
+    """The subset behind the anchor's best end, bool ``(n,)``: what this objective alone would select.
+
+    Kept beside the anchor; an anchor from before it was kept is computed once more.
+    """
+    path = _best_path(pool, name, size)
+    with contextlib.suppress(OSError, ValueError, EOFError):
+        packed = np.load(path, allow_pickle=False)
+        mask = np.unpackbits(packed, count=len(pool)).astype(bool)
+        if int(mask.sum()) == size:
+            return torch.from_numpy(mask).to(pool.device)
+    return _solved(pool, name, size, poll)[1]
+
+
+def _best_path(pool: Pool, name: str, size: int) -> Path:
+    return pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{name}-{size}.npy"
+
+
+def _solved(pool: Pool, name: str, size: int, poll: Poll) -> tuple[Anchor, Tensor]:
+    """The anchor by its reference solver, and that solver's subset; both go into the cache."""
     function = pool.function(name, size)
     generator = torch.Generator().manual_seed(0)
     random = function.random_value(size, generator, poll)
-    best, bound = _best_end(pool, function, size, random, poll)
-    best = max(best, random)
+    mask, bound = _best_end(pool, function, size, random, poll)
+    best = max(function.value(mask, poll), random)
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
     anchor = Anchor(random, best, "proved" if proved else "best found")
+    path = _best_path(pool, name, size)
     with contextlib.suppress(StoreError):  # a cache that cannot be written costs time, not the run
-        write_text(path, json.dumps(anchor.to_dict()))
-    return anchor
+        with replacing(path, ".npy") as part:
+            np.save(part, np.packbits(mask.cpu().numpy()), allow_pickle=False)
+        write_text(path.with_suffix(".json"), json.dumps(anchor.to_dict()))
+    return anchor, mask
 
 
-def _best_end(pool: Pool, function: SetFunction, size: int, random: float, poll: Poll) -> tuple[float, float | None]:
-    """Value of the reference solver's subset, and its upper bound where it comes with one."""
+def _best_end(pool: Pool, function: SetFunction, size: int, random: float, poll: Poll) -> tuple[Tensor, float | None]:
+    """The reference solver's subset, bool ``(n,)``, and its upper bound where it comes with one."""
     joint = Joint(pool.quality, (Term("reference", 1.0, function),), 0.0)
     problem = Problem(joint, size, torch.arange(len(pool), device=pool.device), pool.ties(0))
     if isinstance(function, Facility):
-        return function.value(medoids(problem, poll), poll), None
+        return medoids(problem, poll), None
     if relaxable(problem):
         here = begin(problem, poll=poll)
         for _ in range(RELAXED_STEPS):
@@ -72,11 +101,11 @@ def _best_end(pool: Pool, function: SetFunction, size: int, random: float, poll:
         mask, values = rounded(problem, here, poll)
         if bound - values.joint > PROVED_GAP * abs(values.joint - random):
             mask = polish(problem, mask, poll)
-        return function.value(mask, poll), bound
+        return mask, bound
     config = SelectionConfig.from_options(estimator="counterfactual", lamb=0.0, n_rollout=1, n_epochs=LEARNED_STEPS,
                                           max_lr=1.0, min_lr=0.05, partial=1.0, init="same", polish="none")
     learner = Counterfactual(problem, config)
     state = learner.init()
     while learner.finished(state) is None:
         state, _ = learner.step(state, poll)
-    return function.value(polish(problem, learner.result(state, poll), poll), poll), None
+    return polish(problem, learner.result(state, poll), poll), None

@@ -50,10 +50,10 @@ class Outcome:
 
 
 def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[float, str], None] | None = None,
-            threads: int | None = None, pool: Pool | None = None) -> Outcome:
+            threads: int | None = None, pool: Pool | None = None, warn: Callable[[str], None] | None = None) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
-    `pool` is the run's corpus where it is open already (`datamask.runs.sweep`).
+    `pool` is the run's corpus where it is open already (`datamask.runs.sweep`); `warn` is told what is wrong with it.
 
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
@@ -62,6 +62,7 @@ def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[fl
         from datamask.runs.execute import execute
 
         shared = {} if pool is None else {"pool": pool}
+        shared |= {} if warn is None else {"warn": warn}
         summary = execute(run, should_stop=_or_asked(run, should_stop), progress=progress, threads=threads, **shared)
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from datamask import learning
 from datamask.corpus.shelf import shelf
@@ -20,13 +21,17 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
+from datamask.learning.gauges import overlap
 from datamask.learning.learner import State, StepRecord
-from datamask.runs import outcome
+from datamask.runs import health, outcome
 from datamask.runs.formats import load_arrays
 from datamask.runs.store import RUN_ID, Run
 from datamask.runs.writer import RunWriter
 
 CHECKPOINT_SECONDS = 10.0
+HEALTH_SECONDS = 5.0
+"""Between two looks at how the run is doing: reading five thousand records takes some 50 ms."""
+
 STOP_FILE_SECONDS = 0.2
 HISTORY_STEPS = 20
 DEFAULT_THREADS = torch.get_num_threads()
@@ -71,7 +76,7 @@ class Poll:
 
 
 def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progress: Progress | None = None,
-            threads: int | None = None, pool: Pool | None = None) -> dict:
+            threads: int | None = None, pool: Pool | None = None, warn: Callable[[str], None] | None = None) -> dict:
     """Do a run from where it stands to its end, or to where it is stopped.
 
     Args:
@@ -81,9 +86,12 @@ def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progre
         threads: CPU threads for the work; a resumed run keeps those it started with, so that it ends in the same
             selection as an unbroken one.
         pool: the run's corpus with what is already bound to it, shared by the runs of a sweep; None opens the corpus.
+        warn: called once with each sentence about a run that is not well (`datamask.runs.health`), as soon as it is
+            seen.
 
     Returns:
-        The summary (keys as documented in the README), with ``status`` ``done`` or ``stopped``.
+        The summary (keys as documented in the README; ``warnings`` has those sentences that still hold), with
+        ``status`` ``done`` or ``stopped``.
 
     Raises:
         RunStateError: the run is already done, or another worker holds it, or the corpus changed since its checkpoint.
@@ -93,13 +101,13 @@ def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progre
         if run.status().state == "done":
             raise RunStateError(f"run {run.id} is done; start a new one to select again")
         poll = Poll(writer, should_stop)
-        report = progress or (lambda share, what: None)
+        report, tell = progress or (lambda share, what: None), warn or (lambda sentence: None)
         writer.set_status("running", message="starting")
         threads = int(run.facts().get("threads") or threads or DEFAULT_THREADS)
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
         try:
-            return _Execution(run, writer, poll, report).go(pool)
+            return _Execution(run, writer, poll, report, tell).go(pool)
         except Stopped:
             writer.finish("stopped", ending="stopped on request")
             return {"run_id": run.id, "status": "stopped"}
@@ -108,10 +116,14 @@ def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progre
 class _Execution:
     """One attempt at a run, with what its stages share."""
 
-    def __init__(self, run: Run, writer: RunWriter, poll: Poll, progress: Progress) -> None:
-        self.run, self.writer, self.poll, self.progress = run, writer, poll, progress
+    def __init__(self, run: Run, writer: RunWriter, poll: Poll, progress: Progress, warn: Callable[[str], None]
+                 ) -> None:
+        self.run, self.writer, self.poll, self.progress, self.warn = run, writer, poll, progress, warn
         self.config = run.config.selection
         self.clock = Clock()
+        self.alone: dict[str, Tensor] = {}
+        """What each term alone would select, by its name: bool ``(n,)``."""
+        self.warned: set[str] = set()
 
     def go(self, pool: Pool | None = None) -> dict:
         if pool is None or pool.center != self.config.center:
@@ -128,6 +140,8 @@ class _Execution:
         self.say(0.2, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
         self.writer.update_facts(**outcome.of_problem(posed, self.poll))
+        if self.config.n_epochs:
+            self.alone = outcome.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
         learner = learning.load(self.config.estimator)(posed.problem, self.config, **self.start())
         state, ending = self.learn(learner)
@@ -138,7 +152,8 @@ class _Execution:
         self.clock.learning += time.perf_counter() - start
         summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
             "steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
-            "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device)}
+            "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device),
+            "warnings": self.look()}
         self.writer.write_rows(selection.rows_table())
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step,
@@ -187,7 +202,7 @@ class _Execution:
                        if step <= state.step}
         self.writer.truncate_metrics(state.step)
         wanted = set(np.unique(np.geomspace(1, max(total, 1), HISTORY_STEPS).round().astype(int)).tolist())
-        saved = time.monotonic()
+        saved = looked = time.monotonic()
         while (ending := learner.finished(state)) is None:
             start = time.perf_counter()
             try:
@@ -196,23 +211,38 @@ class _Execution:
                 self.checkpoint(state, history)
                 raise
             self.clock.learning += time.perf_counter() - start
-            self.writer.append_metrics(self.line(record))
+            self.writer.append_metrics(self.line(record, state))
             if state.step in wanted:
                 history[state.step] = state.logits.cpu().numpy()
             if time.monotonic() - saved > CHECKPOINT_SECONDS:
                 self.checkpoint(state, history)
                 saved = time.monotonic()
+            if time.monotonic() - looked > HEALTH_SECONDS:
+                self.look()
+                looked = time.monotonic()
             self.progress(0.25 + 0.7 * state.step / max(total, 1), f"step {state.step:,} of {total:,}")
             self.writer.beat(state.step, total, "learning")
         if len(state.logits):
             self.checkpoint(state, history)
         return state, ending
 
-    def line(self, record: StepRecord) -> dict:
+    def look(self) -> list[str]:
+        """What is wrong with the run as it stands, in sentences; those that are new are told at once."""
+        found = {concern.name: str(concern)
+                 for concern in health.concerns(self.run.metrics(), self.config, self.run.facts())}
+        for name, sentence in found.items():
+            if name not in self.warned:
+                self.warned.add(name)
+                self.warn(sentence)
+        return list(found.values())
+
+    def line(self, record: StepRecord, state: State) -> dict:
         """One line of metrics.jsonl."""
         values = record.values
         line = {"step": record.step, "seconds": self.clock.learning, **record.metrics}
         if values is not None:
+            if state.subset is not None:
+                line |= {f"overlap_{name}": overlap(state.subset, mask) for name, mask in self.alone.items()}
             weights = dict(self.config.terms)
             line |= {"joint": values.joint, "quality": values.quality, "diversity": values.diversity,
                      "raw_quality": values.raw_quality,

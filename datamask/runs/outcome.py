@@ -8,6 +8,8 @@ import sys
 from torch import Tensor
 
 from datamask.corpus.corpus import Corpus
+from datamask.evaluation.anchors import diversity_best
+from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed
 from datamask.learning.masks import top
 from datamask.objectives.contract import Poll
@@ -29,6 +31,19 @@ def of_problem(posed: Posed, poll: Poll) -> dict:
     return {"selected": posed.wanted, "given": int(posed.given.sum()), "eligible": len(problem.eligible),
             "anchors": posed.anchors(), "references": references(posed, best, poll),
             "switched_off": posed.switched_off()}
+
+
+def alone(pool: Pool, posed: Posed, poll: Poll) -> dict[str, Tensor]:
+    """What each term alone would select, bool ``(n,)``: ``quality``, as at lambda 1, and every diversity objective.
+
+    The latter are the subsets behind the anchors' best ends, free of any rules. Nothing under a token budget: those
+    subsets have S rows.
+    """
+    problem = posed.problem
+    if problem.budget is not None:
+        return {}
+    return {"quality": problem.subset(problem.joint.quality.scores[problem.eligible]),
+            **{name: diversity_best(pool, name, problem.size, poll) for name in posed.diversity_anchors}}
 
 
 def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:

@@ -1,0 +1,120 @@
+"""Warnings of a learning run: each produced by a real small run, none on healthy ones, told once and kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask import cli
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.runs import health
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+
+TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+REINFORCE = {"estimator": "reinforce", "objective": "pairwise", "n_rollout": 16, "partial": 1.0, "init": "same"}
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """One folder for all, so that anchors are computed once."""
+    return RunStore(tmp_path_factory.mktemp("health") / "runs")
+
+
+def learned(store, inputs=TINY, **options):
+    """The run, and what it told while it ran."""
+    run = store.create(RunConfig(CorpusConfig((str(inputs),)), SelectionConfig.from_options(device="cpu", **options)))
+    told = []
+    summary = execute(run, warn=told.append, threads=1)
+    assert summary["warnings"] == run.status().summary["warnings"] and set(summary["warnings"]) <= set(told)
+    return run, told
+
+
+def names(run):
+    return [concern.name for concern in health.concerns(run.metrics(), run.config.selection, run.facts())]
+
+
+@pytest.mark.parametrize("options", [
+    {"objective": "pairwise"},
+    {"objective": "facility", "lamb": 0.3},
+    {"objective": "pairwise", "lamb": 0.05},
+    {"objective": "pairwise", "estimator": "relaxed"},
+    {"estimator": "greedy", "select_ratio": 0.05},
+    {**REINFORCE, "n_epochs": 120, "max_lr": 3.0, "min_lr": 0.3},
+    {**REINFORCE, "objective": "facility", "n_epochs": 120, "max_lr": 3.0, "min_lr": 0.3},
+    # the paper's own learning rates, start and batch share
+    {**REINFORCE, "n_epochs": 120, "n_rollout": 128, "partial": 0.1, "init": "quality", "max_lr": 10.0, "min_lr": 1.0},
+])
+def test_healthy_runs_are_left_in_peace(store, options):
+    run, told = learned(store, **options)
+    assert told == [] and names(run) == [] and run.status().summary["warnings"] == []
+
+
+@pytest.mark.parametrize("name, options, says", [
+    ("divergence", {**REINFORCE, "objective": "facility", "lamb": 0.6, "n_rollout": 2, "n_epochs": 60, "partial": 0.1,
+                    "init": "quality", "max_lr": 30.0, "min_lr": 30.0}, "Lower --max_lr (now 30) or raise --n_rollout"),
+    ("collapse", {**REINFORCE, "n_epochs": 40, "max_lr": 300.0, "min_lr": 300.0}, "all alike since step"),
+    ("collapse", {"objective": "disf", "scale": "raw"}, "that quality alone would make"),
+    ("dominated", {**REINFORCE, "n_epochs": 40, "max_lr": 3.0, "min_lr": 0.3, "scale": "raw"}, "--scale calibrated"),
+    ("dominated", {"objective": "pairwise", "scale": "raw", "n_epochs": 20}, "--scale calibrated"),
+    ("faint", {**REINFORCE, "n_rollout": 4, "n_epochs": 30, "partial": 0.1, "max_lr": 3.0, "min_lr": 0.3},
+     "--estimator counterfactual"),
+])
+def test_each_warning_comes_from_a_real_run(store, name, options, says):
+    run, told = learned(store, **options)
+    assert name in names(run), (names(run), told)
+    assert any(says in sentence for sentence in told)
+
+
+def test_masks_of_one_value_are_said(store, tmp_path):
+    rng = np.random.default_rng(0)
+    pq.write_table(pa.table({"id": np.arange(80), "score": np.full(80, 3.0), "v": list(rng.normal(size=(80, 4)))}),
+                   tmp_path / "flat.parquet")
+    run, told = learned(store, tmp_path / "flat.parquet", **{**REINFORCE, "lamb": 1.0, "n_epochs": 12})
+    assert names(run) == ["flat"] and "quality column differs" in told[0] and len(told) == 1
+
+
+def test_overlaps_are_those_of_the_written_selections(store):
+    """The last overlaps of a run, recomputed from other runs' ids."""
+    run, _ = learned(store, objective="pairwise", polish="none", n_epochs=30)
+    best, _ = learned(store, estimator="top-quality")
+    apart, _ = learned(store, estimator="relaxed", objective="pairwise", lamb=0.0)
+    chosen, quality, diversity = (set(r.selection()["chunk_id"].to_pylist()) for r in (run, best, apart))
+    for name, other, apart in (("quality", quality, 1e-9), ("pairwise", diversity, 0.02)):
+        last = run.metrics()[f"overlap_{name}"]
+        # the best readout met is the one that was written
+        assert np.isclose(last, len(chosen & other) / len(chosen | other), atol=apart, rtol=0).any()
+
+
+def test_the_best_of_a_term_is_computed_again_where_it_was_not_kept(store):
+    first, _ = learned(store, objective="pairwise", n_epochs=3)
+    kept = next((store.cache_dir / first.facts()["fingerprint"]).glob("anchor-*-pairwise-360.npy"))
+    kept.write_bytes(b"damaged")
+    second, _ = learned(store, objective="pairwise", n_epochs=3)
+    assert second.metrics()["overlap_pairwise"].tolist() == first.metrics()["overlap_pairwise"].tolist()
+    assert np.unpackbits(np.load(kept)).sum() == 360
+
+
+def test_the_command_line_says_it_once_and_the_summary_keeps_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datamask.runs.execute.HEALTH_SECONDS", 0.0)
+    assert cli.main(["select", TINY, "--output", "o.parquet", "--estimator", "reinforce", "--objective", "pairwise",
+                     "--scale", "raw", "--n_rollout", "16", "--n_epochs", "40", "--partial", "1", "--max_lr", "3",
+                     "--min_lr", "0.3", "--init", "same", "--device", "cpu", "--json"]) == 0
+    out, err = capsys.readouterr()
+    kept = json.loads(out.splitlines()[-1])["warnings"]
+    dominated = [sentence for sentence in kept if "of the reward's variance is due to quality" in sentence]
+    assert len(dominated) == 1
+    assert sum("of the reward's variance is due to quality" in line for line in err.splitlines()) == 1
+    assert "datamask: warning: " in err
