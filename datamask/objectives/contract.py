@@ -36,6 +36,8 @@ class SetFunction(abc.ABC):
     n: int
     device: torch.device
 
+    needs_neighbors: bool = False
+    """Whether `bind` is given neighbour lists; the catalogue says so too."""
     @classmethod
     @abc.abstractmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None,

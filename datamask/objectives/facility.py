@@ -55,6 +55,8 @@ class Facility(SetFunction):
 
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:
         self.features = features
+    needs_neighbors = True
+
         self.n, self.d = features.shape
         self.device = features.device
         self.indices = indices.contiguous()

@@ -16,6 +16,8 @@ class GraphCut(SetFunction):
     O(n K), and looks no further than the lists, which are part of its definition.
     """
 
+    needs_neighbors = True
+
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor) -> None:
         """Args: features: ``(n, d)``, for batches; indices, similarities: ``(n, K)``, the sample itself first."""
         self.features = features

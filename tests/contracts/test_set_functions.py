@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from datamask import catalogue, objectives
-from datamask.errors import Stopped
+from datamask import catalogue, objectives, testing
 from datamask.objectives.facility import exact_lists
 from tests.reference import truth
 
@@ -70,36 +69,6 @@ def test_gains_are_exact_differences(name, pool, subsets, device):
     assert gains == pytest.approx(expected, rel=2e-4, abs=2e-7)
 
 
-def test_marginals_average_over_masks(name, pool, subsets):
-    function = bind(name, pool)
-    masks = torch.stack([mask_of(members, N) for members in subsets])
-    alone = torch.stack([function.marginals(mask[None]) for mask in masks])
-    assert torch.allclose(function.marginals(masks), alone.mean(0), rtol=1e-4, atol=1e-7)
-
-
-def test_final_marginals_are_the_steps_marginals_when_lists_are_whole(name, pool, subsets):
-    function = bind(name, pool)
-    mask = mask_of(subsets[0], N)
-    assert torch.allclose(function.final_marginals(mask).float(), function.marginals(mask[None]), rtol=1e-3, atol=1e-7)
-
-
-def test_marginals_rank_swaps(name, pool, rng):
-    """What the marginals promise of a swap is what the swap does, up to first order."""
-    n, size = 400, 200
-    pool = truth.unit_rows(rng, n, 4)
-    function, f = bind(name, pool), truth.OBJECTIVES[name]
-    members = list(rng.choice(n, size=size, replace=False))
-    m = function.marginals(mask_of(members, n)[None]).numpy()
-    outside = [i for i in range(n) if i not in set(members)]
-    here = f(pool, members)
-    promised, done = [], []
-    for _ in range(60):
-        j, i = rng.choice(members), rng.choice(outside)
-        promised.append(m[i] - m[j])
-        done.append(f(pool, [*(k for k in members if k != j), i]) - here)
-    assert np.corrcoef(promised, done)[0, 1] > 0.98
-
-
 def test_a_batch_is_the_objective_on_its_rows_alone(name, pool, rng):
     rows = np.sort(rng.choice(N, size=30, replace=False))
     members = rng.choice(30, size=12, replace=False)
@@ -122,31 +91,14 @@ def test_random_value_is_the_mean_over_subsets(name, rng):
     assert abs(value - np.mean(draws)) < 4 * np.std(draws) * (1 / 32 + 1 / 3000) ** 0.5
 
 
-def test_concave_extension_equals_the_value_on_masks_and_bounds_it(name, pool, subsets, rng):
-    """Value and gradient at a mask; and the gradient is that of a concave function: it over-promises every other
-    mask."""
-    function = bind(name, pool)
-    here = mask_of(subsets[0], N)
-    given = function.concave(here.double(), S)
-    if given is None:
-        assert catalogue.objective(name).proof != "relaxation"
-        return
-    value, gradient = given
-    assert value == pytest.approx(function.value(here), rel=1e-6)
-    for members in subsets[1:]:
-        there = mask_of(members, N).double()
-        assert function.value(there.bool()) <= value + float(gradient @ (there - here.double())) + 1e-7
-    step = 1e-4 * torch.from_numpy(rng.normal(size=N))
-    ahead, behind = (function.concave(here.double() + sign * step, S)[0] for sign in (1, -1))
-    assert (ahead - behind) / 2 == pytest.approx(float(gradient @ step), rel=1e-3)
+@pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
+def test_every_check_for_ones_own_objective_holds(name, check):
+    assert check(testing.Bench(objectives.load(name))) == ""
 
 
-def test_work_stops_when_polled(name, pool, subsets):
-    def stop():
-        raise Stopped("now")
-    function = bind(name, pool)
-    masks = torch.stack([mask_of(members, N) for members in subsets])
-    for call in (lambda: function.values(masks, stop), lambda: function.marginals(masks, stop),
-                 lambda: function.value(masks[0], stop), lambda: function.gains(masks[0], stop)):
-        with pytest.raises(Stopped):
-            call()
+def test_the_catalogue_says_what_the_class_says(name):
+    entry = catalogue.objective(name)
+    assert objectives.load(name).needs_neighbors == entry.needs_neighbors
+    function = bind(name, truth.unit_rows(np.random.default_rng(0), N, D))
+    given = function.concave(torch.full((N,), S / N, dtype=torch.float64), S)
+    assert (given is not None) == (entry.proof == "relaxation")
