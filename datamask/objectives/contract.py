@@ -30,14 +30,15 @@ class SetFunction(abc.ABC):
     """A diversity objective bound to a pool of n samples.
 
     `values` and `marginals` serve the steps: float32, and for list-based objectives the listed-neighbour value. `value`
-    and `final_marginals` are what is reported: exact on the whole pool and accumulated in float64.
+    and `final_marginals` are what is reported: exact on the whole pool and accumulated in float64; where lists are only
+    approximate, `exact_value` is.
     """
 
     n: int
     device: torch.device
-
     needs_neighbors: bool = False
     """Whether `bind` is given neighbour lists; the catalogue says so too."""
+
     @classmethod
     @abc.abstractmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None,
@@ -65,11 +66,15 @@ class SetFunction(abc.ABC):
 
     @abc.abstractmethod
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        """Exact f of one mask ``(n,)``, accumulated in float64."""
+        """f of one mask ``(n,)``, accumulated in float64: exact, unless the lists are approximate."""
+
+    def exact_value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        """Exact f of one mask even on approximate lists, at any price: for the values that are reported at the end."""
+        return self.value(mask, poll)
 
     @abc.abstractmethod
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        """Exact add / remove differences, float64 ``(n,)``: f(U + i) - f(U) outside U, f(U) - f(U - i) inside."""
+        """Add / remove differences, float64 ``(n,)``: f(U + i) - f(U) outside U, f(U) - f(U - i) inside; as `value`."""
 
     @abc.abstractmethod
     def batch(self, rows: Tensor, size: int) -> SetFunction:

@@ -49,14 +49,16 @@ class Facility(SetFunction):
     """``f(U) = (1/n) sum over v of max(0, max over j in U of x_v . x_j)``, on K-nearest-neighbour lists.
 
     It sees local coverage, hence copies. Steps use the listed-neighbour value, which counts a row without a listed
-    member as 0 and so is never above f. `value`, `gains` and `final_marginals` are exact: a row whose exact list holds
-    a member has its true nearest member there; the others are measured against all members.
+    member as 0 and so is never above f. `value`, `gains` and `final_marginals` are exact on exact lists: a row whose
+    list holds a member has its true nearest member there; the others are measured against all members. On approximate
+    lists a listed member may not be the nearest, so these three are of listed pairs and a little low; only
+    `exact_value` and `exact_coverage`, which then compare every row with every member, are exact.
     """
+
+    needs_neighbors = True
 
     def __init__(self, features: Tensor, indices: Tensor, similarities: Tensor, exact_lists: bool = True) -> None:
         self.features = features
-    needs_neighbors = True
-
         self.n, self.d = features.shape
         self.device = features.device
         self.indices = indices.contiguous()
@@ -167,11 +169,21 @@ class Facility(SetFunction):
             owner[part] = members[nearest.indices[:, 0]]
         return best, second, owner
 
-    def exact_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
-        """`coverage`, with the rows that met fewer than `needed` listed members measured against all members."""
+    def close_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
+        """`coverage`, with the rows that met fewer than `needed` listed members measured against all members.
+
+        Exact on exact lists.
+        """
         coverage = self.coverage(mask, poll)
-        short = (coverage.found < needed) if self.exact_lists else torch.ones_like(mask)
-        rows = short.nonzero().squeeze(1)
+        return self._measured(coverage, mask, (coverage.found < needed).nonzero().squeeze(1), poll)
+
+    def exact_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
+        """Exact on any lists: on approximate ones, every row is measured against all members."""
+        if self.exact_lists:
+            return self.close_coverage(mask, poll, needed)
+        return self._measured(self.coverage(mask, poll), mask, torch.arange(self.n, device=self.device), poll)
+
+    def _measured(self, coverage: Coverage, mask: Tensor, rows: Tensor, poll: Poll) -> Coverage:
         if len(rows):
             members = mask.nonzero().squeeze(1)
             best, second, owner = self._nearest_members(rows, members, poll)
@@ -179,14 +191,18 @@ class Facility(SetFunction):
         return coverage
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        best = self.exact_coverage(mask, poll, needed=1).best
+        return self._mean(self.close_coverage(mask, poll, needed=1).best)
+
+    def exact_value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        return self._mean(self.exact_coverage(mask, poll, needed=1).best)
+
+    def _mean(self, best: Tensor) -> float:
         return float(best.to(torch.float64 if self.device.type != "mps" else torch.float32).mean())
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        """Exact. Unlisted pairs matter only for rows whose list holds no member: those meet every candidate."""
-        listed = self.coverage(mask, poll)
-        open_rows = (listed.found == 0) if self.exact_lists else torch.ones_like(mask)
-        exact = self.exact_coverage(mask, poll)
+        """Exact on exact lists: unlisted pairs matter only for rows without a listed member, which meet everyone."""
+        open_rows = self.coverage(mask, poll).found == 0
+        exact = self.close_coverage(mask, poll)
         total = self._listed_marginals(exact, poll).double() * self.n
         rows = open_rows.nonzero().squeeze(1)
         for part in chunks(len(rows), SIMILARITIES_AT_ONCE // self.n):

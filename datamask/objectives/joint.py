@@ -140,10 +140,16 @@ class Joint:
             joint = joint + (1 - self.lamb) * diversity
         return MaskValues(joint, quality, diversity, parts)
 
-    def evaluate(self, mask: Tensor, poll: Poll = no_poll) -> Values:
-        """Exact values of one mask ``(n,)``: every term, whatever lambda."""
+    def evaluate(self, mask: Tensor, poll: Poll = no_poll, exact: bool = False) -> Values:
+        """Values of one mask ``(n,)``: every term, whatever lambda.
+
+        Args:
+            exact: by `SetFunction.exact_value`, which on approximate neighbour lists is exact and takes its time; on
+                exact lists they are exact anyway.
+        """
         raw_quality = self.quality.value(mask)
-        raw = {term.name: term.function.value(mask, poll) for term in self.terms}
+        raw = {term.name: (term.function.exact_value if exact else term.function.value)(mask, poll)
+               for term in self.terms}
         quality = self.quality_scale(raw_quality)
         diversity = sum(term.weight * term.scale(raw[term.name]) for term in self.terms)
         return Values(self.lamb * quality + (1 - self.lamb) * diversity, quality, diversity, raw_quality, raw)

@@ -46,15 +46,39 @@ def test_listed_value_never_exceeds_the_exact_one(case, k):
     assert (function.missed(mask) > 0) == bool((function.coverage(mask).found == 0).any())
 
 
-def test_approximate_lists_are_measured_against_all_members(case):
-    x, features, members, mask = case
-    indices, _ = exact_lists(features, 10)
-    wrong = indices.roll(1, dims=1)
-    wrong[:, 0] = indices[:, 0]
-    near = (features[:, None] * features[wrong]).sum(2)
-    order = near.argsort(dim=1, descending=True)
-    function = Facility(features, wrong.gather(1, order), near.gather(1, order), exact_lists=False)
-    assert function.value(mask) == pytest.approx(truth.facility(x, members), rel=1e-6)
+@pytest.fixture
+def approximate(case):
+    """Lists that lack every second true neighbour, by falling similarity."""
+    _, features, _, _ = case
+    indices, similarities = exact_lists(features, 20)
+    kept = [0, *range(2, 20, 2)]
+    return Facility(features, indices[:, kept], similarities[:, kept], exact_lists=False)
+
+
+def test_on_approximate_lists_the_exact_value_is_measured_against_all_members(case, approximate):
+    x, _, members, mask = case
+    exact = truth.facility(x, members)
+    assert approximate.exact_value(mask) == pytest.approx(exact, rel=1e-6)
+    assert approximate.value(mask) < exact - 1e-4, "listed pairs alone miss the nearest member of some rows"
+    assert approximate.value(mask) >= float(approximate.values(mask[None])[0]) - 1e-6
+    coverage = approximate.exact_coverage(mask)
+    near = torch.from_numpy(x[members] @ x.T).clamp_min(0).sort(dim=0, descending=True).values
+    assert torch.allclose(coverage.best.double(), near[0], atol=1e-6)
+    assert torch.allclose(coverage.second.double(), near[1], atol=1e-6)
+
+
+def test_on_approximate_lists_marginals_are_those_of_listed_pairs(approximate):
+    """The add / remove differences of the listed value, by taking every row in or out."""
+    mask = torch.ones(N, dtype=torch.bool)
+    mask[::3] = False
+    assert int(approximate.coverage(mask).found.min()) == 2, "no row has to be measured against all members"
+    gains = approximate.gains(mask)
+    before = approximate.value(mask)
+    for row in range(N):
+        other = mask.clone()
+        other[row] = ~other[row]
+        change = approximate.value(other) - before
+        assert float(gains[row]) == pytest.approx(-change if mask[row] else change, abs=1e-6)
 
 
 def test_lists_hold_the_sample_itself_first_even_among_copies(case):

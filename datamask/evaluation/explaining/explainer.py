@@ -77,7 +77,7 @@ class Explainer:
         free = self.eligible & ~self.pinned
         self._expected = ~free | ((self.score > self.threshold) == self.mask)
         self.exceptions = int((~self._expected).sum())
-        self._facility = {term.name: term.function.exact_coverage(self._mask, poll) for term in joint.terms
+        self._facility = {term.name: term.function.close_coverage(self._mask, poll) for term in joint.terms
                           if isinstance(term.function, Facility)}
         self._sum = torch.from_numpy(self.mask).to(pool.device).double() @ pool.features.double() if any(
             term.name == "pairwise" for term in joint.terms) else None
