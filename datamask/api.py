@@ -44,7 +44,7 @@ def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: 
 
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:
         pool = Pool(corpus, resolve(config.device), Path(cache_dir or scratch), poll=poll, progress=progress,
-                    center=config.center)
+                    center=config.center, neighbors=config.neighbors)
         posed = pose(pool, config, poll)
         learner = learning.load(config.estimator)(posed.problem, config)
         state = learner.init()

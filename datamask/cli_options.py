@@ -68,6 +68,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
                                        f"of its log-probability ({defaults('score')})")
     add("--readout", metavar="HOW", help=f"last logits to subset: top or sample ({defaults('readout')})")
     add("--polish", metavar="HOW", help=f"swaps after learning: swaps or none ({defaults('polish')})")
+    add("--neighbors", metavar="HOW", help="the neighbour graph: exact, approximate (its recall is measured), or auto, "
+                                           "which is exact up to 200,000 rows and on a GPU (auto)")
     add("--seed", type=whole, metavar="N", help="of masks, batches and ties (0)")
     add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
 

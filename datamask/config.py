@@ -19,6 +19,9 @@ TRANSFORMS = ("raw", "z", "rank")
 LEARNER_OPTIONS = ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr", "init", "score", "readout", "polish")
 """Options that only some estimators have; the catalogue says which."""
 
+NEIGHBOR_SEARCHES = ("auto", "exact", "approximate")
+"""How the neighbour graph may be asked for; see `datamask.corpus.neighbors.search_for`."""
+
 REINFORCE_ONLY_HINTS = ("partial", "max_lr", "min_lr")
 """Given without an estimator, these mean the paper's method, so that its quick-test line stays the paper's method."""
 
@@ -183,6 +186,7 @@ class SelectionConfig:
         pin, ban: files of ids that must be in, or must not be; quotas: on values of one metadata column.
         given: a file of ids that one already has: S more are selected, and judged together with them.
         prune: share dropped by lowest quality first. collapse: ``none``, ``exact`` or a cosine as text.
+        neighbors: how the neighbour graph is found: ``auto`` (exact up to a size), ``exact`` or ``approximate``.
         seed: of masks, batches and ties. device: ``auto``, ``cpu``, ``cuda[:k]`` or ``mps``.
         preset: ``paper`` or None.
     """
@@ -208,6 +212,7 @@ class SelectionConfig:
     ban: str | None = None
     given: str | None = None
     quotas: tuple[Quota, ...] = ()
+    neighbors: str = "auto"
     seed: int = 0
     device: str = "auto"
     preset: str | None = None
@@ -258,6 +263,7 @@ class SelectionConfig:
         _check(_finite(self.prune) and 0 <= self.prune < 1, "prune", "a share from 0 to below 1", self.prune)
         _check(isinstance(self.seed, int) and 0 <= self.seed < 2**63, "seed", "a whole number from 0 to 2^63 - 1",
                self.seed)
+        _check(self.neighbors in NEIGHBOR_SEARCHES, "neighbors", "auto, exact or approximate", self.neighbors)
         device = str(self.device)
         _check(device in ("auto", "cpu", "cuda", "mps") or (device.startswith("cuda:") and device[5:].isdigit()),
                "device", "auto, cpu, cuda, cuda:K or mps", self.device)
@@ -413,6 +419,7 @@ class RunConfig:
         add("given", selection.given)
         for quota in selection.quotas:
             add("quota", str(quota))
+        add("neighbors", selection.neighbors, "auto")
 
 
 def _parse_objective(text: str) -> dict[str, float]:

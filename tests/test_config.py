@@ -35,7 +35,7 @@ def test_the_preset_is_the_papers_setting():
     ({"select_ratio": 1.0}, "select_ratio"), ({"prune": 1.0}, "prune"), ({"n_epochs": 0}, "n_epochs"),
     ({"estimator": "reinforce", "n_rollout": 1}, "n_rollout"), ({"partial": 0.0}, "partial"),
     ({"max_lr": -1.0}, "max_lr"), ({"max_lr": 1.0, "min_lr": 2.0}, "min_lr"), ({"init": "zero"}, "init"),
-    ({"device": "tpu"}, "device"), ({"collapse": "2"}, "collapse"), ({"collapse": "near"}, "collapse"),
+    ({"device": "tpu"}, "device"), ({"neighbors": "quick"}, "neighbors"), ({"collapse": "2"}, "collapse"), ({"collapse": "near"}, "collapse"),
     ({"objective": "volume"}, "objective"), ({"objective": "pairwise:-1"}, "objective"),
     ({"objective": "disf,DiSF"}, "objective"), ({"estimator": "magic"}, "estimator"), ({"seed": -1}, "seed"),
     ({"estimator": "random", "n_rollout": 8}, "n_rollout"), ({"colour": "blue"}, "colour"),

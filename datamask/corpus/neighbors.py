@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.locking import only_one
 from datamask.corpus.threads import Progress, ShouldStop, thread_count
@@ -23,9 +24,6 @@ from datamask.errors import OptionError, StoreError
 from datamask.files import replacing
 
 log = logging.getLogger(__name__)
-
-SEARCHES = ("auto", "exact", "approximate")
-"""How a graph may be asked for."""
 
 EXACT_UP_TO = 200_000
 """Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
@@ -94,7 +92,7 @@ def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", devi
 
     if k < 1:
         raise OptionError(f"the number of neighbours must be at least 1, got {k}")
-    if search not in SEARCHES[1:]:
+    if search not in NEIGHBOR_SEARCHES[1:]:
         raise OptionError(f"the search for neighbours must be 'exact' or 'approximate', got {search!r}")
     features = np.ascontiguousarray(features, np.float32)
     k = min(k, len(features))
@@ -173,8 +171,8 @@ def search_for(n: int, search: str = "auto", device: str = "cpu") -> str:
     Raises:
         OptionError: there is no such search.
     """
-    if search not in SEARCHES:
-        raise OptionError(f"--neighbors must be {', '.join(SEARCHES[:-1])} or {SEARCHES[-1]}, got {search!r}")
+    if search not in NEIGHBOR_SEARCHES:
+        raise OptionError(f"--neighbors must be auto, exact or approximate, got {search!r}")
     if search != "auto":
         return search
     return "exact" if n <= EXACT_UP_TO or str(device) != "cpu" else "approximate"

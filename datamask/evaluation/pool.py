@@ -38,14 +38,15 @@ class Pool:
     """
 
     def __init__(self, corpus: Corpus, device: torch.device, cache_dir: Path, *, poll: Poll = no_poll,
-                 progress: Progress | None = None, center: bool = False) -> None:
+                 progress: Progress | None = None, center: bool = False, neighbors: str = "auto") -> None:
         """Args: center: subtract the corpus's mean from the features, which then take the memory of a second copy.
+            neighbors: ``auto``, ``exact`` or ``approximate``, how the neighbour graph is found.
 
         Raises:
             InputError: rows that equal the mean. Stopped: from `poll`.
         """
         self.corpus, self.device, self.cache_dir = corpus, device, Path(cache_dir)
-        self._poll, self._progress, self.center = poll, progress, center
+        self._poll, self._progress, self.center, self.neighbors = poll, progress, center, neighbors
         self.space = centered(corpus, self._should_stop) if center else corpus
         self.features = tensor(self.space.features).to(device)
         scores = tensor(corpus.quality)
@@ -62,10 +63,14 @@ class Pool:
         k = min(k, len(self))
         if self._graph is None or self._graph.indices.shape[1] < k:
             start = time.perf_counter()
-            self._graph = neighbors_for(self.space, k, self.cache_dir, device=str(self.device),
+            self._graph = neighbors_for(self.space, k, self.cache_dir, search=self.neighbors, device=str(self.device),
                                         progress=self._progress, should_stop=self._should_stop)
             self.seconds_graph += time.perf_counter() - start
         return self._graph
+
+    def graph_facts(self) -> dict | None:
+        """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""
+        return None if self._graph is None else self._graph.facts()
 
     def function(self, name: str, size: int) -> SetFunction:
         """The objective `name` bound to the pool, with lists long enough for subsets of `size`."""

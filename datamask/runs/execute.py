@@ -126,7 +126,7 @@ class _Execution:
         self.warned: set[str] = set()
 
     def go(self, pool: Pool | None = None) -> dict:
-        if pool is None or pool.center != self.config.center:
+        if pool is None or (pool.center, pool.neighbors) != (self.config.center, self.config.neighbors):
             pool = self.open()
         corpus, graph_before = pool.corpus, pool.seconds_graph
         self.poll()
@@ -139,7 +139,7 @@ class _Execution:
                                  device=str(pool.device))
         self.say(0.2, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
-        self.writer.update_facts(**outcome.of_problem(posed, self.poll))
+        self.writer.update_facts(**outcome.of_problem(posed, self.poll), neighbors=pool.graph_facts())
         if self.config.n_epochs:
             self.alone = outcome.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
@@ -153,7 +153,7 @@ class _Execution:
         summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
             "steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
             "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device),
-            "warnings": self.look()}
+            "neighbors": pool.graph_facts(), "warnings": self.look()}
         self.writer.write_rows(selection.rows_table())
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step,
@@ -168,7 +168,8 @@ class _Execution:
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(0.1 * share, what),
                              should_stop=self.poll.stopped)
         return Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
-                    progress=lambda share, what: self.say(0.1 + 0.1 * share, what), center=self.config.center)
+                    progress=lambda share, what: self.say(0.1 + 0.1 * share, what), center=self.config.center,
+                    neighbors=self.config.neighbors)
 
     def start(self) -> dict[str, torch.Tensor]:
         """Where the learner starts, if not from nothing: the end of the run that the fact ``start_from`` names.

@@ -40,7 +40,8 @@ def explainer_of(run: Run, *, pool: Pool | None = None, progress: Callable[[floa
         corpus = shelf().get(run.config.corpus, progress=lambda share, what: report(0.5 * share, what),
                              should_stop=should_stop)
         pool = Pool(corpus, torch.device("cpu"), run.path.parent / ".cache", poll=poll,
-                    progress=lambda share, what: report(0.5 + 0.3 * share, what), center=run.config.selection.center)
+                    progress=lambda share, what: report(0.5 + 0.3 * share, what), center=run.config.selection.center,
+                    neighbors=run.config.selection.neighbors)
     known = run.facts().get("fingerprint")
     if known != pool.corpus.fingerprint:
         raise RunStateError(f"the corpus of run {run.id} has changed since (fingerprint {str(known)[:12]}, now "

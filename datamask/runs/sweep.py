@@ -114,7 +114,7 @@ def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Call
                          should_stop=should_stop)
     first = plan.points[0].selection
     return Pool(corpus, resolve(first.device), store.cache_dir, poll=poll_of(should_stop),
-                progress=lambda share, what: progress(0.05, what), center=first.center)
+                progress=lambda share, what: progress(0.05, what), center=first.center, neighbors=first.neighbors)
 
 
 def poll_of(should_stop: Callable[[], bool]) -> Poll:

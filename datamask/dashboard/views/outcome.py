@@ -87,10 +87,23 @@ def certificate(run: Run) -> str | None:
     bound, gap = summary.get("upper_bound"), summary.get("gap")
     if bound is None or gap is None:
         return None
-    what = "this objective" if summary.get("bound_holds_for", "exact") == "exact" else "the listed-neighbour objective"
+    listed = summary.get("bound_holds_for", "exact") == "listed"
+    what = "the listed-neighbour objective" if listed else "this objective"
     beside = f" beside the {summary['given']:,} given ones" if summary.get("given") else ""
-    return (f"Proved: no selection of {summary.get('selected', 0):,} samples{beside} has a higher value of {what} on "
+    return (f"{'Proved of the listed-neighbour objective only' if listed else 'Proved'}: no selection of {summary.get('selected', 0):,} samples{beside} has a higher value of {what} on "
             f"these features than {words.value(bound)}; this one has {words.value(bound - gap)}.")
+
+
+def neighbors(run: Run) -> str | None:
+    """How the run's neighbour graph was found, in a sentence; None where it needed none, or does not say."""
+    graph = run.facts().get("neighbors")
+    if not graph:
+        return None
+    nearest = graph["k"] - 1
+    if graph["kind"] == "exact":
+        return f"Exact: every row with its {nearest:,} nearest other rows."
+    return (f"Approximate: it lists {words.percent(graph['recall'], 1)} of the {nearest:,} truly nearest rows, measured "
+            f"on {graph['recall_rows']:,} random rows. Values at the end are exact all the same.")
 
 
 def story(run: Run) -> Story | None:

@@ -31,6 +31,7 @@ def table(run: Run) -> pd.DataFrame:
         ("corpus", ", ".join(corpus.inputs)),
         ("rows", words.of_total(int(n), int(total or n)) if n else "–"),
         ("fingerprint", str(facts.get("fingerprint") or "–")),
+        *([("neighbour graph", graph)] if (graph := outcome.neighbors(run)) else []),
         ("ended", f"{status.ending or status.state}, after {words.duration(summary.get('seconds_total'))} on "
                   f"{summary.get('device') or '–'}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
