@@ -1,0 +1,84 @@
+"""Other libraries' facility location, in an environment of their own; their selections are measured as ours are."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.contestants import opened, pool_of
+
+PEERS = ("apricot", "submodlib", "submodlib-sparse")
+NEIGHBORS = 80
+"""List length of the sparse mode: ours at ratio 0.1."""
+
+PEER_CODE = """
+import json, resource, sys, time
+import numpy as np
+who, features, size, out, memory, neighbors = sys.argv[1], np.load(sys.argv[2]), *sys.argv[3:]
+size, memory, neighbors = int(size), int(memory), int(neighbors)
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+if who == "apricot":
+    from apricot import FacilityLocationSelection
+else:
+    from submodlib import FacilityLocationFunction
+
+def select(features, size):
+    if who == "submodlib-sparse":
+        function = FacilityLocationFunction(n=len(features), mode="sparse", data=features, metric="cosine",
+                                            num_neighbors=min(neighbors, len(features)))
+    else:
+        near = features @ features.T
+        np.maximum(near, 0, out=near)
+        if who == "apricot":
+            return FacilityLocationSelection(size, metric="precomputed", optimizer="lazy").fit(near).ranking
+        function = FacilityLocationFunction(n=len(features), mode="dense", sijs=near, separate_rep=False)
+    picks = function.maximize(budget=size, optimizer="LazyGreedy", stopIfZeroGain=False, show_progress=False)
+    return np.array([i for i, _ in picks])
+
+select(features[:100], 10)  # compiled before the clock starts
+start, cpu = time.perf_counter(), time.process_time()
+rows = select(features, size)
+seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+np.save(out, np.asarray(rows, dtype=np.int64))
+peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": peak}))
+"""
+
+
+def memory_limit() -> int:
+    """Half of the machine's memory, in bytes: a peer that wants more fails instead of taking the machine with it."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def peer(who: str, python: str, problem: dict, limit: float) -> dict:
+    """A peer library's selection, kernel included in its time, on our scale; quality plays no part, so lambda is 0."""
+    import torch
+
+    from datamask.evaluation.anchors import diversity_anchor
+    from datamask.objectives.joint import Scale
+    corpus = opened(problem["path"], problem["rows"])
+    memory = memory_limit()
+    with tempfile.TemporaryDirectory() as folder:
+        features, out = Path(folder) / "x.npy", Path(folder) / "rows.npy"
+        np.save(features, corpus.features)
+        command = [python, "-c", PEER_CODE, who, str(features), str(problem["size"]), str(out), str(memory),
+                   str(NEIGHBORS)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            return {"note": f"over {limit:.0f} s"}
+        if done.returncode:
+            said = (done.stderr.strip().splitlines() or ["killed"])[-1]
+            return {"note": f"failed with {memory / 1e9:.0f} GB of memory: {said[:150]}"}
+        rows = np.load(out)
+    pool = pool_of(corpus, problem["cache"])
+    mask = torch.zeros(len(corpus), dtype=torch.bool)
+    mask[torch.from_numpy(rows)] = True
+    raw = pool.function("facility", problem["size"]).value(mask)
+    value = Scale.calibrated(diversity_anchor(pool, "facility", problem["size"]))(raw)
+    return {"joint": value, "diversity": value, "raw": raw, **json.loads(done.stdout)}
