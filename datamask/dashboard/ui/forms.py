@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 PAPER = "paper preset"
 DEVICES = ("auto", "cpu", "cuda", "mps")
+NEIGHBORS = {"auto": "Exact, approximate above 200,000 rows", "exact": "Exact", "approximate": "Approximate, quicker"}
 COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
             "near": "Keep the best of near-copies"}
 
 DEFAULTS: dict[str, Any] = {
     "lamb": 0.5, "select_ratio": 0.3, "objective": "facility", "estimator": "counterfactual", "scale": "calibrated",
-    "prune": 0.0, "collapse": "none", "cosine": 0.95, "center": False, "seed": 0, "device": "auto", "name": "",
+    "prune": 0.0, "collapse": "none", "cosine": 0.95, "center": False, "neighbors": "auto",
+    "seed": 0, "device": "auto", "name": "",
     **{option: value for entry in reversed(catalogue.ESTIMATORS) for option, value in entry.defaults.items()},
 }
 """Of every control; those of the learner's own options are the first estimator's that has them."""
@@ -56,6 +58,9 @@ HELP = {
     "center": "Subtract the corpus's mean from the features first. For embeddings whose cosines are all high, such as "
               "E5's: what all texts share is taken away, and diversity looks at what differs.",
     "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
+    "neighbors": "Facility location, graph cut and near-copies look at each row's nearest rows. An approximate search "
+                 "misses about 1 in 100 of them and is quicker. How many it found is measured and shown. A search that "
+                 "is exact already is used again.",
     "seed": "Every random choice follows from it: the same seed on the same corpus gives the same selection.",
     "device": "Where to compute. Auto takes a GPU where there is one. cuda:1 names the second GPU.",
     "name": "What to call this run in lists and pictures. You can change it later.",
@@ -233,6 +238,8 @@ def _corpus_options() -> None:
         st.number_input("Cosine of a near-copy", 0.5, 1.0, _now("cosine"), step=0.01, format="%.3g",
                         key=_key("cosine"), help=HELP["cosine"])
     st.checkbox("Center the features", _now("center"), key=_key("center"), help=HELP["center"])
+    st.selectbox("Nearest rows", tuple(NEIGHBORS), _place_of("neighbors", tuple(NEIGHBORS)), key=_key("neighbors"),
+                 help=HELP["neighbors"], format_func=NEIGHBORS.get)
     left, right = st.columns(2)
     left.number_input("Seed", 0, 2**53 - 1, _now("seed"), step=1, key=_key("seed"), help=HELP["seed"])
     devices = DEVICES if _now("device") in DEVICES else (*DEVICES, _now("device"))
@@ -245,7 +252,7 @@ def _selection() -> SelectionConfig:
     state = st.session_state
     estimator = state[_key("estimator")]
     collapse = state[_key("collapse")]
-    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "center", "prune", "seed",
+    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "center", "prune", "neighbors", "seed",
                                                      "device")}
     options["collapse"] = f"{state[_key('cosine')]:g}" if collapse == "near" else collapse
     if estimator == PAPER:

@@ -163,6 +163,8 @@ def _numbers(run: Run) -> None:
     proved = outcome.certificate(run)
     if proved:
         st.caption(words.plain(proved, 400))
+    if (run.facts().get("neighbors") or {}).get("kind") == "approximate":
+        st.caption(f"Nearest rows. {outcome.neighbors(run)}")
 
 
 def _curve(run: Run) -> None:
