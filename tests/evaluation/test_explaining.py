@@ -51,7 +51,7 @@ def test_parts_add_up_and_the_threshold_cuts_s_samples(pool, objective):
 
 
 def test_pairwise_is_quality_and_crowding_and_names_no_neighbour(pool):
-    config, mask, explainer = made(pool, objective="pairwise", estimator="relaxed", n_epochs=None, lamb=0.4)
+    _, mask, explainer = made(pool, objective="pairwise", estimator="relaxed", n_epochs=None, lamb=0.4)
     x, q = pool.corpus.features.astype(np.float64), pool.corpus.quality
     size = int(mask.sum())
     scales = explainer._posed.problem.joint
@@ -118,8 +118,8 @@ def test_what_was_settled_before_learning_is_said(corpus, pool, tmp_path):
     ids = corpus.ids.to_pylist()
     (tmp_path / "pin.txt").write_text("\n".join(map(str, ids[:2])))
     (tmp_path / "ban.txt").write_text(str(ids[2]))
-    config, mask, explainer = made(pool, objective="pairwise", pin=str(tmp_path / "pin.txt"), prune=0.3,
-                                   ban=str(tmp_path / "ban.txt"), collapse="0.8")
+    _, _, explainer = made(pool, objective="pairwise", pin=str(tmp_path / "pin.txt"), prune=0.3,
+                           ban=str(tmp_path / "ban.txt"), collapse="0.8")
     told = {name: [t for t in explainer.explain(np.arange(len(corpus))) if t.state == name]
             for name in ("pinned", "banned", "pruned", "near-copy")}
     assert [t.row for t in told["pinned"]] == [0, 1] and all(t.selected for t in told["pinned"])
@@ -158,3 +158,21 @@ def test_a_flip_is_where_solving_again_says(pool):
     assert around[0].mask[row] and not around[1].mask[row]
     with pytest.raises(ValueError, match="at both ends"):
         flip_lambda(pool, config, row, 0.0, 0.0)
+
+
+def test_given_rows_and_a_token_budget(corpus, pool, tmp_path):
+    (tmp_path / "given.txt").write_text("\n".join(map(str, corpus.ids.to_pylist()[:3])))
+    _, _, explainer = made(pool, objective="pairwise", given=str(tmp_path / "given.txt"))
+    told = explainer.explain([0, 1, 2])
+    assert [t.state for t in told] == ["given"] * 3 and all(t.sentence.startswith("You have it already") for t in told)
+    budget = 0.2 * corpus.lengths.sum()
+    _, mask, explainer = made(pool, objective="pairwise", select_ratio=None, budget=budget, lamb=0.5)
+    rows = np.arange(20)
+    for t in explainer.explain(rows):
+        assert sum(part.value for part in t.parts) == pytest.approx(t.score - t.threshold, abs=1e-12)
+    above, level = explainer.score > explainer.threshold, explainer.score == explainer.threshold  # copies are level
+    assert above.sum() <= mask.sum() <= (above | level).sum()
+    # rows compete per token: with quality alone the score is the quality itself, whatever the length
+    _, _, explainer = made(pool, objective="pairwise", select_ratio=None, budget=budget, lamb=1.0)
+    order = np.argsort(corpus.quality)
+    assert (np.diff(explainer.score[order]) >= -1e-12).all()

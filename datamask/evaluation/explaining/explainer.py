@@ -20,6 +20,7 @@ from datamask.evaluation.posing import NEAR_COPY_NEIGHBORS, pose
 from datamask.learning.rules import Rules
 from datamask.objectives.contract import Poll, chunks, no_poll
 from datamask.objectives.facility import Facility
+from datamask.objectives.pairwise import Pairwise
 
 SIMILARITIES_AT_ONCE = 16_000_000
 
@@ -31,8 +32,9 @@ class Explainer:
 
     A sample's score is its frozen-size marginal: ``lambda * quality part + (1 - lambda) * diversity part``. The
     threshold is half-way between the S-th and the next best score of the samples that could be selected; with quotas,
-    samples of a group whose quota binds have a threshold of their own. Parts are differences to the average sample,
-    so they add up: average + quality + each objective = score - threshold.
+    samples of a group whose quota binds have a threshold of their own; under a token budget scores are per token, as
+    rows of average length. Parts are differences to the average sample, so they add up: average + quality + each
+    objective = score - threshold.
 
     Scores are taken at the final subset. At an optimum of pair-wise similarity all but about d samples lie on their
     side of the threshold; where a learner stopped early, or polished by swaps, more may not. `exceptions` counts them.
@@ -59,9 +61,8 @@ class Explainer:
         self._mask = torch.from_numpy(self.mask).to(pool.device)
         self.eligible = np.zeros(len(pool), dtype=bool)
         self.eligible[problem.eligible.cpu().numpy()] = True
-        self.pinned = np.zeros(len(pool), dtype=bool)
-        if problem.rules is not None:
-            self.pinned[problem.eligible.cpu().numpy()] = problem.rules.pinned
+        self.given = self._posed.given
+        self.pinned = problem.pinned.cpu().numpy()
         self.parts = {QUALITY: config.lamb * joint.quality_scale.slope * _plain(joint.quality.final_marginals(
             self._mask))}
         self._weights = {}
@@ -69,18 +70,24 @@ class Explainer:
             weight = (1 - joint.lamb) * term.weight * term.scale.slope
             self._weights[term.name] = weight
             self.parts[term.name] = weight * _plain(term.function.final_marginals(self._mask, poll))
+        self._scale = np.ones(len(pool))
+        if problem.budget is not None:
+            # tokens are what is scarce, so rows compete by what they add per token, shown for a row of average length
+            self._scale = pool.corpus.lengths[self.eligible].mean() / pool.corpus.lengths
+            self.parts = {name: part * self._scale for name, part in self.parts.items()}
         self.score = np.sum(list(self.parts.values()), axis=0)
         self.threshold = _thresholds(self.score, self.mask, self.eligible, self.pinned, problem.eligible.cpu().numpy(),
                                      problem.rules)
         self.average = {name: float(part[self.eligible].mean()) for name, part in self.parts.items()}
         self.sd = float(self.score[self.eligible].std())
         free = self.eligible & ~self.pinned
-        self._expected = ~free | ((self.score > self.threshold) == self.mask)
+        self._expected = ~free | np.where(self.mask, self.score >= self.threshold, self.score <= self.threshold)
         self.exceptions = int((~self._expected).sum())
         self._facility = {term.name: term.function.close_coverage(self._mask, poll) for term in joint.terms
                           if isinstance(term.function, Facility)}
-        self._sum = torch.from_numpy(self.mask).to(pool.device).double() @ pool.features.double() if any(
-            term.name == "pairwise" for term in joint.terms) else None
+        self._sum = None
+        if any(isinstance(term.function, Pairwise) for term in joint.terms):
+            self._sum = pool.features[self._mask].double().sum(0)
         self._banned = np.zeros(len(pool), dtype=bool)
         if config.ban is not None:
             self._banned[read_rows(config.ban, pool.corpus).rows] = True
@@ -123,7 +130,7 @@ class Explainer:
             more = (self._facility[term.name],) if term.name in self._facility else ()
             found, counts[term.name] = find(term.function, self._mask, row, *more)
             witnesses[term.name] = tuple(Witness(w.kind, w.row, w.similarity, w.otherwise,
-                                                 w.amount * self._weights[term.name]) for w in found)
+                                                 w.amount * self._weights[term.name] * self._scale[row]) for w in found)
         state = self._state(row)
         winner = int(self._winner[row]) if state == states.COPY else -1
         score = float(self.score[row])
@@ -136,7 +143,7 @@ class Explainer:
     def _state(self, row: int) -> str:
         if self.eligible[row]:
             if self.pinned[row]:
-                return states.PINNED
+                return states.GIVEN if self.given[row] else states.PINNED
             return states.SELECTED if self.mask[row] else states.LEFT
         if self._banned[row]:
             return states.BANNED
