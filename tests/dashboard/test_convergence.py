@@ -91,27 +91,20 @@ def test_a_polished_selection_is_shown_where_it_ended(tmp_path, scale, joint, sh
     assert [r.value for r in view.references(run, "joint") if r.role == "final"] == shown
 
 
-def test_gauges_say_the_latest_finite_value():
-    said = {gauge.label: gauge.value for gauge in view.gauges({
-        "changed": np.array([0.5, 0.25, np.nan]), "snr": np.array([3.14159]), "decided": np.array([np.nan])})}
-    assert said["Changed"].startswith("25") and said["Signal to noise"] == "3.1"
-    assert "Decided" not in said
-
-
 @pytest.mark.parametrize("across", ["step", "seconds"])
 def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
     run = run_with(tmp_path, {"random": {"joint": 0.0}, "top_quality": {"joint": 0.2}},
                    [{"step": 1, "seconds": 0.5, "joint": 0.1, "batch_joint_mean": 0.0, "batch_joint_std": 0.1}])
     curve = view.curve(run)
     spec = convergence(curve, across)
-    own = [layer for layer in spec["layer"] if "data" not in layer]
+    own = [layer for layer in spec["layer"] if "data" not in layer and "text" not in layer["encoding"]]
     lines = [layer for layer in own if layer["mark"]["type"] == "line"]
     assert all(layer["encoding"]["x"]["field"] == across for layer in own)
     assert [layer["transform"][0]["filter"]["equal"] for layer in lines] == [view.BATCH, view.SUBSET]
     labels = [layer["data"]["values"][0]["label"] for layer in spec["layer"]
-              if "text" in layer.get("encoding", {}) and "color" in layer["mark"]]
+              if "data" in layer and "text" in layer.get("encoding", {}) and "color" in layer["mark"]]
     assert labels == ["best-quality rows  0.2", "random subset  0"]
-    assert set(curve.table.columns) == {"step", "seconds", "series", "value", "low", "high"}
+    assert set(curve.table.columns) == {"step", "seconds", "masks", "series", "value", "low", "high", "note"}
 
 
 def test_the_chart_changes_with_the_ground_and_not_with_the_data(tmp_path):
@@ -121,3 +114,81 @@ def test_the_chart_changes_with_the_ground_and_not_with_the_data(tmp_path):
         writer.append_metrics({"step": 1, "seconds": 0.1, "joint": 0.3})
     assert convergence(view.curve(run)) == before, "a live chart is redrawn from scratch if its specification changes"
     assert convergence(view.curve(run), dark=True) != before
+
+
+def records(values, batch=None, bound=None):
+    """Records of a run whose subset takes `values`, whose masks score `batch`, and whose bounds are `bound`."""
+    for k, value in enumerate(values):
+        yield {"step": k + 1, "seconds": 0.5 * (k + 1), "joint": value,
+               **({"batch_joint_mean": batch[k], "batch_joint_std": 0.01} if batch else {}),
+               **({"upper_bound": bound[k]} if bound else {})}
+
+
+def test_what_is_far_off_is_an_arrow_and_squeezes_nothing(tmp_path):
+    """Top-quality at -0.9 and masks scored at -0.4 beside a curve from 0.5 to 0.75: neither is on the axis."""
+    run = run_with(tmp_path, {"random": {"joint": 0.0}, "top_quality": {"joint": -0.9}},
+                   records([0.5, 0.7, 0.75], [-0.5, -0.45, -0.4]))
+    curve = view.curve(run)
+    assert {line.label: line.edge for line in curve.references} == {"random subset": "", "best-quality rows": "below"}
+    edge = curve.table[curve.table["series"] == view.EDGE]
+    assert edge["note"].tolist() == [f"▼ {view.BATCH}  −0.4"] and edge["value"].tolist() == [-1.0]
+    assert not (curve.table["series"] == view.BATCH).any()
+    spec = convergence(curve)
+    drawn = [value["value"] for layer in spec["layer"] if layer["mark"]["type"] == "rule"
+             for value in layer["data"]["values"]]
+    said = [value["label"] for layer in spec["layer"] if "data" in layer and "text" in layer.get("encoding", {})
+            for value in layer["data"]["values"]]
+    assert drawn == [0.0] and "▼ best-quality rows  −0.9" in said
+
+
+def test_masks_that_come_near_are_drawn_from_there_on(tmp_path):
+    curve = view.curve(run_with(tmp_path, {"random": {"joint": 0.0}}, records([0.5, 0.7, 0.75], [-0.9, 0.3, 0.6])))
+    batch = curve.table[curve.table["series"] == view.BATCH]
+    assert batch["step"].tolist() == [2, 3] and not (curve.table["series"] == view.EDGE).any()
+
+
+def test_near_references_stay_lines_while_the_curve_is_young(tmp_path):
+    run = run_with(tmp_path, {"random": {"joint": 0.0}, "top_quality": {"joint": 0.08}}, records([0.001]))
+    assert [line.edge for line in view.curve(run).references] == ["", ""]
+
+
+def test_the_distance_to_the_bound_is_to_the_best_bound_so_far(tmp_path):
+    run = run_with(tmp_path, None, records([0.5, 0.7, 0.8], bound=[1.0, 0.9, 0.95]))
+    assert view.measures(run) == ("joint", "quality", "diversity", "gap")
+    curve = view.curve(run, view.GAP)
+    assert curve.table["value"].tolist() == pytest.approx([0.5, 0.2, 0.1]) and curve.references == ()
+    spec = convergence(curve)
+    assert all(layer["encoding"]["y"]["scale"] == {"type": "log"} for layer in spec["layer"]
+               if layer["mark"]["type"] == "line")
+
+
+@pytest.mark.parametrize("gap, shown", [(0.05, 0.05), (0.0, view.CLOSED)])
+def test_a_bound_of_the_end_is_held_against_every_step(tmp_path, gap, shown):
+    run = run_with(tmp_path, None, records([0.5, 0.85]))
+    assert view.measures(run) == view.MEASURES
+    with run.writer() as writer:
+        writer.write_selection(pa.table({"id": [1]}), {})
+        writer.finish("done", {"upper_bound": 0.9, "gap": gap, "joint": 0.9 - gap}, "converged")
+    curve = view.curve(run, view.GAP)
+    assert curve.table["value"].tolist() == pytest.approx([0.4, 0.05])
+    assert curve.final["value"] == pytest.approx(shown) and curve.final["step"] == 2
+    assert [layer for layer in convergence(curve)["layer"] if layer["mark"].get("shape") == "diamond"]
+
+
+def test_masks_scored_are_an_axis_where_masks_are_scored(tmp_path):
+    run = run_with(tmp_path / "a", None, records([0.5, 0.7]), n_rollout=8)
+    assert view.across(run) == ("step", "seconds", "masks")
+    assert view.curve(run).table["masks"].tolist() == [8, 16]
+    assert view.across(run_with(tmp_path / "b", estimator="relaxed")) == ("step", "seconds")
+
+
+def test_a_polished_selection_has_its_mark_on_every_axis(tmp_path):
+    run = run_with(tmp_path, None, records([0.5]), n_rollout=4)
+    with run.writer() as writer:
+        writer.write_selection(pa.table({"id": [1]}), {})
+        writer.finish("done", {"calibrated": {"joint": 0.6}}, "converged")
+    curve = view.curve(run)
+    assert curve.final == {"step": 1.0, "seconds": 0.5, "masks": 4.0, "value": 0.6}
+    for across in view.across(run):
+        marks = [layer for layer in convergence(curve, across)["layer"] if layer["mark"].get("shape") == "diamond"]
+        assert marks[0]["data"]["values"] == [curve.final] and marks[0]["encoding"]["x"]["field"] == across

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from datamask.dashboard import palette, words
-from datamask.dashboard.views.convergence import BATCH, SUBSET, Curve
+from datamask.dashboard.views.convergence import BATCH, EDGE, GAP, SUBSET, Curve, Reference
 
-AXES = {"step": "update steps", "seconds": "seconds of learning"}
+AXES = {"step": "update steps", "seconds": "seconds of learning", "masks": "masks scored"}
 
 
 def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: int = 340) -> dict:
@@ -15,15 +15,16 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
 
     Args:
         curve: what to draw; its table is passed beside the specification.
-        x: ``step`` or ``seconds``.
+        x: ``step``, ``seconds`` or ``masks``.
         dark: whether the page's ground is dark.
         height: of the plotting area, in pixels.
     """
     tone = palette.shades(dark)
     across = {"field": x, "type": "quantitative", "title": AXES[x], "scale": {"zero": True},
-              "axis": {"grid": False, "tickCount": 6, "format": ",~r" if x == "step" else ",~g"}}
-    up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": {"zero": False, "nice": True},
-          "axis": {"tickCount": 6}}
+              "axis": {"grid": False, "tickCount": 6, "format": ",~g" if x == "seconds" else ",~r"}}
+    scale = {"type": "log"} if curve.measure == GAP else {"zero": False, "nice": True}
+    axis = {"tickCount": 6, **({"format": "~g"} if curve.measure == GAP else {})}
+    up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": scale, "axis": axis}
     # a run without masks has no line for them, and needs no key to it
     drawn = [(name, shade) for name, shade in ((SUBSET, tone.accent), (BATCH, tone.batch))
              if name == SUBSET or (curve.table["series"] == BATCH).any()]
@@ -33,8 +34,11 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
                          "labelLimit": 320, "offset": 4, "padding": 0}}
     tooltip = [{"field": "series", "title": " "}, {"field": "step", "title": "step", "format": ","},
                {"field": "seconds", "title": "seconds", "format": ".1f"},
-               {"field": "value", "title": curve.measure, "format": ".4f"},
-               {"field": "high", "title": "mean + spread", "format": ".4f"}]
+               {"field": "value", "title": "below the bound" if curve.measure == GAP else curve.measure,
+                "format": ".2e" if curve.measure == GAP else ".4f"}]
+    if curve.measure != GAP:
+        tooltip.append({"field": "high", "title": "mean + spread", "format": ".4f"})
+    inside = {"filter": {"not": {"field": "series", "equal": EDGE}}}
     batch = {"filter": {"field": "series", "equal": BATCH}}
     subset = {"filter": {"field": "series", "equal": SUBSET}}
     # lines have points because the first step alone is no line, and nothing would be seen of it
@@ -45,10 +49,12 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
          "encoding": {"x": across, "y": up, "color": colour}},
         {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8, "point": {"size": 14}},
          "encoding": {"x": across, "y": up, "color": colour}},
-        {"mark": {"type": "point", "opacity": 0, "size": 90, "filled": True},
+        {"transform": [inside], "mark": {"type": "point", "opacity": 0, "size": 90, "filled": True},
          "encoding": {"x": across, "y": up, "tooltip": tooltip}},
     ]
-    layers += _references(curve, tone)
+    if curve.measure == GAP:
+        del layers[:2]
+    layers += _references(curve, tone) + _edges(curve, tone, height) + _final(curve, x, up, tone)
     return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4}}
 
@@ -59,7 +65,7 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
     dashes = {"random": [2, 3], "best": [7, 4], "bound": [1, 0], "final": [1, 2]}
     layers = []
     for reference in curve.references:
-        if not math.isfinite(reference.value):
+        if not math.isfinite(reference.value) or reference.edge:
             continue
         at = {"values": [{"value": reference.value, "label": f"{reference.label}  {words.value(reference.value, 3)}"}]}
         y = {"field": "value", "type": "quantitative"}
@@ -77,3 +83,38 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
         layers.append({"data": at, "mark": text | halo, "encoding": place})
         layers.append({"data": at, "mark": text | {"color": colours[reference.role]}, "encoding": place})
     return layers
+
+
+def _edges(curve: Curve, tone: palette.Shades, height: int) -> list[dict]:
+    """An arrow at the edge for whatever lies too far off to be drawn: at the right references, at the left masks."""
+    colours = {"random": tone.random, "best": tone.best, "bound": tone.text, "final": tone.accent}
+    layers = []
+    for edge, at, side in (("above", 0, 1), ("below", height, -1)):
+        # a row of words inside the plot, one above the other
+        def text(align: str, row: int, color: str, edge: str = edge) -> dict:
+            down = (12 + 16 * row) * (1 if edge == "above" else -1)
+            return {"type": "text", "align": align, "baseline": "middle", "fontSize": 12, "color": color,
+                    "dx": 4 if align == "left" else -2, "dy": down}
+        far: list[Reference] = [line for line in curve.references if line.edge == edge]
+        for row, line in enumerate(far):
+            label = f"{'▲' if side > 0 else '▼'} {line.label}  {words.value(line.value, 3)}"
+            layers.append({"data": {"values": [{"label": label}]}, "mark": text("right", row, colours[line.role]),
+                           "encoding": {"y": {"value": at}, "x": {"value": "width"},
+                                        "text": {"field": "label", "type": "nominal"}}})
+        if curve.measure != GAP:
+            layers.append({"transform": [{"filter": f"datum.series === '{EDGE}' && datum.value === {side}"}],
+                           "mark": text("left", 0, tone.batch),
+                           "encoding": {"y": {"value": at}, "x": {"value": 0},
+                                        "text": {"field": "note", "type": "nominal"}}})
+    return layers
+
+
+def _final(curve: Curve, x: str, up: dict, tone: palette.Shades) -> list[dict]:
+    """A diamond where the selection ended after it was polished."""
+    if curve.final is None or x not in curve.final:
+        return []
+    mark = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "color": tone.accent,
+            "stroke": tone.ground, "strokeWidth": 1.2, "opacity": 1,
+            "tooltip": f"final selection: {words.value(curve.final['value'])}"}
+    return [{"data": {"values": [curve.final]}, "mark": mark,
+             "encoding": {"x": {"field": x, "type": "quantitative"}, "y": up}}]

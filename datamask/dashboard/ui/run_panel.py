@@ -9,9 +9,10 @@ import streamlit as st
 
 from datamask.dashboard import words
 from datamask.dashboard.charts.convergence import convergence
+from datamask.dashboard.charts.vitals import vital
 from datamask.dashboard.ui import forms, session
 from datamask.dashboard.views import convergence as curves
-from datamask.dashboard.views import listing, outcome, provenance
+from datamask.dashboard.views import listing, outcome, provenance, vitals
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
@@ -19,6 +20,9 @@ LISTED = 200
 """Runs offered in the list; a browser's menu of more than that is of no use."""
 
 CURVE_HEIGHT = 320
+
+MEASURES = {**{name: name.capitalize() for name in curves.MEASURES}, curves.GAP: "To the bound"}
+ALONG = {"step": "Steps", "seconds": "Seconds", "masks": "Masks"}
 
 PICTURE = Path(__file__).resolve().parents[3] / "docs" / "how-it-learns.svg"
 """How it learns, in a drawing; missing where only the package is installed."""
@@ -180,29 +184,56 @@ def _curve(run: Run) -> None:
                 st.caption("The curve starts with the first step. Before it come the neighbour graph and the "
                            "references, once per corpus.", text_alignment="center")
         return
+    _vitals(run)
     # both on the left: on the right the chart's own toolbar would cover them
     with st.container(horizontal=True, vertical_alignment="center"):
-        measure = st.segmented_control("Value", curves.MEASURES, default="joint", key="curve_measure", required=True,
-                                       format_func=str.capitalize, label_visibility="collapsed",
-                                       help="Joint is what the learner maximises: λ times quality plus 1 − λ times "
-                                            "diversity.")
-        across = st.segmented_control("Along", ("step", "seconds"), default="step", key="curve_x", required=True,
-                                      format_func={"step": "Steps", "seconds": "Seconds"}.get,
-                                      label_visibility="collapsed", help="Seconds of learning, without the time for "
-                                      "the neighbour graph and the references.")
+        measure = _choice("Value", "curve_measure", curves.measures(run), MEASURES,
+                          "Joint is what the learner maximises: λ times quality plus 1 − λ times diversity. To the "
+                          "bound, where there is one: how much a better selection could still gain, at most.")
+        across = _choice("Along", "curve_x", curves.across(run), ALONG, "Seconds of learning, without the time for the "
+                         "neighbour graph and the references. Masks: candidate subsets scored so far.")
     curve = curves.curve(run, measure)
+    if curve.table.empty:
+        st.caption("No step of this run has a value of it.")
+        return
     st.vega_lite_chart(curve.table, convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT),
                        key="curve", width="stretch",
                        alt=f"{measure} of sampled masks and of the selected subset over {across}")
-    if (curve.table["series"] == curves.BATCH).any():
+    if measure == curves.GAP:
+        st.caption("How far the selected subset is below a value that no selection can exceed, on a logarithmic axis.")
+    elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
         st.caption("The thin line scores each step's G masks on that step's batch alone, so it can lie below random "
                    "although the selection is good; its band is their spread, not an error. Only the bold line is "
-                   "measured on the whole corpus and compares with the horizontal lines.")
-    gauges = curves.gauges(metrics)
-    if gauges:
-        with st.container(horizontal=True, gap="medium"):
-            for gauge in gauges:
-                st.markdown(f":gray[{gauge.label}] **{gauge.value}**", help=gauge.help, width="content")
+                   "measured on the whole corpus and compares with the horizontal lines. An arrow at the edge stands "
+                   "for what lies too far off to be drawn.")
+
+
+def _choice(label: str, key: str, options: Sequence[str], said: dict[str, str], help_: str) -> str:
+    """A row of choices, of which another run may have fewer."""
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+    return st.segmented_control(label, options, default=options[0], key=key, required=True, format_func=said.get,
+                                label_visibility="collapsed", help=help_)
+
+
+def _vitals(run: Run) -> None:
+    """What is wrong, if anything; the learner's state in a line; its vital signs folded away."""
+    for concern in vitals.concerns(run):
+        st.warning(f"**{words.plain(concern.what, 400)}** {words.sentence(concern.advice, 400)}",
+                   icon=":material/monitor_heart:")
+    line = vitals.line(run)
+    if line is None:
+        return
+    with st.expander(words.plain(line), icon=":material/vital_signs:", key="vitals", on_change="rerun") as details:
+        if not details.open:
+            return
+        shown = vitals.vitals(run.metrics(), run.config.selection, run.facts())
+        for first in range(0, len(shown), 3):
+            for place, sign in zip(st.columns(3, gap="medium"), shown[first:first + 3]):
+                with place, st.container(gap="xxsmall"):
+                    st.markdown(f"**{sign.title}**", help=sign.help)
+                    st.vega_lite_chart(sign.table, vital(sign, dark=session.dark()), key=f"vital_{sign.name}",
+                                       width="stretch", alt=f"{sign.title} over the update steps")
 
 
 def _settings(run: Run) -> None:
