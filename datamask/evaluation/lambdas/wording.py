@@ -58,8 +58,8 @@ def headline(curves: Sequence[Mapping], circular: bool, target: str) -> str:
         leading = next((curve for curve in curves if curve["leads"] and curve["verdict"] == "helps"),
                        next(curve for curve in curves if curve["verdict"] == "helps"))
         others = [name for name in said["helps"] if name != where(leading, curves)]
-        found = (f"{where(leading, curves)} helps on {target}, with {spoken(spans(leading))}"
-                 f"{'' if len(leading['levels']) == 1 else ' level with each other'}.")
+        found = (f"{where(leading, curves)} helps on {target}, most at {spoken(spans(leading))}"
+                 f"{'' if len(leading['levels']) == 1 else ', which cannot be told apart'}.")
         found += f" So {'does' if len(others) == 1 else 'do'} {listed(others)}." if others else ""
         found += f" {listed(said['level'])} cannot be told apart from a random selection." if said["level"] else ""
     else:

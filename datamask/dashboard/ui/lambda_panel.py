@@ -1,0 +1,226 @@
+"""The parts of the page "Which lambda?": the form, the search under way, and an answer with its two charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from datamask import catalogue
+from datamask.corpus import Corpus
+from datamask.dashboard import lambdas, tasks, words
+from datamask.dashboard.charts.lambdas import band
+from datamask.dashboard.layers import colourable
+from datamask.dashboard.ui import session
+from datamask.dashboard.views import lambdas as view
+from datamask.errors import DatamaskError
+from datamask.lambda_question import LAMBDAS, LambdaQuestion, Target, check_texts, texts_of
+
+TARGETS = {"random": "Held-out text of the corpus", "column": "One kind of text in the corpus",
+           "texts": "Texts of my own", "quality": "The best by quality (circular)"}
+FINE = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+STEPS = {"9, for a first look": LAMBDAS, "16, finer": FINE}
+RATIOS = (0.02, 0.05, 0.1, 0.3)
+VALUES = 200
+"""Values of a column that can be chosen, the most frequent first."""
+
+QUICK = ("facility", "pairwise")
+"""Objectives solved directly; every other one learns each point anew."""
+
+
+def without_texts() -> None:
+    """The corpus has no texts: what is needed."""
+    with st.container(border=True):
+        st.subheader("This corpus has no texts", anchor=False)
+        st.write("Whether a lambda helps is judged by text: a small model learns from the selected texts and must "
+                 "predict others. Open shards with a column of texts (called text, content or similar), beside the "
+                 "quality and the features. The other pages work without.")
+        st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:",
+                     query_params=session.link_parameters())
+
+
+def form(corpus: Corpus, cache_dir: Path) -> None:
+    """What to try and what to judge by; Start begins the search."""
+    kind = st.selectbox("Judge by", list(TARGETS), key="lambda_target", format_func=TARGETS.get,
+                        persist_state="session",
+                        help="The text that a small model must predict after learning from each selection. Take what "
+                             "you want your own model to be good at.")
+    column = value = ""
+    uploads, pasted = [], ""
+    if kind == "column":
+        column, value = _one_kind(corpus)
+    elif kind == "texts":
+        uploads = st.file_uploader("Text files", type=["txt", "md", "jsonl"], accept_multiple_files=True,
+                                   key="lambda_files", help="One text per line; in .jsonl files the field text of each "
+                                                            "line. Some hundreds of texts are a good number.")
+        pasted = st.text_area("Or paste texts, one per line", key="lambda_pasted", height=90,
+                              help="At least 60 lines. Lines that repeat count once.")
+    elif kind == "quality":
+        st.caption(":material/info: Selections maximise this very quality, so whoever follows it wins. Good for "
+                   "looking at, not for choosing.")
+    objectives = st.pills("Objectives", [entry.name for entry in catalogue.OBJECTIVES], selection_mode="multi",
+                          default=list(QUICK), key="lambda_objectives", format_func=view.label,
+                          persist_state="session",
+                          help="Each becomes a curve. Facility location and pair-wise similarity take seconds for each "
+                               "point; the others can take minutes.")
+    ratios = st.pills("Select ratios", RATIOS, selection_mode="multi", default=[0.1], key="lambda_ratios",
+                      persist_state="session", format_func=lambda ratio: words.percent(ratio),
+                      help="The share of the samples that is selected. Each ratio is judged by itself.")
+    steps = st.segmented_control("Lambdas", list(STEPS), default=next(iter(STEPS)), required=True, key="lambda_steps",
+                                 persist_state="session", help="How many values from 0 to 1 are tried.")
+    ready = bool(objectives and ratios) and not (kind == "column" and not column)
+    if st.button("Start", type="primary", icon=":material/play_arrow:", key="lambda_start", width="stretch",
+                 disabled=not ready, help="Runs in the background; you may leave this page. The answer is kept."):
+        try:
+            texts, target = _target(kind, column, value, uploads, pasted)
+            question = LambdaQuestion(tuple(objectives), tuple(ratios), STEPS[steps], target)
+        except DatamaskError as error:
+            st.error(words.sentence(error), icon=":material/error:")
+            return
+        lambdas.start(corpus, question, cache_dir, texts)
+        st.query_params.pop("answer", None)
+        st.rerun()
+
+
+def _one_kind(corpus: Corpus) -> tuple[str, str]:
+    """A metadata column and one of its values."""
+    text = corpus.provenance.columns.get("text")
+    names = [name for name in colourable(corpus.metadata, skip=(text,) if text else ())
+             if not pa.types.is_floating(corpus.metadata[name].type)]
+    if not names:
+        st.caption("The corpus has no column that names kinds of text.")
+        return "", ""
+    column = st.selectbox("Column", names, key="lambda_column", help="What tells kinds of text apart.")
+    counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
+    counts = sorted((one for one in counts if one["values"] is not None), key=lambda one: -one["counts"])[:VALUES]
+    sizes = {one["values"]: one["counts"] for one in counts}
+    value = st.selectbox("Value", list(sizes), key=f"lambda_value_{column}",
+                         format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
+                         help="Held-out samples with this value are what is predicted.")
+    return column, value or ""
+
+
+def _target(kind: str, column: str, value: str, uploads, pasted: str) -> tuple[list[str], Target]:
+    """The target, and the person's own texts where they are it."""
+    if kind != "texts":
+        return [], Target(kind, column, value)
+    found: dict[str, None] = {}
+    for upload in uploads:
+        found.update(dict.fromkeys(texts_of(upload.getvalue().decode("utf-8", "replace"), upload.name)))
+    found.update(dict.fromkeys(texts_of(pasted)))
+    name = uploads[0].name if len(uploads) == 1 and not pasted.strip() else "your own texts"
+    return (texts := check_texts(list(found), name)), Target.own(texts, name)
+
+
+def under_way(corpus: Corpus) -> bool:
+    """Draw the search under way, or how it ended where it gave no answer; whether one is under way."""
+    task = tasks.find(lambdas.key_of(corpus))
+    if task is None or task.state == "done":
+        return False
+    if task.state == "working":
+        st.fragment(_progress, run_every=1.0)(task.key)
+        return True
+    if task.state == "failed":
+        st.error(words.sentence(task.error), icon=":material/error:")
+    else:
+        st.info("The search was stopped. Nothing of it was kept.")
+    return False
+
+
+def _progress(key: str) -> None:
+    task = tasks.find(key)
+    if task is None or task.state != "working":
+        if task is not None and task.state == "done":
+            st.query_params["answer"] = str(task.result)
+        st.rerun()
+    with st.container(border=True, key="live_lambdas"):
+        st.subheader("Searching", anchor=False)
+        message = words.plain(task.message)
+        st.progress(min(max(task.share, 0.0), 1.0), text=message[:1].upper() + message[1:])
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Stop", icon=":material/stop:", key="lambda_stop", on_click=task.stop,
+                      help="Stops within a second or two. Nothing is kept.")
+            st.caption("Some minutes on a large corpus. You can leave this page; the search goes on.")
+
+
+def nothing_yet() -> None:
+    """No answer so far."""
+    with st.container(border=True):
+        st.subheader("No lambda has been tried on this corpus", anchor=False)
+        st.write("Press Start. Samples are selected at several lambdas, a small model learns from each selection, and "
+                 "text that none of them has seen tells which one taught it most, or that they cannot be told apart.")
+
+
+def choose(answers: list[dict]) -> dict:
+    """Which answer is looked at; it stands in the URL."""
+    by_key = {answer["key"]: answer for answer in answers}
+    wanted = st.query_params.get("answer")
+    if wanted not in by_key:
+        wanted = answers[0]["key"]
+    if len(answers) == 1:
+        return answers[0]
+    lines = {key: view.title(answer) for key, answer in by_key.items()}
+    key = st.selectbox("Answer", list(by_key), index=list(by_key).index(wanted), format_func=lines.get,
+                       help="Every search on this corpus, newest first.")
+    st.query_params["answer"] = key
+    return by_key[key]
+
+
+def show(answer: Mapping) -> None:
+    """An answer: its sentence, the band, the second measure, the table."""
+    entropy, coverage = (view.measure(answer, name) for name in ("cross_entropy", "coverage"))
+    helps = any(curve["verdict"] == "helps" for curve in entropy["curves"]) and not answer["target"]["circular"]
+    st.markdown(f"##### {words.plain(answer['headline'], 900)}" if helps else
+                f"##### :gray[{words.plain(answer['headline'], 900)}]")
+    for note in view.other_notes(answer):
+        st.caption(words.plain(note, 400))
+    ratio = _ratio(answer)
+    near = True
+    if view.lopsided(entropy, ratio):
+        near = st.segmented_control(
+            "Show", ("near random", "everything"), default="near random", required=True, key="lambda_near",
+            help="Near random leaves out what is far worse; arrows at the edge say how far.") == "near random"
+    _chart(entropy, ratio, near, 350, "lambda_band")
+    st.caption(words.plain(view.caption(answer, entropy, ratio), 2000))
+    st.markdown("**A second opinion: is the target covered?**", help=coverage["says"])
+    _chart(coverage, ratio, near, 290, "lambda_coverage")
+    st.caption(words.plain("How far the nearest training text is from each target text, in a space made from words "
+                           "alone, against a random selection; below 0 is nearer. "
+                           + view.second_caption(answer), 1000))
+    with st.expander("All numbers"):
+        for record in (entropy, coverage):
+            st.markdown(f"**{record['label']}**, {record['unit']}; lower is better")
+            table = view.table(record, ratio, answer["target"]["texts"])
+            st.dataframe(table, hide_index=True, lazy=False, column_config={
+                "value": st.column_config.NumberColumn(format="%.4f"),
+                "difference": st.column_config.NumberColumn("difference to random", format="%+.4f"),
+                "interval": st.column_config.TextColumn("95 % interval"),
+                "samples": st.column_config.NumberColumn(format="localized", help="Selected samples."),
+                "words": st.column_config.NumberColumn("words trained on", format="localized"),
+                "texts predicted": st.column_config.NumberColumn(format="localized", help="In both halves together."),
+            }, alt=f"{record['label']} of every selection")
+            for curve in view.curves(record, ratio):
+                st.caption(words.plain(curve["sentence"], 600))
+
+
+def _ratio(answer: Mapping) -> float:
+    found = view.ratios(answer)
+    if len(found) == 1:
+        return found[0]
+    return st.segmented_control("Select ratio", found, default=found[0], required=True, key="lambda_ratio_shown",
+                                format_func=lambda ratio: words.percent(ratio),
+                                help="Each ratio was judged by itself.")
+
+
+def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str) -> None:
+    table = view.points(record, ratio)
+    objectives = list(dict.fromkeys(table["objective"]))
+    recommended = view.recommended(record, ratio) if record["name"] == "cross_entropy" else None
+    top = view.top_quality(record, ratio)
+    spec = band(table, objectives, view.span(record, ratio, near=near), record["unit"], recommended=recommended,
+                top_quality=top and top["difference"], dark=session.dark(), height=height)
+    st.vega_lite_chart(table, spec, width="stretch", key=key,
+                       alt=f"{record['label']} against lambda, as the difference to a random selection")

@@ -1,0 +1,157 @@
+"""Answers to "which lambda?" as small tables. Pure: the stored record in, data frames and sentences out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from datamask import catalogue
+from datamask.dashboard import words
+
+TOP_QUALITY = "top-quality"
+WORDS = {"helps": "better than random", "hurts": "worse than random", "level": "cannot be told apart"}
+FAR = 3.0
+"""Beside something better than random, what is so many times as much worse may be left outside the picture."""
+
+
+def label(objective: str) -> str:
+    """An objective's name for people."""
+    return next((entry.label for entry in catalogue.OBJECTIVES if entry.name == objective), objective)
+
+
+def ratios(answer: Mapping) -> list[float]:
+    """The ratios that were tried."""
+    return sorted({curve["ratio"] for curve in answer["measures"][0]["curves"]})
+
+
+def measure(answer: Mapping, name: str) -> Mapping:
+    """One measure's record."""
+    return next(one for one in answer["measures"] if one["name"] == name)
+
+
+def curves(record: Mapping, ratio: float) -> list[Mapping]:
+    """A measure's curves at one ratio."""
+    return [curve for curve in record["curves"] if curve["ratio"] == ratio]
+
+
+def points(record: Mapping, ratio: float) -> pd.DataFrame:
+    """One row per point: ``objective, lambda, difference, low, high, level, best``."""
+    rows = [{"objective": label(curve["objective"]), "lambda": point["lamb"], "difference": point["difference"],
+             "low": point["low"], "high": point["high"], "level": point["level"],
+             "best": point["lamb"] == curve["best"]}
+            for curve in curves(record, ratio) for point in curve["points"]]
+    return pd.DataFrame(rows)
+
+
+def recommended(record: Mapping, ratio: float) -> pd.DataFrame:
+    """The recommended lambdas of the leading curve: one row per run, ``objective, low, high``, edges half way to the
+    next lambda tried; empty where nothing is recommended."""
+    found = []
+    for curve in curves(record, ratio):
+        if not curve["recommended"] or not curve["leads"]:
+            continue
+        tried = [point["lamb"] for point in curve["points"]]
+        for low, high in curve["recommended"]:
+            before = [lamb for lamb in tried if lamb < low]
+            after = [lamb for lamb in tried if lamb > high]
+            found.append({"objective": label(curve["objective"]),
+                          "low": (low + before[-1]) / 2 if before else low,
+                          "high": (high + after[0]) / 2 if after else high})
+    return pd.DataFrame(found, columns=["objective", "low", "high"])
+
+
+def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
+    """Every selection at one ratio, best first: what it differs from random by, and what that says."""
+    rows = []
+    for curve in curves(record, ratio):
+        for point in curve["points"]:
+            interval = (point["low"], point["high"])
+            rows.append({"selection": f"{label(curve['objective'])}, λ {point['lamb']:g}",
+                         **_row(point, interval, curve), "against random": _against(*interval),
+                         "level with its best": "yes" if point["level"] else "no"})
+    for named in record["named"]:
+        if named["ratio"] == ratio:
+            interval = (named["low"], named["high"])
+            rows.append({"selection": "Top quality", **_row(named, interval, named),
+                         "against random": WORDS[named["verdict"]], "level with its best": ""})
+    for random in record["random"]:
+        if random["ratio"] == ratio:
+            rows.append({"selection": "Random", "value": random["value"], "difference": 0.0, "interval": "",
+                         "samples": random["selected"], "words": random["words"], "against random": "",
+                         "level with its best": ""})
+    found = pd.DataFrame(rows).sort_values("value", kind="stable", ignore_index=True)
+    found["texts predicted"] = held_out
+    return found[["selection", "difference", "interval", "against random", "level with its best", "value", "samples",
+                  "words", "texts predicted"]]
+
+
+def _row(point: Mapping, interval: tuple[float, float], common: Mapping) -> dict:
+    return {"value": point["value"], "difference": point["difference"],
+            "interval": " to ".join(f"{end:+.4f}".replace("-", "−") for end in interval),
+            "samples": common["selected"], "words": common["words"]}
+
+
+def _against(low: float, high: float) -> str:
+    return WORDS["helps" if high < 0 else "hurts" if low > 0 else "level"]
+
+
+def span(record: Mapping, ratio: float, *, near: bool = False) -> tuple[float, float]:
+    """Bottom and top of the picture: every interval and random, with some air.
+
+    Args:
+        near: show what lies around random, and leave what is far worse outside.
+    """
+    found = [value for curve in curves(record, ratio) for point in curve["points"]
+             for value in (point["low"], point["high"])] + [0.0]
+    low, high = min(found), max(found)
+    if near and lopsided(record, ratio):
+        high = FAR * -low
+    air = 0.08 * (high - low or 1.0)
+    return low - air, high + air
+
+
+def lopsided(record: Mapping, ratio: float) -> bool:
+    """Whether what is worse than random would squeeze what is better into a line."""
+    low, high = span(record, ratio)
+    return low < 0 and high > 1.5 * FAR * -low
+
+
+def top_quality(record: Mapping, ratio: float) -> Mapping | None:
+    """Top quality's record at one ratio."""
+    return next((one for one in record["named"] if one["ratio"] == ratio), None)
+
+
+def title(answer: Mapping) -> str:
+    """A line for a menu: target, objectives, ratios and when."""
+    question = answer["question"]
+    objectives = ", ".join(question["objectives"])
+    shares = ", ".join(words.percent(ratio, 0 if ratio >= 0.01 else 1) for ratio in question["ratios"])
+    return f"{answer['target']['label']} · {objectives} · {shares} · {words.ago(answer['created'])}"
+
+
+def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
+    """What was measured, in plain words."""
+    curve = curves(record, ratio)[0]
+    target = answer["target"]
+    near = f"{target['near_copies']:,} near-copies of them"
+    taken = (f"Samples that nearly repeat your texts ({target['near_copies']:,}) were first taken out of the corpus."
+             if target["kind"] == "texts" else
+             f"In each of {answer['splits']} rounds {target['held_out']:,} other samples, and {near}, were first taken "
+             "out of the corpus.")
+    return (f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
+            f"{curve['words']:,} words were drawn at random from each selection: equally many for all, because more "
+            "text alone would predict better. A small model learned from them and had to predict texts it had never "
+            f"seen, {target['texts']:,} in all ({target['words']:,} words). The line is the difference to a random "
+            "selection, the band its 95 % interval. Half of the texts chose the best lambda (ringed); the other half "
+            "is drawn here, so that the best is not flattered by having been picked.")
+
+
+def second_caption(answer: Mapping) -> str:
+    """How independent the second measure is."""
+    return " ".join(note for note in answer["notes"] if "second measure" in note)
+
+
+def other_notes(answer: Mapping) -> Sequence[str]:
+    """What a person should know besides."""
+    return [note for note in answer["notes"] if "second measure" not in note]
