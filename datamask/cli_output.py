@@ -102,6 +102,10 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     lines.append("  0 % is a random subset of this size, 100 % the best this term reaches alone.")
     if summary.get("upper_bound") is not None:
         lines.append(f"  No selection of this size{beside} has a joint value above {_raw(summary['upper_bound'])}.")
+    graph = summary.get("neighbors") or {}
+    if graph.get("kind") == "approximate":
+        lines.append(f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "
+                     f"neighbours, measured on {graph['recall_rows']:,} random rows.")
     lines.append("")
     if output is not None:
         lines.append(f"Selection: {output}")

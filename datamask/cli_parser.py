@@ -29,7 +29,7 @@ from datamask.errors import OptionError
 from datamask.runs.varying import NUMBERS, STUDIES, WHOLE, WORDS
 
 SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", "center", *LEARNER_OPTIONS, "prune",
-                     "collapse", "pin", "ban", "given", "quotas", "seed", "device", "preset")
+                     "collapse", "pin", "ban", "given", "quotas", "neighbors", "seed", "device", "preset")
 
 
 class Parser(argparse.ArgumentParser):

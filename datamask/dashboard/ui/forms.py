@@ -252,8 +252,8 @@ def _selection() -> SelectionConfig:
     state = st.session_state
     estimator = state[_key("estimator")]
     collapse = state[_key("collapse")]
-    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "center", "prune", "neighbors", "seed",
-                                                     "device")}
+    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "center", "prune", "neighbors",
+                                                     "seed", "device")}
     options["collapse"] = f"{state[_key('cosine')]:g}" if collapse == "near" else collapse
     if estimator == PAPER:
         return SelectionConfig.from_options(preset="paper", **options)
