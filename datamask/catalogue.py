@@ -9,6 +9,8 @@ appears in the command line, the forms, the scoreboard and the contract tests by
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -136,6 +138,11 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
 IMPORTED = EstimatorEntry("imported", "", "Imported ids",
                           "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
                           guided=False)
+_OURS = "|".join(re.escape(name) for entry in OBJECTIVES for name in (entry.name, *entry.aliases))
+OWN = re.compile(rf"(?!(?:{_OURS}):)[a-z_]\w*(?:\.[a-z_]\w*)*:(?!(?:nan|inf|infinity)$)[a-z_]\w*",
+                 re.ASCII | re.IGNORECASE)
+"""``module:Class``; what stands after an objective of ours, or is a number in words, is a weight."""
+
 """What `runs import` writes. No way to select, so it is not among `ESTIMATORS`, and no form or help offers it."""
 
 
@@ -149,7 +156,40 @@ def objective(name: str) -> ObjectiveEntry:
     for entry in OBJECTIVES:
         if wanted == entry.name or wanted in entry.aliases:
             return entry
-    raise OptionError(f"--objective {name!r} is unknown; choose one of {', '.join(e.name for e in OBJECTIVES)}")
+    if is_own(name):
+        return ObjectiveEntry(name, name, (), f"{name.partition(':')[2]} (own)",
+                              f"An objective that is not part of datamask: the class {name}.")
+    raise OptionError(f"--objective {name!r} is unknown; choose one of {', '.join(e.name for e in OBJECTIVES)}, or on "
+                      "the command line one of your own as module:Class")
+
+
+def is_own(name: str) -> bool:
+    """Whether this is the name of an objective of somebody's own: ``mypackage.mymodule:MyObjective``."""
+    return OWN.fullmatch(name) is not None
+
+
+def objective_terms(text: str) -> dict[str, float]:
+    """Names and weights as given of ``NAME`` or ``NAME:WEIGHT,NAME:WEIGHT``; a name may be one's own ``module:Class``.
+
+    Raises:
+        OptionError: a name is unknown or given twice, or a weight is no number above 0.
+    """
+    terms: dict[str, float] = {}
+    for part in str(text).split(","):
+        name, _, weight = part.strip().rpartition(":")
+        if not name or is_own(part.strip()):
+            name, weight = part.strip(), "1"
+        try:
+            value = float(weight)
+        except ValueError:
+            raise OptionError(f"--objective must be NAME or NAME:WEIGHT,NAME:WEIGHT, got {text!r}") from None
+        if not (math.isfinite(value) and value > 0):
+            raise OptionError(f"--objective must be NAME:WEIGHT with a weight above 0, got {part!r}")
+        entry = objective(name)
+        if entry.name in terms:
+            raise OptionError(f"--objective must be a sum of different objectives, got {text!r}")
+        terms[entry.name] = value
+    return terms
 
 
 def estimator(name: str) -> EstimatorEntry:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from datamask import catalogue
 from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
 from datamask.cli_explain import explain
 from datamask.cli_output import (
@@ -31,6 +32,7 @@ from datamask.cli_output import (
     summary_text,
     table_text,
 )
+from datamask.cli_own import check_objective, check_typed, permit_own
 from datamask.cli_parser import corpus_config, import_config, inputs, parse, run_config
 from datamask.cli_sweeps import study, sweep
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
@@ -48,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; `argv` are the words after ``python -m datamask``. Returns the exit code."""
     try:
         options = parse(sys.argv[1:] if argv is None else argv)
+        permit_own(options)
         return HANDLERS[options.command](options)
     except SystemExit as leaving:  # argparse, after printing help or version
         return int(leaving.code or 0)
@@ -93,6 +96,7 @@ def resume(options: argparse.Namespace) -> int:
         return _deliver(run, output, status.summary or {}, options)
     if not status.resumable:
         raise RunStateError(f"run {run.id} is {status.state}; only a stopped, failed or interrupted run resumes")
+    check_typed(run, options.objective)
     # a device that is not there is found by the attempt itself, which leaves the reason in the run's folder
     return _work(run, output, options)
 
@@ -161,6 +165,7 @@ def score(options: argparse.Namespace) -> int:
     with stop_on_signals() as stop, Progress() as progress:
         corpus = open_corpus(absolute_corpus(corpus_config(options)), progress=progress, should_stop=stop.is_set)
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
+        own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
 
         def poll() -> None:
             if stop.is_set():
@@ -168,7 +173,7 @@ def score(options: argparse.Namespace) -> int:
 
         scores = [{"selection": path, "unknown_ids": found.unknown,
                    **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll,
-                                      center=bool(options.center))}
+                                      center=bool(options.center), objectives=own)}
                   for path, found in lists.items()]
         board = _board(corpus, {path: found.rows for path, found in lists.items()}, store.cache_dir, options.device,
                        progress, poll) if options.panel else None
@@ -294,5 +299,5 @@ def runs_import(options: argparse.Namespace) -> int:
 
 
 HANDLERS = {"select": select, "sweep": sweep, "study": study, "resume": resume, "prepare": prepare, "score": score,
-            "explain": explain, "runs list": runs_list, "runs show": runs_show, "runs export": runs_export,
-            "runs import": runs_import}
+            "explain": explain, "check-objective": check_objective, "runs list": runs_list, "runs show": runs_show,
+            "runs export": runs_export, "runs import": runs_import}

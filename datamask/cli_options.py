@@ -78,7 +78,7 @@ def add_objective(group: Group) -> None:
     """What is maximised."""
     group.add_argument("--objective", "--algorithm", metavar="NAME",
                        help=f"diversity objective: {OBJECTIVE_HELP}, the paper's names, or a sum such as "
-                            "pairwise:0.7,facility:0.3 (facility)")
+                            "pairwise:0.7,facility:0.3; module:Class is one of your own (facility)")
     group.add_argument("--lamb", type=decimal, metavar="SHARE",
                        help="lambda: 1 is quality alone, 0 diversity alone (0.5)")
     group.add_argument("--scale", metavar="SCALE",

@@ -150,6 +150,8 @@ def _select(parser: Parser) -> None:
 def _resume(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     parser.add_argument("--output", metavar="OUT.parquet", help="where the selection goes (as the run was given)")
+    parser.add_argument("--objective", metavar="module:Class",
+                        help="needed again where the run uses an objective of your own, whose code nothing else loads")
     add_runs_dir(parser)
     add_json(parser)
 
@@ -196,6 +198,7 @@ def _score(parser: Parser) -> None:
     parser.add_argument("--panel", action="store_true",
                         help="every measure, with intervals, beside random and top quality, and who is best where")
     add_center(parser)
+    parser.add_argument("--objective", metavar="module:Class", help="an objective of your own to measure besides")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
     add_runs_dir(parser)
     add_json(parser)
@@ -208,6 +211,11 @@ def _explain(parser: Parser) -> None:
     parser.add_argument("--all", action="store_true", help="explain every row of the corpus instead")
     parser.add_argument("--output", metavar="OUT.parquet|OUT.csv", help="one row per sample, one column per part")
     add_runs_dir(parser)
+    add_json(parser)
+
+
+def _check_objective(parser: Parser) -> None:
+    parser.add_argument("name", metavar="module:Class", help="an objective of your own, as docs/own-objective.md tells")
     add_json(parser)
 
 
@@ -252,6 +260,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "prepare": (_prepare, "Make a corpus from texts: quality by rules, features by TF-IDF and truncated SVD."),
     "score": (_score, "Values of all objectives for any list of ids, and how far several lists overlap."),
     "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
+    "check-objective": (_check_objective, "Check an objective of your own on small random problems."),
     "runs list": (_runs_list, "All runs, newest first."),
     "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
     "runs export": (_runs_export, "Files to take home from a finished run."),

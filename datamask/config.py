@@ -297,7 +297,7 @@ class SelectionConfig:
     @property
     def terms(self) -> tuple[tuple[str, float], ...]:
         """The diversity objectives and their weights, which add to 1."""
-        terms = _parse_objective(self.objective)
+        terms = catalogue.objective_terms(self.objective)
         total = sum(terms.values())
         return tuple((name, weight / total) for name, weight in terms.items())
 
@@ -422,23 +422,8 @@ class RunConfig:
         add("neighbors", selection.neighbors, "auto")
 
 
-def _parse_objective(text: str) -> dict[str, float]:
-    terms: dict[str, float] = {}
-    for part in str(text).split(","):
-        name, _, weight = part.partition(":")
-        try:
-            value = float(weight) if weight else 1.0
-        except ValueError:
-            raise OptionError(f"--objective must be NAME or NAME:WEIGHT,NAME:WEIGHT, got {text!r}") from None
-        _check(math.isfinite(value) and value > 0, "objective", "NAME:WEIGHT with a weight above 0", part)
-        entry = catalogue.objective(name)
-        _check(entry.name not in terms, "objective", "a sum of different objectives", text)
-        terms[entry.name] = value
-    return terms
-
-
 def _canonical_objective(text: str) -> str:
-    terms = _parse_objective(text)
+    terms = catalogue.objective_terms(text)
     # weights as given, not divided by their sum: dividing twice would not give the same digits twice
     return next(iter(terms)) if len(terms) == 1 else ",".join(f"{n}:{_number(w)}" for n, w in terms.items())
 

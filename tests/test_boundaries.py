@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
     "corpus": BOTTOM,
+    "testing": BOTTOM | {"objectives"},
     "evaluation": BOTTOM | LEARN | {"corpus"},
     "api": BOTTOM | LEARN | {"corpus", "evaluation"},
     "runs": BOTTOM,
@@ -49,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY: dict[str, set[str]] = {
     "": {"api"},
     "runs.jobs": {"runs.execute"},
-    "cli": {"corpus", "evaluation", "learning", "runs.execute", "runs.sweep"},
+    "cli": {"corpus", "evaluation", "learning", "objectives", "testing", "runs.execute", "runs.sweep"},
     "dashboard": {"evaluation", "runs.execute", "runs.jobs", "runs.sweep"},
 }
 """Room -> what it may import inside functions besides."""
@@ -58,12 +59,12 @@ ALIASES = {
     **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining", "runs.lambdas", "runs.toy"), "runs.execute"),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
     "runs.attempt": "runs.jobs",
-    **dict.fromkeys(("cli_common", "cli_explain", "cli_lambdas", "cli_options", "cli_output", "cli_parser",
+    **dict.fromkeys(("cli_common", "cli_explain", "cli_lambdas", "cli_options", "cli_output", "cli_own", "cli_parser",
                      "cli_sweeps", "__main__"), "cli"),
     "pages": "app",
 }
 
-TORCH = {"objectives", "learning", "evaluation", "runs.execute", "runs.sweep", "api"}
+TORCH = {"objectives", "learning", "testing", "evaluation", "runs.execute", "runs.sweep", "api"}
 """Rooms that load torch when they are imported; `corpus` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {

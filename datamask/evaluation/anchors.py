@@ -23,6 +23,7 @@ from datamask.learning.counterfactual import Counterfactual
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
+from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Anchor, Joint, Term
@@ -65,7 +66,7 @@ def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> Te
 
 
 def _best_path(pool: Pool, name: str, size: int) -> Path:
-    return pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{name}-{size}.npy"
+    return pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{cache_name(name)}-{size}.npy"
 
 
 def _solved(pool: Pool, name: str, size: int, poll: Poll) -> tuple[Anchor, Tensor]:

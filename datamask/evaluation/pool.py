@@ -75,7 +75,8 @@ class Pool:
     def function(self, name: str, size: int) -> SetFunction:
         """The objective `name` bound to the pool, with lists long enough for subsets of `size`."""
         entry = catalogue.objective(name)
-        k = list_length(size / len(self), len(self)) if entry.needs_neighbors else 0
+        objective = objectives.load(name)
+        k = list_length(size / len(self), len(self)) if objective.needs_neighbors else 0
         key = (entry.name, k)
         if key not in self._functions:
             lists, exact = None, True
@@ -83,7 +84,7 @@ class Pool:
                 graph = self.graph(k)
                 lists = tuple(tensor(part[:, :k]).to(self.device) for part in (graph.indices, graph.similarities))
                 exact = graph.exact
-            self._functions[key] = objectives.load(name).bind(self.features, lists, exact)
+            self._functions[key] = objective.bind(self.features, lists, exact)
         return self._functions[key]
 
     def ties(self, seed: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
 from datamask.evaluation.comparing import checked_rows, compare, measure_all, panel_rows
-from datamask.evaluation.measures import OBJECTIVES, QUALITY
+from datamask.evaluation.measures import OBJECTIVES, QUALITY, objective_measure
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool, Progress
 from datamask.learning.device import resolve
@@ -18,12 +19,13 @@ from datamask.objectives.contract import Poll, no_poll
 
 def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, device: str = "auto",
                     progress: Progress | None = None, poll: Poll = no_poll, *, panel: bool = False,
-                    center: bool = False) -> dict:
+                    center: bool = False, objectives: Sequence[str] = ()) -> dict:
     """Exact values of a selection on every objective, and on request on every measure.
 
     Args:
         rows: int64, row positions in the corpus, distinct, from 1 to N - 1 of them.
         center: whether objectives see the features with the corpus's mean subtracted, as runs with ``--center`` do.
+        objectives: names of one's own to measure besides (`datamask.objectives.own`).
         panel: whether to measure everything else too, beside a random and the top-quality selection of that size.
 
     Returns:
@@ -53,7 +55,8 @@ def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, dev
         found = {row["measure"]: (row["value"], row["calibrated"]) for row in whole if "calibrated" in row}
     else:
         found = {}
-        for measured in measure_all(ground, {"selection": rows}, (QUALITY, *OBJECTIVES), progress):
+        entries = (QUALITY, *OBJECTIVES, *map(objective_measure, objectives))
+        for measured in measure_all(ground, {"selection": rows}, entries, progress):
             reading = measured.readings["selection"]
             found[measured.name] = (reading.value, reading.extra["calibrated"])
     result |= {

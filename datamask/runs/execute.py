@@ -137,6 +137,7 @@ class _Execution:
                 f"{corpus.fingerprint[:12]}); start a new run on the new files")
         self.writer.update_facts(**outcome.of_corpus(corpus), selected=self.config.size(len(corpus)),
                                  device=str(pool.device))
+        self.writer.update_facts(**outcome.of_own_code(self.config, self.run.facts()))
         self.say(0.2, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
         self.writer.update_facts(**outcome.of_problem(posed, self.poll), neighbors=pool.graph_facts())

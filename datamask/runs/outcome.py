@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import resource
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor
 
+from datamask import catalogue
+from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
+from datamask.errors import RunStateError
 from datamask.evaluation.anchors import diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed
 from datamask.learning.masks import top
+from datamask.objectives import own
 from datamask.objectives.contract import Poll
 from datamask.runs.store import Run
 
@@ -22,6 +28,19 @@ def of_corpus(corpus: Corpus) -> dict:
     return {"fingerprint": corpus.fingerprint, "n": len(corpus), "dim": corpus.dim, "total_rows": source.total_rows,
             "columns": source.columns, "files": list(source.files), "dropped": source.dropped,
             "notes": list(source.notes)}
+
+
+def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
+    """What the code of objectives of one's own was, where the run has any.
+
+    Raises:
+        RunStateError: it has changed since the run began.
+    """
+    now = {name: own.code_digest(name) for name, _ in config.terms if catalogue.is_own(name)}
+    if now and facts.get("own_code") not in (None, now):
+        raise RunStateError(f"the code of {', '.join(now)} has changed since the run began, so it cannot go on; start "
+                            "a new one")
+    return {"own_code": now} if now else {}
 
 
 def of_problem(posed: Posed, poll: Poll) -> dict:

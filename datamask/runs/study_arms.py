@@ -80,7 +80,7 @@ def _single(given: Mapping[str, Any], names: Sequence[str], seeds: int, quick: b
     if not 0 < lamb < 1:
         raise OptionError(f"--lamb must be above 0 and below 1 in the study single, which compares it with both, got "
                           f"{lamb}")
-    first = catalogue.objective(names[0]).name if ":" not in names[0] else names[0]
+    first = names[0]
     plain = {name: base[name] for name in PROBLEM if name in base}
     found = [_arm("random", {**plain, "objective": first, "estimator": "random"}, {"lamb": lamb}, seeds),
              _arm("quality alone", {**plain, "objective": first, "estimator": "top-quality"}, {"lamb": 1.0}, seeds)]
@@ -128,6 +128,6 @@ def _group_size(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
 def _reference(base: Mapping[str, Any]) -> Arm:
     """The same problem by the best solver there is for it."""
     kept = {name: base[name] for name in ("objective", "lamb", *PROBLEM) if name in base}
-    proofs = {catalogue.objective(part.partition(":")[0]).proof for part in str(base["objective"]).split(",")}
+    proofs = {catalogue.objective(name).proof for name in catalogue.objective_terms(base["objective"])}
     solver = "relaxed" if proofs == {"relaxation"} else "counterfactual"
     return _arm(f"reference: {solver}", {**kept, "estimator": solver}, {}, 1)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 import secrets
 import shutil
 import time
@@ -33,7 +34,8 @@ FLOAT16_MAX = 65504.0
 
 def new_run_id(config: RunConfig) -> str:
     """An id such as ``20261120-183501-facility-3f2a``: UTC time, objective, four random hex digits."""
-    objective = "-".join(name for name, _ in config.selection.terms).replace("_", "-")
+    terms = "-".join(name.rpartition(":")[2] for name, _ in config.selection.terms).lower()
+    objective = re.sub(r"[^a-z0-9]+", "-", terms).strip("-")
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(2)}"
 
 

@@ -252,6 +252,9 @@ def _selection() -> SelectionConfig:
     state = st.session_state
     estimator = state[_key("estimator")]
     collapse = state[_key("collapse")]
+    if own := [name for name in catalogue.objective_terms(state[_key("objective")]) if catalogue.is_own(name)]:
+        raise OptionError(f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
+                          f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here")
     options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "center", "prune", "neighbors",
                                                      "seed", "device")}
     options["collapse"] = f"{state[_key('cosine')]:g}" if collapse == "near" else collapse
@@ -263,8 +266,7 @@ def _selection() -> SelectionConfig:
 
 
 def _sees(objective: str) -> str:
-    names = [part.partition(":")[0] for part in objective.split(",")]
-    return " ".join(catalogue.objective(name).sees for name in names)
+    return " ".join(catalogue.objective(name).sees for name in catalogue.objective_terms(objective))
 
 
 def _estimator_label(name: str) -> str:

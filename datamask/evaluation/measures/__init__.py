@@ -24,9 +24,15 @@ _POOL = "bootstrap over the corpus's rows"
 QUALITY = MeasureEntry("quality", "Mean quality", "Mean of the quality that selections are made by.", "higher", True,
                        _ROWS, mean_quality)
 
-OBJECTIVES: tuple[MeasureEntry, ...] = tuple(
-    MeasureEntry(entry.name, entry.label, entry.sees, "higher", True, _POOL if entry.name == "facility" else _TANGENT,
-                 objective) for entry in catalogue.OBJECTIVES)
+
+def objective_measure(name: str) -> MeasureEntry:
+    """The measure of an objective, by its name in the catalogue or as one's own ``module:Class``."""
+    entry = catalogue.objective(name)
+    return MeasureEntry(entry.name, entry.label, entry.sees, "higher", True,
+                        _POOL if entry.name == "facility" else _TANGENT, objective)
+
+
+OBJECTIVES: tuple[MeasureEntry, ...] = tuple(objective_measure(entry.name) for entry in catalogue.OBJECTIVES)
 
 PANEL: tuple[MeasureEntry, ...] = (
     QUALITY,
@@ -53,4 +59,4 @@ PANEL: tuple[MeasureEntry, ...] = (
 )
 """Every measure, in the order of a panel."""
 
-__all__ = ["OBJECTIVES", "PANEL", "QUALITY", "MeasureEntry"]
+__all__ = ["OBJECTIVES", "PANEL", "QUALITY", "MeasureEntry", "objective_measure"]
