@@ -29,6 +29,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 """Okabe and Ito's, told apart by colour-blind readers too; symbols say the same."""
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star")
+"""Filled for the first seven series, open for the next."""
 
 
 def write(study: Study, folder: Path) -> list[Path]:
@@ -126,9 +127,10 @@ def _points(fig, rows: Sequence[Mapping[str, Any]], x: str, y: str, name: str, p
 
     bars = {f"error_{axis}": {"type": "data", "array": [row.get(f"{key}_sd") or 0.0 for row in rows]}
             for axis, key in (("x", x), ("y", y)) if any(row.get(f"{key}_sd") for row in rows)}
-    color = COLORS[place % len(COLORS)]
+    color, symbol = COLORS[place % len(COLORS)], SYMBOLS[place % len(SYMBOLS)]
+    symbol += "" if place < len(SYMBOLS) else "-open"
     fig.add_trace(go.Scatter(x=[row[x] for row in rows], y=[row[y] for row in rows], name=name, mode=mode,
-                             marker={"color": color, "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 10},
+                             marker={"color": color, "symbol": symbol, "size": 10},
                              line={"color": color}, **bars, **more), row=1, col=column)
 
 
@@ -164,14 +166,15 @@ def _ablation(fig, study: Study) -> None:
                 "max_lr", "joint", f"start: {init}", place, legendgroup=init)
         _points(fig, sorted((row for row in of_init if row["max_lr"] == lr), key=lambda row: row["n_epochs"]),
                 "n_epochs", "joint", init, place, column=2, legendgroup=init, showlegend=False)
-    fig.update_xaxes(type="log", title_text=f"learning rate of the first step ({usual:,} steps)", col=1)
-    fig.update_xaxes(type="log", title_text=f"steps (learning rate {lr:g})", col=2)
+    for column, name, title in ((1, "max_lr", f"learning rate of the first step ({usual:,} steps)"),
+                                (2, "n_epochs", f"steps (learning rate {lr:g})")):
+        fig.update_xaxes(type="log", title_text=title, tickvals=sorted({row[name] for row in rows}), col=column)
 
 
 def _acceleration(fig, study: Study) -> None:
     for place, row in enumerate(study.rows[:-1]):
         _points(fig, [row], "seconds", "joint", row["arm"], place, mode="markers")
-    fig.update_xaxes(type="log", title_text="seconds of learning")
+    fig.update_xaxes(type="log", dtick="D2", title_text="seconds of learning")
 
 
 def _group_size(fig, study: Study) -> None:
@@ -181,4 +184,4 @@ def _group_size(fig, study: Study) -> None:
         curve = [{"seconds": s, "joint": j} for s, j in zip(seconds, joint)]
         _points(fig, curve, "seconds", "joint", name, place, column=2, mode="lines")
     fig.update_xaxes(type="log", title_text="G, masks per step", tickvals=[row["n_rollout"] for row in rows], col=1)
-    fig.update_xaxes(type="log", title_text="seconds of learning", col=2)
+    fig.update_xaxes(type="log", dtick="D2", title_text="seconds of learning", col=2)
