@@ -54,6 +54,7 @@ class EstimatorEntry:
         defaults: its options with their defaults; an option not listed here is refused for this estimator.
         guided: whether lambda has a say in what it selects.
         seeded: whether two seeds give two selections, beyond the cut of equal scores.
+        spends: whether it can fill a token budget, in the place of a number of rows.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
     """
 
@@ -64,6 +65,7 @@ class EstimatorEntry:
     defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
     guided: bool = True
     seeded: bool = False
+    spends: bool = True
     by_column: bool = False
 
 
@@ -117,11 +119,12 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "greedy", "datamask.learning.greedy:Greedy", "Greedy (baseline)",
         "Picks one sample after another, each time the one that adds most. Ranks are the order of picking.",
+        spends=False,
     ),
     EstimatorEntry(
         "semdedup", "datamask.learning.semdedup:SemDeDup", "SemDeDup-style (baseline)",
         "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
-        "objective.", guided=False, seeded=True,
+        "objective.", guided=False, seeded=True, spends=False,
     ),
     EstimatorEntry(
         "direct", "datamask.learning.direct:Direct", "Direct scoring (baseline)",
@@ -135,14 +138,14 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
                    "A uniformly random subset of the same size.", guided=False, seeded=True),
 )
 
-IMPORTED = EstimatorEntry("imported", "", "Imported ids",
-                          "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
-                          guided=False)
 _OURS = "|".join(re.escape(name) for entry in OBJECTIVES for name in (entry.name, *entry.aliases))
 OWN = re.compile(rf"(?!(?:{_OURS}):)[a-z_]\w*(?:\.[a-z_]\w*)*:(?!(?:nan|inf|infinity)$)[a-z_]\w*",
                  re.ASCII | re.IGNORECASE)
 """``module:Class``; what stands after an objective of ours, or is a number in words, is a weight."""
 
+IMPORTED = EstimatorEntry("imported", "", "Imported ids",
+                          "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
+                          guided=False)
 """What `runs import` writes. No way to select, so it is not among `ESTIMATORS`, and no form or help offers it."""
 
 

@@ -44,6 +44,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add_objective(group)
     add("--select_ratio", type=decimal, metavar="SHARE", help="share of the rows to select (0.3)")
+    add("--budget", metavar="TOKENS", help="tokens to fill, such as 150M or 1.5G, instead of a share of the rows; "
+                                           "needs a length column")
     add_center(group)
     add("--prune", type=decimal, metavar="SHARE", help="drop the worst by quality first (0)")
     add("--collapse", metavar="HOW", help="keep the best of near-copies: none, exact or a cosine such as 0.95 (none)")

@@ -92,16 +92,20 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     if summary.get("unknown_ids"):
         how += f", leaving out {summary['unknown_ids']:,} unknown ids"
     beside = f" beside {summary['given']:,} given ones" if summary.get("given") else ""
+    tokens = f" with {summary['tokens']:,.0f} tokens" if summary.get("budget") else ""
     lines = [f"Run {run.id} is {run.status().state}{took}.",
-             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{beside} {how} "
+             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{tokens}{beside} {how} "
              f"({selection.objective}, lambda {selection.lamb:g}).", ""]
     calibrated = summary.get("calibrated") or {}
     lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):
         lines.append(f"  {term:<10}{percent(calibrated.get(term)):>30}{_raw(summary.get(term)):>14}")
-    lines.append("  0 % is a random subset of this size, 100 % the best this term reaches alone.")
+    budget = summary.get("budget")
+    lines.append(f"  0 % is a random subset of this {'budget' if budget else 'size'}, 100 % the best this term reaches "
+                 "alone.")
     if summary.get("upper_bound") is not None:
-        lines.append(f"  No selection of this size{beside} has a joint value above {_raw(summary['upper_bound'])}.")
+        what = "that fills this budget" if budget else "of this size"
+        lines.append(f"  No selection {what}{beside} has a joint value above {_raw(summary['upper_bound'])}.")
     graph = summary.get("neighbors") or {}
     if graph.get("kind") == "approximate":
         lines.append(f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "

@@ -28,8 +28,8 @@ from datamask.config import LEARNER_OPTIONS, CorpusConfig, RunConfig, SelectionC
 from datamask.errors import OptionError
 from datamask.runs.varying import NUMBERS, STUDIES, WHOLE, WORDS
 
-SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "estimator", "scale", "center", *LEARNER_OPTIONS, "prune",
-                     "collapse", "pin", "ban", "given", "quotas", "neighbors", "seed", "device", "preset")
+SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "budget", "estimator", "scale", "center", *LEARNER_OPTIONS,
+                     "prune", "collapse", "pin", "ban", "given", "quotas", "neighbors", "seed", "device", "preset")
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from datamask import catalogue
+from datamask.amounts import parse_tokens, tokens_text
 from datamask.errors import OptionError
 
 TRANSFORMS = ("raw", "z", "rank")
@@ -174,7 +175,8 @@ class SelectionConfig:
     Attributes:
         objective: ``name`` or a weighted sum ``name:weight,name:weight``, in the catalogue's names.
         lamb: lambda, the balance: 1 is quality alone, 0 diversity alone.
-        select_ratio: S = floor(ratio * N + 0.5) samples are selected.
+        select_ratio: S = floor(ratio * N + 0.5) samples are selected; not looked at where there is a budget.
+        budget: tokens to fill instead (see `datamask.learning.budget`), given rows aside; None: S samples.
         estimator: a name of the catalogue, never "auto"; ``top-quality:COLUMN`` is by that quality column.
         scale: ``calibrated`` (each term 0 at a random subset, 1 at its own best) or ``raw`` (the paper's).
         center: whether the corpus's mean is subtracted from the features before they are scaled to unit length, so
@@ -194,6 +196,7 @@ class SelectionConfig:
     objective: str = "facility"
     lamb: float = 0.5
     select_ratio: float = 0.3
+    budget: float | None = None
     estimator: str = "counterfactual"
     scale: str = "calibrated"
     center: bool = False
@@ -227,6 +230,8 @@ class SelectionConfig:
         given = {k: v for k, v in options.items() if v is not None}
         unknown = set(given) - {f.name for f in fields(cls)}
         _check(not unknown, "option", "a known option", ", ".join(sorted(unknown)))
+        if "budget" in given and "select_ratio" in given:
+            raise OptionError("--budget and --select_ratio both say how much to select; give one of them")
         preset = given.get("preset")
         _check(preset in (None, "paper"), "preset", "'paper'", preset)
         base = dict(PAPER_PRESET) if preset == "paper" else {}
@@ -252,6 +257,11 @@ class SelectionConfig:
         object.__setattr__(self, "objective", _canonical_objective(self.objective))
         object.__setattr__(self, "collapse", _canonical_collapse(self.collapse))
         object.__setattr__(self, "quotas", tuple(self.quotas))
+        if self.budget is not None:
+            object.__setattr__(self, "budget", parse_tokens(self.budget))
+            if self.quotas:
+                raise OptionError("--quota is a share of the rows, and --budget leaves their number open; use --pin "
+                                  "and --ban with a budget, or --select_ratio with quotas")
         listed = ", ".join(map(str, self.quotas))
         _check(len({quota.column for quota in self.quotas}) <= 1, "quota", "on one column", listed)
         _check(len({quota.value for quota in self.quotas}) == len(self.quotas), "quota", "given once per value", listed)
@@ -287,9 +297,13 @@ class SelectionConfig:
             "readout": (lambda v: v in ("top", "sample"), "'top' or 'sample'"),
             "polish": (lambda v: v in ("swaps", "none"), "'swaps' or 'none'"),
         }
-        if self.score == "exact" and self.ruled:
-            raise OptionError("--score exact is the gradient of free draws, and --pin, --quota and --given bind them; "
-                              "leave them out, or take --score mask")
+        if self.score == "exact" and (self.ruled or self.budget is not None):
+            raise OptionError("--score exact is the gradient of free draws, and --pin, --quota, --given and --budget "
+                              "bind them; leave them out, or take --score mask")
+        if self.budget is not None and not entry.spends:
+            raise OptionError(f"--estimator {entry.name} selects a number of rows and cannot fill a --budget; use "
+                              "--select_ratio, or --estimator "
+                              f"{', '.join(e.name for e in catalogue.ESTIMATORS if e.spends)}")
         for option, (holds, expected) in checks.items():
             if option in entry.defaults:
                 _check(holds(getattr(self, option)), option, expected, getattr(self, option))
@@ -301,12 +315,22 @@ class SelectionConfig:
         total = sum(terms.values())
         return tuple((name, weight / total) for name, weight in terms.items())
 
-    def size(self, n: int) -> int:
+    def size(self, n: int, tokens: float | None = None) -> int:
         """S, the number of samples to select out of n valid rows.
 
+        Under a budget, how many rows of average length would fill it: a guide, since no number of rows is fixed.
+
+        Args:
+            tokens: of all n rows together; None: they have no lengths.
+
         Raises:
-            OptionError: the ratio selects none or all of them.
+            OptionError: the ratio selects none or all of them, or there is a budget and no lengths.
         """
+        if self.budget is not None:
+            if not tokens:
+                raise OptionError("--budget needs the number of tokens of every row, and no column was found for it; "
+                                  "name it with --length_column, or use --select_ratio")
+            return min(max(math.floor(n * self.budget / tokens + 0.5), 1), n - 1)
         s = math.floor(self.select_ratio * n + 0.5)
         _check(0 < s < n, "select_ratio", f"such that between 1 and {n - 1:,} of {n:,} rows are selected",
                f"{self.select_ratio} (selects {s:,})")
@@ -401,7 +425,10 @@ class RunConfig:
     def _add_search(self, add: Callable[..., None], words: list[str]) -> None:
         """The words of how a selection is found, which an imported one has not."""
         selection = self.selection
-        add("select_ratio", float(selection.select_ratio))
+        if selection.budget is None:
+            add("select_ratio", float(selection.select_ratio))
+        else:
+            add("budget", tokens_text(selection.budget))
         defaults = dict(catalogue.estimator(selection.estimator).defaults)
         if selection.preset == "paper":
             add("preset", "paper")

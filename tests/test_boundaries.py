@@ -18,20 +18,21 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "catalogue", "config", "files", "lambda_question"}
+BOTTOM = {"errors", "amounts", "catalogue", "config", "files", "lambda_question"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
+    "amounts": {"errors"},
     "catalogue": {"errors"},
-    "config": {"errors", "catalogue"},
+    "config": {"errors", "amounts", "catalogue"},
     "files": {"errors"},
     "lambda_question": {"errors", "catalogue", "config"},
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
-    "corpus": BOTTOM,
     "testing": BOTTOM | {"objectives"},
+    "corpus": BOTTOM,
     "evaluation": BOTTOM | LEARN | {"corpus"},
     "api": BOTTOM | LEARN | {"corpus", "evaluation"},
     "runs": BOTTOM,

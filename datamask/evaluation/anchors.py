@@ -1,8 +1,9 @@
 """Anchors: the two ends of every term's calibrated scale, computed once per corpus, objective and size.
 
 0 is a random subset of size S, 1 the best that the term reaches alone; both on the whole pool, before pruning and
-without constraints, by frozen reference solvers, so that runs on the same corpus and size share them. Changing a solver
-below means raising `ANCHOR_VERSION`.
+without constraints, by frozen reference solvers, so that runs on the same corpus and size share them. Under a token
+budget of W the subsets are those that fill it, and W takes the place of S. Changing a solver below means raising
+`ANCHOR_VERSION`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from datamask.amounts import tokens_text
 from datamask.config import SelectionConfig
 from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
 from datamask.files import replacing, write_text
+from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
+from datamask.learning.masks import top
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
@@ -32,53 +36,80 @@ ANCHOR_VERSION = 1
 PROVED_GAP = 1e-4
 """A best end is called proved when its bound is within this share of the distance from random to best."""
 
+RANDOM_DRAWS = 32
+"""Random subsets that fill a budget, whose mean value is its random end."""
+
 RELAXED_STEPS = 30
 LEARNED_STEPS = 60
 
 
-def quality_anchor(pool: Pool, size: int) -> Anchor:
-    """Mean quality of a random subset, and of the best `size` samples: both exact."""
+def quality_anchor(pool: Pool, size: int, budget: float | None = None) -> Anchor:
+    """Mean quality of a random subset, and of the best `size` samples: both exact.
+
+    Under a budget, of a random token, and of the best samples that fill it.
+    """
+    if budget is None:
+        scores = pool.quality.scores
+        return Anchor(float(scores.mean()), float(scores.topk(size).values.mean()), "proved")
+    quality = pool.quality_under(budget)
+    gains, random = quality.linear(size)
+    best = quality.value(quality_best(pool, size, budget))
+    problem = _alone(pool, None, size, budget)
+    bound = random + float(gains @ problem.vertex(gains[problem.eligible]).to(gains))
+    return Anchor(random, best, "proved" if bound - best <= PROVED_GAP * abs(best - random) else "best found")
+
+
+def quality_best(pool: Pool, size: int, budget: float | None = None, seed: int = 0) -> Tensor:
+    """The `size` samples of highest quality, or those that fill the budget, bool ``(n,)``; ties by the seeded hash."""
     scores = pool.quality.scores
-    return Anchor(float(scores.mean()), float(scores.topk(size).values.mean()), "proved")
+    if budget is None:
+        return top(scores, size, pool.ties(seed))
+    return Budget(pool.corpus.lengths, budget, np.zeros(len(pool), dtype=bool)).fill(scores, pool.ties(seed))
 
 
-def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> Anchor:
+def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None) -> Anchor:
     """The anchor of a diversity objective, from the cache where it has been computed before."""
-    path = _best_path(pool, name, size).with_suffix(".json")
+    path = _best_path(pool, name, size, budget).with_suffix(".json")
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not computed yet, or a damaged file
         stored = json.loads(path.read_text(encoding="utf-8"))
         return Anchor(float(stored["random"]), float(stored["best"]), str(stored["best_kind"]))
-    return _solved(pool, name, size, poll)[0]
+    return _solved(pool, name, size, poll, budget)[0]
 
 
-def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll) -> Tensor:
+def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None) -> Tensor:
     """The subset behind the anchor's best end, bool ``(n,)``: what this objective alone would select.
 
     Kept beside the anchor; an anchor from before it was kept is computed once more.
     """
-    path = _best_path(pool, name, size)
+    path = _best_path(pool, name, size, budget)
     with contextlib.suppress(OSError, ValueError, EOFError):
         packed = np.load(path, allow_pickle=False)
         mask = np.unpackbits(packed, count=len(pool)).astype(bool)
-        if int(mask.sum()) == size:
+        if int(mask.sum()) == size or budget is not None:
             return torch.from_numpy(mask).to(pool.device)
-    return _solved(pool, name, size, poll)[1]
+    return _solved(pool, name, size, poll, budget)[1]
 
 
-def _best_path(pool: Pool, name: str, size: int) -> Path:
-    return pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{cache_name(name)}-{size}.npy"
+def _best_path(pool: Pool, name: str, size: int, budget: float | None) -> Path:
+    much = str(size) if budget is None else f"{tokens_text(budget)}-tokens"
+    return pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{cache_name(name)}-{much}.npy"
 
 
-def _solved(pool: Pool, name: str, size: int, poll: Poll) -> tuple[Anchor, Tensor]:
+def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
     """The anchor by its reference solver, and that solver's subset; both go into the cache."""
-    function = pool.function(name, size)
+    function = pool.function(name, size, budget)
+    problem = _alone(pool, function, size, budget)
     generator = torch.Generator().manual_seed(0)
-    random = function.random_value(size, generator, poll)
-    mask, bound = _best_end(pool, function, size, random, poll)
+    if budget is None:
+        random = function.random_value(size, generator, poll)
+    else:
+        keys = torch.rand(RANDOM_DRAWS, len(problem.eligible), generator=generator).to(pool.device)
+        random = float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
+    mask, bound = _best_end(problem, function, random, poll)
     best = max(function.value(mask, poll), random)
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
     anchor = Anchor(random, best, "proved" if proved else "best found")
-    path = _best_path(pool, name, size)
+    path = _best_path(pool, name, size, budget)
     with contextlib.suppress(StoreError):  # a cache that cannot be written costs time, not the run
         with replacing(path, ".npy") as part:
             np.save(part, np.packbits(mask.cpu().numpy()), allow_pickle=False)
@@ -86,10 +117,21 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll) -> tuple[Anchor, Tenso
     return anchor, mask
 
 
-def _best_end(pool: Pool, function: SetFunction, size: int, random: float, poll: Poll) -> tuple[Tensor, float | None]:
+def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | None) -> Problem:
+    """One term alone, on all rows that can be selected at all: under a budget, those that have tokens and fit."""
+    terms = () if function is None else (Term("reference", 1.0, function),)
+    joint = Joint(pool.quality_under(budget), terms, 0.0)
+    rows = np.arange(len(pool))
+    spent = None
+    if budget is not None:
+        lengths = pool.corpus.lengths
+        rows = rows[(lengths > 0) & (lengths <= budget)]
+        spent = Budget(lengths[rows], budget, np.zeros(len(rows), dtype=bool))
+    return Problem(joint, size, torch.from_numpy(rows).to(pool.device), pool.ties(0), budget=spent)
+
+
+def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll) -> tuple[Tensor, float | None]:
     """The reference solver's subset, bool ``(n,)``, and its upper bound where it comes with one."""
-    joint = Joint(pool.quality, (Term("reference", 1.0, function),), 0.0)
-    problem = Problem(joint, size, torch.arange(len(pool), device=pool.device), pool.ties(0))
     if isinstance(function, Facility):
         return medoids(problem, poll), None
     if relaxable(problem):

@@ -18,6 +18,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph, neighbors_for
 from datamask.errors import Stopped
 from datamask.learning.masks import tie_order
+from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import list_length
 from datamask.objectives.quality import Quality
@@ -53,7 +54,8 @@ class Pool:
         self.quality = Quality((scores.float() if device.type == "mps" else scores).to(device))
         self.seconds_graph = 0.0
         self._graph: NeighborGraph | None = None
-        self._functions: dict[tuple[str, int], SetFunction] = {}
+        self._functions: dict[tuple[str, int, float | None], SetFunction] = {}
+        self._spent: dict[float, Quality] = {}
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -72,13 +74,37 @@ class Pool:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""
         return None if self._graph is None else self._graph.facts()
 
-    def function(self, name: str, size: int) -> SetFunction:
-        """The objective `name` bound to the pool, with lists long enough for subsets of `size`."""
+    @property
+    def tokens(self) -> float | None:
+        """Tokens of all rows together, None where they have no lengths."""
+        return None if self.corpus.lengths is None else float(self.corpus.lengths.sum())
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens per row, ``(n,)``, of a corpus that has them."""
+        return tensor(self.corpus.lengths).to(self.quality.scores)
+
+    def quality_under(self, budget: float | None) -> Quality:
+        """The quality term; under a token budget, of the tokens."""
+        if budget is None:
+            return self.quality
+        if budget not in self._spent:
+            self._spent[budget] = BudgetedQuality(self.quality.scores, self.lengths, budget)
+        return self._spent[budget]
+
+    def function(self, name: str, size: int, budget: float | None = None) -> SetFunction:
+        """The objective `name` bound to the pool, with lists long enough for subsets of `size`.
+
+        Args:
+            budget: tokens that the subsets fill; None: they have `size` rows.
+        """
         entry = catalogue.objective(name)
         objective = objectives.load(name)
         k = list_length(size / len(self), len(self)) if objective.needs_neighbors else 0
-        key = (entry.name, k)
-        if key not in self._functions:
+        key = (entry.name, k, budget)
+        if key not in self._functions and budget is not None:
+            self._functions[key] = self.function(name, size).budgeted(self.lengths, budget)
+        elif key not in self._functions:
             lists, exact = None, True
             if k:
                 graph = self.graph(k)

@@ -16,9 +16,10 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.copies import families
 from datamask.errors import InputError, OptionError
-from datamask.evaluation.anchors import diversity_anchor, quality_anchor
+from datamask.evaluation.anchors import diversity_anchor, quality_anchor, quality_best
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
+from datamask.learning.budget import Budget
 from datamask.learning.masks import top
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules, quota_bounds
@@ -37,7 +38,9 @@ class Posed:
         calibrated: the same objective on the calibrated scale.
         quality_anchor, diversity_anchors: the ends of the calibrated scales.
         given: bool ``(n,)``, rows that one already has. They are members of every subset that is valued, and pinned;
-            the S rows to select are those beside them, so ``problem.size`` is S and the given ones together.
+            the S rows to select are those beside them, so ``problem.size`` is S and the given ones together, and so
+            is ``problem.budget``.
+        best_quality: bool ``(n,)``, the rows of highest quality, free of any rules.
     """
 
     problem: Problem
@@ -45,10 +48,11 @@ class Posed:
     quality_anchor: Anchor
     diversity_anchors: dict[str, Anchor]
     given: np.ndarray
+    best_quality: Tensor
 
     @property
     def wanted(self) -> int:
-        """S, the rows to select beside the given ones."""
+        """S, the rows to select beside the given ones; under a budget about so many."""
         return self.problem.size - int(self.given.sum())
 
     def shares(self, values: Values) -> dict[str, float]:
@@ -75,35 +79,39 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     """Bind the objectives, find the anchors, leave out pruned rows, collapsed copies and bans, set up pins and quotas.
 
     The anchors are those of a subset of S rows and the given ones together, chosen freely from the whole pool: random
-    means so many random rows, best means the best that anyone could have who had nothing yet.
+    means so many random rows, best means the best that anyone could have who had nothing yet. Under a budget they are
+    those of its tokens and the given ones' together.
 
     Raises:
-        OptionError: the ratio selects none or all, too few rows are left to select from, or no selection can obey the
-            rules.
+        OptionError: the ratio selects none or all, too few rows are left to select from, no selection can obey the
+            rules, or there is a budget and rows without tokens.
         InputError: a file of ids cannot be read, or names rows that are not in the corpus.
     """
     pinned, banned, given = (_named(pool, getattr(config, option), option) for option in ("pin", "ban", "given"))
     for (a, first), (b, second) in itertools.combinations((("pin", pinned), ("ban", banned), ("given", given)), 2):
         if (both := int((first & second).sum())):
             raise OptionError(f"--{a} and --{b} both name {both:,} rows; take them out of one of the two")
-    size = config.size(len(pool)) + int(given.sum())
+    size = config.size(len(pool), pool.tokens) + int(given.sum())
     eligible = _eligible(pool, config, size, pinned | given, banned)
-    rules = None
-    if config.ruled:
+    rules = budget = tokens = None
+    if config.budget is not None:
+        eligible, budget = _budgeted(pool, config, eligible, pinned | given, given)
+        tokens = budget.most
+    elif config.ruled:
         rules = _rules(pool, config, size, pinned | given, given, eligible.cpu().numpy())
-    quality = quality_anchor(pool, size)
-    diversity = {name: diversity_anchor(pool, name, size, poll) for name, _ in config.terms}
+    quality = quality_anchor(pool, size, tokens)
+    diversity = {name: diversity_anchor(pool, name, size, poll, tokens) for name, _ in config.terms}
 
     def joint(calibrated: bool) -> Joint:
         def scale(anchor: Anchor) -> Scale:
             return Scale.calibrated(anchor) if calibrated else Scale()
-        terms = tuple(Term(name, weight, pool.function(name, size), scale(diversity[name]))
+        terms = tuple(Term(name, weight, pool.function(name, size, tokens), scale(diversity[name]))
                       for name, weight in config.terms)
-        return Joint(pool.quality, terms, config.lamb, scale(quality))
+        return Joint(pool.quality_under(tokens), terms, config.lamb, scale(quality))
 
     problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features,
-                      rules, _column(pool, config))
-    return Posed(problem, joint(True), quality, diversity, given)
+                      rules, _column(pool, config), budget)
+    return Posed(problem, joint(True), quality, diversity, given, quality_best(pool, size, tokens, config.seed))
 
 
 def _column(pool: Pool, config: SelectionConfig) -> Tensor | None:
@@ -161,6 +169,22 @@ def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, g
     return rules
 
 
+def _budgeted(pool: Pool, config: SelectionConfig, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
+              ) -> tuple[Tensor, Budget]:
+    """The budget of the new tokens and the given ones, and the eligible rows that fit into it at all."""
+    lengths, rows = pool.corpus.lengths, eligible.cpu().numpy()
+    if len(empty := rows[lengths[rows] <= 0]):
+        raise OptionError(f"--budget: {len(empty):,} rows have no tokens in "
+                          f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
+                          "--ban them, or use --select_ratio")
+    had = float(lengths[given].sum())
+    most = config.budget + had
+    rows = rows[pinned[rows] | (lengths[rows] <= most - lengths[pinned].sum())]
+    budget = Budget(lengths[rows], most, pinned[rows], had)
+    budget.check()
+    return torch.from_numpy(rows).to(pool.device), budget
+
+
 def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, banned: np.ndarray) -> Tensor:
     """Rows that may be selected: all, less collapsed copies, the worst by quality and bans; pins stay."""
     n = len(pool)
@@ -173,7 +197,7 @@ def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray
         keep &= top(pool.quality.scores, left, pool.ties(config.seed)).cpu().numpy()
     keep = (keep | pinned) & ~banned
     count = int(keep.sum())
-    if count <= size:
+    if count <= size and config.budget is None:
         wanted = config.size(n)
         beside = f" beside {size - wanted:,} given ones" if size > wanted else ""
         raise OptionError(

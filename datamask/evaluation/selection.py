@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.evaluation.posing import Posed
 from datamask.learning.certificates import certify
+from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
 
 
@@ -20,7 +22,8 @@ class Selection:
     """S selected samples of a corpus of N, beside those that were given.
 
     Attributes:
-        rows: int64 ``(S,)``, positions in the corpus, strongest first (by logit, else by score).
+        rows: int64 ``(S,)``, positions in the corpus, strongest first (by logit, else by score, under a budget by
+            score per token).
         ids: their ids, in the same order and in the id column's own type.
         mask: bool ``(N,)``; eligible: bool ``(N,)``, rows that could have been selected; given: bool ``(N,)``, rows
             that one had already, in none of the above but in all values.
@@ -30,7 +33,8 @@ class Selection:
             the run was made on.
         summary: exact values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``,
         ``objectives``;
-            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``given``, ``tokens``;
+            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``given``, ``budget``,
+            ``tokens``;
             ``upper_bound`` and ``gap`` on the run's scale (None where there is none), ``bound_holds_for``.
         corpus: the corpus.
     """
@@ -56,14 +60,14 @@ class Selection:
             mask: bool ``(N,)``, the given rows among them; logits: ``(N,)``, NaN where not eligible, or None.
         """
         joint = posed.problem.joint
-        values = joint.evaluate(mask, poll)
+        values = joint.evaluate(mask, poll, exact=True)
         proof = certify(posed.problem, mask, values.joint, poll)
         quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))
         score = config.lamb * quality + (1 - config.lamb) * diversity
         chosen = mask.cpu().numpy() & ~posed.given
         members = chosen.nonzero()[0]
         logits = None if logits is None else logits.float().cpu().numpy()
-        strength = score if logits is None else logits
+        strength = _by_priority(posed.problem, score) if logits is None else logits
         # equal strength is ordered by the seeded hash, as everywhere
         rows = members[np.lexsort((posed.problem.ties.cpu().numpy()[members], -strength[members]))]
         eligible = np.zeros(len(corpus), dtype=bool)
@@ -75,6 +79,7 @@ class Selection:
             "n": len(corpus),
             "selected": len(rows),
             "given": int(posed.given.sum()),
+            "budget": config.budget,
             "tokens": None if corpus.lengths is None else float(corpus.lengths[chosen].sum()),
             "quality": values.raw_quality,
             "diversity": raw_diversity,
@@ -123,3 +128,11 @@ class Selection:
             "source_file": taken["source_file"].cast(pa.string()),
             "source_row": taken["source_row"],
         })
+
+
+def _by_priority(problem: Problem, score: np.ndarray) -> np.ndarray:
+    """Scores ``(n,)`` in the order in which rows should be taken."""
+    rows = problem.eligible.cpu()
+    strength = score.copy()
+    strength[rows.numpy()] = problem.priority(torch.from_numpy(score)[rows]).numpy()
+    return strength

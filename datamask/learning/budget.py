@@ -31,11 +31,18 @@ class Budget:
         lengths: float64 ``(m,)``, tokens, at least 0.
         most: W, the pinned rows' tokens included.
         pinned: bool ``(m,)``, always in.
+        given: tokens of those of the pinned that one already has, which sentences leave out.
     """
 
     lengths: np.ndarray
     most: float
     pinned: np.ndarray
+    given: float = 0.0
+
+    @property
+    def wanted(self) -> float:
+        """Tokens to select beside the given ones."""
+        return self.most - self.given
 
     @property
     def fixed(self) -> float:
@@ -52,14 +59,17 @@ class Budget:
         """Raise the reason why there is nothing to choose.
 
         Raises:
-            OptionError: the pins alone are too long, or everything fits.
+            OptionError: the pins alone are too long, or no row fits beside them, or every row does.
         """
         if self.fixed > self.most:
-            raise OptionError(f"--pin names rows of {self.fixed:,.0f} tokens, but the budget is {self.most:,.0f}; "
-                              "raise --budget")
+            raise OptionError(f"--pin names rows of {self.fixed - self.given:,.0f} tokens, but the budget is "
+                              f"{self.wanted:,.0f}; raise --budget")
+        if self.pinned.all() or self.lengths[~self.pinned].min() > self.most - self.fixed:
+            raise OptionError(f"--budget of {self.wanted:,.0f} tokens leaves {self.most - self.fixed:,.0f} to choose, "
+                              "which no row fits in; raise it")
         if self.lengths.sum() <= self.most:
-            raise OptionError(f"--budget of {self.most:,.0f} tokens holds all {self.lengths.sum():,.0f} that may be "
-                              "selected; lower it, prune less, or ban fewer")
+            raise OptionError(f"--budget of {self.wanted:,.0f} tokens holds all {self.lengths.sum() - self.given:,.0f} "
+                              "that may be selected; lower it, prune less, or ban fewer")
 
     def fill(self, scores: Tensor, ties: Tensor) -> Tensor:
         """The mask ``(m,)`` of the highest scores that fit, one after another; what no longer fits is skipped.

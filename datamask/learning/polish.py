@@ -27,6 +27,9 @@ PAIRS = 256
 LENGTH_BANDS = 16
 """Bands of lengths, evenly filled, in which swaps under a token budget look for the cheapest member to give up."""
 
+FREED, LEAST_FREED = 0.3, 0.01
+"""Share of a token budget that is freed and spent anew, at first and at last."""
+
 LEAST_GAIN = 1e-9
 """Relative gain below which a swap counts as rounding."""
 
@@ -43,6 +46,8 @@ def polish(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
     terms = problem.joint.counting
     if len(terms) == 1 and isinstance(terms[0].function, Facility):
         better = _medoid_swaps(problem, mask, poll)
+        if problem.budget is not None:
+            better = _spent_anew(problem, better, poll)
         before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
         return better if after > before else mask
     return _batch_swaps(problem, mask, poll)
@@ -60,7 +65,7 @@ def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
     if problem.budget is not None:
         room = problem.budget.most - problem.budget.fixed
         member = spend(*reverse, bonus, _lengths(problem), room, place, fixed, poll)
-        return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
+        return _spent_anew(problem, _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll), poll)
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
     rank = torch.zeros(problem.joint.n, device=problem.joint.device)
@@ -73,6 +78,39 @@ def _medoid_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
     indices, similarities, bonus, visit = _listed(problem)
     reverse = reverse_lists(indices, similarities)
     return _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll)
+
+
+def _spent_anew(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
+    """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
+    swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
+    indices, similarities, bonus, visit = _listed(problem)
+    reverse = reverse_lists(indices, similarities)
+    place = np.empty_like(visit)
+    place[visit] = np.arange(len(visit))
+    lengths, joint = _lengths(problem), problem.joint
+    value, share = joint.evaluate(mask, poll).joint, FREED
+    for _ in range(ROUNDS):
+        quality, diversity = joint.final_marginals(mask, poll)
+        gain = (joint.lamb * quality + (1 - joint.lamb) * diversity)[problem.eligible]
+        worth = problem.priority(gain).cpu().numpy()
+        rows = problem.eligible.cpu().numpy()
+        free = mask[problem.eligible].cpu().numpy() & ~problem.budget.pinned
+        order = np.flatnonzero(free)[np.argsort(worth[free], kind="stable")]
+        freed = np.cumsum(lengths[rows[order]])
+        leaving = rows[order[:int(np.searchsorted(freed, share * problem.budget.most)) + 1]]
+        kept = mask.cpu().numpy().copy()
+        kept[leaving] = False
+        room = problem.budget.most - lengths[kept].sum()
+        member = spend(*reverse, bonus, lengths, room, place, kept.nonzero()[0], poll)
+        trial = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
+        after = joint.evaluate(trial, poll).joint
+        if after > value + LEAST_GAIN * max(1.0, abs(value)):
+            mask, value = trial, after
+        elif share < LEAST_FREED:
+            break
+        else:
+            share /= 2
+    return mask
 
 
 def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

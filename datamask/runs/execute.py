@@ -135,7 +135,7 @@ class _Execution:
             raise RunStateError(
                 f"the corpus of run {self.run.id} has changed since it started (fingerprint {known[:12]}, now "
                 f"{corpus.fingerprint[:12]}); start a new run on the new files")
-        self.writer.update_facts(**outcome.of_corpus(corpus), selected=self.config.size(len(corpus)),
+        self.writer.update_facts(**outcome.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens),
                                  device=str(pool.device))
         self.writer.update_facts(**outcome.of_own_code(self.config, self.run.facts()))
         self.say(0.2, "measuring the ends of the scales")
@@ -155,6 +155,7 @@ class _Execution:
             "steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
             "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device),
             "neighbors": pool.graph_facts(), "warnings": self.look()}
+        self.writer.update_facts(selected=summary["selected"])  # until here a guess, where there is a budget
         self.writer.write_rows(selection.rows_table())
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step,

@@ -16,7 +16,6 @@ from datamask.errors import RunStateError
 from datamask.evaluation.anchors import diversity_best
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed
-from datamask.learning.masks import top
 from datamask.objectives import own
 from datamask.objectives.contract import Poll
 from datamask.runs.store import Run
@@ -46,23 +45,21 @@ def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
 def of_problem(posed: Posed, poll: Poll) -> dict:
     """Facts of the posed problem: rows that may be taken, the ends of the scales, and what lies between them."""
     problem = posed.problem
-    best = top(problem.joint.quality.scores, problem.size, problem.ties)
     return {"selected": posed.wanted, "given": int(posed.given.sum()), "eligible": len(problem.eligible),
-            "anchors": posed.anchors(), "references": references(posed, best, poll),
+            "budget": None if problem.budget is None else problem.budget.wanted,
+            "anchors": posed.anchors(), "references": references(posed, posed.best_quality, poll),
             "switched_off": posed.switched_off()}
 
 
 def alone(pool: Pool, posed: Posed, poll: Poll) -> dict[str, Tensor]:
     """What each term alone would select, bool ``(n,)``: ``quality``, as at lambda 1, and every diversity objective.
 
-    The latter are the subsets behind the anchors' best ends, free of any rules. Nothing under a token budget: those
-    subsets have S rows.
+    The latter are the subsets behind the anchors' best ends, free of any rules.
     """
     problem = posed.problem
-    if problem.budget is not None:
-        return {}
+    tokens = None if problem.budget is None else problem.budget.most
     return {"quality": problem.subset(problem.joint.quality.scores[problem.eligible]),
-            **{name: diversity_best(pool, name, problem.size, poll) for name in posed.diversity_anchors}}
+            **{name: diversity_best(pool, name, problem.size, poll, tokens) for name in posed.diversity_anchors}}
 
 
 def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:

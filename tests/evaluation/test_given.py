@@ -82,7 +82,7 @@ def test_quotas_are_shares_of_the_new_rows(tmp_path):
 @pytest.mark.parametrize(("options", "says"), [
     ({"pin": "given.txt"}, "--pin and --given both name 3"), ({"ban": "given.txt"}, "--ban and --given both name 3"),
     ({"select_ratio": 8 / N}, "leave 8 of 11 rows beside 3 given ones, but 8 are"),
-    ({"partial": 0.5, "estimator": "reinforce", "n_epochs": 2}, "--given need --partial 1"),
+    ({"partial": 0.5, "estimator": "reinforce", "n_epochs": 2}, "--given and --budget need --partial 1"),
 ])
 def test_contradictions_are_refused(tmp_path, options, says):
     corpus, _, path = make(tmp_path, 2, 3)

@@ -28,7 +28,8 @@ def random_budget(rng, m):
     lengths = rng.integers(1, 12, size=m).astype(float)
     pinned = np.zeros(m, dtype=bool)
     pinned[: int(rng.integers(0, 2))] = True
-    budget = Budget(lengths, float(max(np.floor(lengths.sum() * rng.uniform(0.3, 0.5)), lengths.max())), pinned)
+    least = lengths[pinned].sum() + lengths[~pinned].max()  # every row fits beside the pins
+    budget = Budget(lengths, float(max(np.floor(lengths.sum() * rng.uniform(0.3, 0.5)), least)), pinned)
     budget.check()
     return budget
 

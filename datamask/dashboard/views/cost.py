@@ -61,7 +61,7 @@ def estimate(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: 
     Raises:
         OptionError: the ratio selects none or all of the rows.
     """
-    selected = config.size(n)
+    selected = config.size(n, tokens)
     needs_graph = any(catalogue.objective(name).needs_neighbors for name, _ in config.terms)
     masks = (config.n_rollout or 1) * n * (config.partial or 1.0)
     memory = n * dim * 4 + (n * 64 * 8 if needs_graph else 0) + int(masks * 5)
