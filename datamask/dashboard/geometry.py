@@ -124,7 +124,7 @@ def edge_arrow(x: float, y: float, window: Window) -> Arrow | None:
                  (x > window.x1) - (x < window.x0), (y > window.y1) - (y < window.y0))
 
 
-def window_of(points: Iterable[Point], far: float = -0.35, margin: float = 0.06) -> Window:
+def window_of(points: Iterable[Point], far: float = -0.2, margin: float = 0.06) -> Window:
     """A window around 0 to 1 on both axes that also holds moderately bad points; those beyond `far` become arrows.
 
     Args:

@@ -15,6 +15,10 @@ PAGES: tuple[tuple[str, str, str, str], ...] = (
     ("app.py", "Home", ":material/database:", "Which corpus? Open the sample or your own shards."),
     ("pages/run.py", "Run", ":material/play_circle:", "How does the learner choose? Set, start and watch a run."),
     ("pages/explore.py", "Explore", ":material/scatter_plot:", "What was selected? The map of quality and diversity."),
+    ("pages/frontier.py", "Frontier", ":material/show_chart:", "What does lambda cost? Every balance of quality and "
+     "diversity in one picture."),
+    ("pages/which_lambda.py", "Which lambda", ":material/balance:", "Does it help, and which lambda? Judged by text "
+     "that no selection was made from."),
     ("pages/compare.py", "Compare", ":material/compare_arrows:", "What differs between runs?"),
     ("pages/export.py", "Export", ":material/download:", "Take the selection home: ids, rows or masks."),
 )

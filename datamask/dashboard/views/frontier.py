@@ -131,7 +131,14 @@ def survey(runs: Iterable[Run], fingerprint: str | None) -> Survey:
             named.setdefault((spot.scale, spot.label), spot)
     lines = [Line(key, tuple(sorted(spots, key=lambda spot: (spot.lamb, spot.settings.seed))))
              for key, spots in groups.items()]
-    return Survey(tuple(sorted(lines, key=lambda line: -len(line.lambdas))), tuple(named.values()))
+    order = [entry.name for entry in catalogue.OBJECTIVES]
+
+    def place(line: Line) -> tuple:
+        objective = line.settings.objective
+        return (-len(line.lambdas), order.index(objective) if objective in order else len(order), objective,
+                line.settings.select_ratio)
+
+    return Survey(tuple(sorted(lines, key=place)), tuple(named.values()))
 
 
 def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
@@ -231,6 +238,15 @@ def keeps_words(line: Line, spot: Spot) -> str:
         return f"{said}, and it is the most diverse point of this curve."
     return (f"{said} and costs {100 * cost:.1f} points of diversity against λ {most.lamb:g}, this curve's most diverse "
             "point.")
+
+
+def proof_words(spot: Spot) -> str:
+    """How near the best a point is proved to be; empty where nothing is proved."""
+    if spot.gap is None:
+        return ""
+    within = "0.01" if spot.gap < 1e-4 else f"{100 * spot.gap:.2f}"
+    return (f"Proved: no selection under these settings has a joint value more than {within}{words.GAP}% of the "
+            "attainable gain higher at this λ.")
 
 
 def hull_only(objective: str) -> bool:

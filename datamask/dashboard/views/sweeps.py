@@ -136,27 +136,30 @@ class Transfer:
     apart: dict[str, tuple[float, float]]
 
 
-def transfer(runs: Iterable[Run], slices: Mapping[str, CorpusConfig], settings: SelectionConfig) -> Transfer:
+def transfer(runs: Iterable[Run], slices: Mapping[str, CorpusConfig], fingerprint: str, settings: SelectionConfig
+             ) -> Transfer:
     """The curves with these settings on each slice; those with fewer than two points are left out.
 
     Args:
-        slices: name -> corpus, the whole one last.
+        slices: name -> corpus, the whole one last; fingerprint: of the whole one, which may have been opened by another
+            path.
         settings: what the curve on the whole corpus shares.
     """
+    last = list(slices)[-1]
     wanted = _shared(settings, FREE)
     spots: dict[str, list[Spot]] = {name: [] for name in slices}
     for run in runs:
         try:
-            config = run.config
+            config, whole_one = run.config, run.facts().get("fingerprint") == fingerprint
         except DatamaskError:  # listed elsewhere, with its reason
             continue
-        name = next((name for name, corpus in slices.items() if corpus == config.corpus), None)
+        name = last if whole_one else next((name for name, corpus in slices.items() if corpus == config.corpus), None)
         if name is not None and _shared(config.selection, FREE) == wanted and (spot := frontier.spot_of(run)):
             spots[name].append(spot)
     lines = {name: Line(name, tuple(sorted(here, key=lambda spot: spot.lamb))) for name, here in spots.items()
              if len({spot.lamb for spot in here}) > 1}
     apart = {}
-    whole = lines.get(list(slices)[-1])
+    whole = lines.get(last)
     if whole is not None:
         there = {lamb: (quality, diversity) for lamb, quality, diversity in whole.means()}
         for name, line in lines.items():

@@ -1,0 +1,79 @@
+"""The exact λ for a wanted share of quality, and waiting for an answer of a live session with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from datamask.config import SelectionConfig
+from datamask.dashboard import live, sweeping, words
+from datamask.dashboard.openings import Opening
+from datamask.dashboard.ui import frontier_form, session
+from datamask.dashboard.views.frontier import Line
+from datamask.errors import DatamaskError
+from datamask.runs.varying import Plan
+
+if TYPE_CHECKING:
+    from datamask.evaluation.live import Answer
+
+AT_ONCE = 0.4
+"""Seconds an answer is waited for before progress is shown."""
+
+
+def offer(opening: Opening, line: Line, quality: float) -> None:
+    """A button that solves between the stored points, and what it found, with a way to store it as a run.
+
+    Only for curves whose solver is quick: pair-wise similarity and facility location by the relaxed estimator.
+    """
+    settings = line.settings
+    if settings.objective not in frontier_form.LIVE or settings.estimator != "relaxed" or settings.ruled:
+        return
+    wanted = (line.key, quality)
+    if st.button("Find the exact λ", key="frontier_exact", icon=":material/target:", type="tertiary",
+                 help="Solves between the stored points for the smallest λ that keeps this share of the attainable "
+                      "quality. The first time the problem has to be prepared."):
+        st.session_state["frontier_exact_for"] = wanted
+    if st.session_state.get("frontier_exact_for") != wanted:
+        return
+    behind = live.session(opening.corpus, settings, session.store().cache_dir)
+    found = waited(behind, lambda seconds: behind.keeping(quality, seconds))
+    if found is None:
+        st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
+        return
+    st.markdown(f"**λ {found.lamb:g}** keeps {words.percent(found.quality, 1)} of the attainable quality and "
+                f"{words.percent(found.diversity, 1)} of the attainable diversity.")
+    store_button(opening, settings, found.lamb)
+
+
+def store_button(opening: Opening, settings: SelectionConfig, lamb: float) -> None:
+    """A button that makes a stored run of a λ."""
+    st.button("Store it as a run", key=f"store_{lamb:g}", icon=":material/add:", on_click=_store,
+              args=(opening, settings, lamb), disabled=frontier_form.working(opening),
+              help="Selects at this λ and keeps it as a point of the frontier that opens on every page.")
+
+
+def waited(behind: live.Session, ask: Callable[[float], Answer | None]) -> Answer | None:
+    """An answer; progress is drawn while it takes long, and another input of the user ends the waiting."""
+    found = ask(AT_ONCE)
+    if found is not None:
+        return found
+    place = st.empty()
+    while found is None and behind.alive:
+        place.progress(min(behind.share, 1.0), text=words.plain(behind.message, 200))
+        found = ask(0.3)
+    place.empty()
+    return found
+
+
+def _store(opening: Opening, settings: SelectionConfig, lamb: float) -> None:
+    try:
+        options = {name: value for name, value in settings.to_dict().items() if value is not None and name != "lamb"}
+        options.pop("objective")
+        options.pop("quotas", None)
+        points = sweeping.along_lambda([settings.objective], [lamb], **options)
+        plan = Plan(opening.config, points, sweeping.plan_name(points[0]))
+        sweeping.start(session.runs_dir(), opening.corpus.fingerprint, [plan])
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)

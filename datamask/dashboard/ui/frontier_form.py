@@ -1,0 +1,202 @@
+"""The left side of the frontier page: what to sweep, Start, its progress with a Stop, and the baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from datamask import catalogue
+from datamask.dashboard import sweeping, tasks, words
+from datamask.dashboard.openings import Opening
+from datamask.dashboard.ui import session
+from datamask.dashboard.views import cost, frontier, outcome
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
+from datamask.runs.varying import Plan, Point
+
+COUNTS = (5, 11, 21, 41)
+SIZES = (2, 8, 32, 128, 512)
+LIVE = ("pairwise", "facility")
+"""Objectives whose solvers are quick enough for a slider."""
+
+COPIES = {"none": "Keep them all", "exact": "Keep the best of exact copies"}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What every view of the page asks for first: objectives, ratio and what to do with copies."""
+
+    objectives: tuple[str, ...]
+    ratio: float
+    collapse: str
+
+    @property
+    def options(self) -> dict:
+        """As options of a selection."""
+        return {"select_ratio": self.ratio, "collapse": self.collapse}
+
+
+def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, ratio: bool = True) -> Shared:
+    """The controls that all views have.
+
+    Args:
+        several: whether more than one objective may be chosen.
+        among: objectives offered; None: all.
+        ratio: whether the select ratio is asked for.
+    """
+    names = list(among or [entry.name for entry in catalogue.OBJECTIVES])
+    about = "What diversity means. Each objective has its own scale, so each gets a curve of its own."
+    if several:
+        chosen = st.multiselect("Diversity objectives", names, ["facility", "pairwise"], persist_state="session",
+                                key="frontier_objectives", format_func=outcome.objective_label, help=about)
+    else:
+        remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
+        first = names.index(remembered[0]) if remembered else 0
+        chosen = [st.selectbox("Diversity objective", names, first, key=f"frontier_objective_{len(names)}", help=about,
+                               format_func=outcome.objective_label, persist_state="session")]
+    share = 0.3
+    if ratio:
+        share = st.number_input("Select ratio", 0.0001, 0.9999, 0.3, step=0.05, format="%.4g", key="frontier_ratio",
+                                persist_state="session", help="Share of the corpus to keep. Another ratio is another "
+                                "curve: its 0 % and 100 % are measured anew.")
+    collapse = st.selectbox("Copies", tuple(COPIES), 1 if opening.sample else 0, key="frontier_copies",
+                            persist_state="session", format_func=COPIES.get,
+                            help="What to do with exact copies before selecting. Pair-wise similarity and DiSF cannot "
+                                 "see copies themselves.")
+    return Shared(tuple(chosen), float(share), collapse)
+
+
+def lambda_count() -> int:
+    """How many lambdas a sweep has."""
+    return st.select_slider("Values of λ", COUNTS, 11, key="frontier_count", persist_state="session",
+                            help="Evenly from 0 (diversity alone) to 1 (quality alone). Values that are stored already "
+                                 "are not computed again.")
+
+
+def ratio_points(settings: Shared) -> tuple[Point, ...]:
+    """The controls of a sweep over the select ratio, and its points."""
+    lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.05, key="ratio_lamb", persist_state="session",
+                     help="The same for all ratios.")
+    low, high = st.slider("Ratios, % of the rows", 1, 95, (5, 50), key="ratio_range", persist_state="session",
+                          help="The smallest and the largest share of the corpus to keep.")
+    count = st.select_slider("Values of the ratio", (3, 5, 7, 10), 5, key="ratio_count", persist_state="session",
+                             help="How many ratios, evenly spread.")
+    ratios = [round(float(share) / 100, 4) for share in np.linspace(low, max(high, low + 1), count)]
+    return sweeping.along_ratio(settings.objectives, list(dict.fromkeys(ratios)), lamb=lamb, collapse=settings.collapse)
+
+
+def group_points(settings: Shared) -> tuple[Point, ...]:
+    """The controls of a sweep over the group size, and its points."""
+    sizes = st.multiselect("Masks per step, G", SIZES, default=[8, 32, 128], key="group_sizes", persist_state="session",
+                           help="Each is tried with every seed.")
+    left, right = st.columns(2)
+    seeds = left.number_input("Seeds", 1, 10, 3, key="group_seeds", persist_state="session",
+                              help="Repeats with other random numbers; the band shows how far they lie apart.")
+    steps = right.number_input("Steps", 10, 100_000, 200, step=100, key="group_steps", persist_state="session",
+                               help="Update steps of every run. The paper takes 5,000.")
+    lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.05, key="group_lamb", persist_state="session",
+                     help="The same for all.")
+    return sweeping.along_group(sizes, seeds, objective=settings.objectives[0], lamb=lamb, n_epochs=steps,
+                                **settings.options)
+
+
+def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: str = "Start the sweep") -> None:
+    """What the sweep will cost and its Start button, or its progress where one is under way.
+
+    Args:
+        plans: one per corpus; empty: something is missing, which was said.
+    """
+    fingerprint = opening.corpus.fingerprint
+    task = tasks.find(sweeping.key_of(fingerprint))
+    if task is not None and task.state == "working":
+        with st.container(key="live_sweep"):
+            st.fragment(_progress, run_every=1.0)(task.key)
+        return
+    count = sum(len(plan.points) for plan in plans)
+    if count:
+        said, count = _cost(opening, runs, plans)
+        st.markdown(said, help="Every point is a run of its own: it opens on every other page, and it is kept. The "
+                               "time is estimated from earlier runs.")
+    if st.button(label, type="primary", icon=":material/play_arrow:", width="stretch", key="start_sweep",
+                 disabled=not count, help="Computes in the background, one point after the other. You can leave this "
+                 "page, or close the browser."):
+        sweeping.start(session.runs_dir(), fingerprint, plans)
+        st.rerun()
+    if task is not None and task.state == "failed":
+        st.error(words.sentence(task.error), icon=":material/error:")
+    elif task is not None and task.state == "stopped":
+        st.caption("Stopped. The points that were done are kept; Start goes on with the rest.")
+    elif task is not None and task.result:
+        st.warning(f"A point failed: {words.sentence(task.result)}")
+
+
+def working(opening: Opening) -> bool:
+    """Whether a sweep is under way on the open corpus."""
+    task = tasks.find(sweeping.key_of(opening.corpus.fingerprint))
+    return task is not None and task.state == "working"
+
+
+def plan_of(opening: Opening, points: Sequence[Point]) -> list[Plan]:
+    """One plan per objective and ratio, so that each has a name that says them."""
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        groups.setdefault(sweeping.plan_name(point), []).append(point)
+    return [Plan(opening.config, tuple(group), name) for name, group in groups.items()]
+
+
+def baselines(opening: Opening, found: frontier.Survey, settings: Shared) -> None:
+    """Buttons for the baselines that the picture still lacks, for the chosen objectives and ratio."""
+    have = {(spot.settings.objective, spot.settings.estimator) for spot in found.named
+            if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse}
+    missing = [name for name in sweeping.BASELINES
+               if any((objective, name) not in have for objective in settings.objectives)]
+    if not missing or not settings.objectives:
+        return
+    st.caption("Add a baseline")
+    with st.container(horizontal=True, gap="xxsmall"):
+        for name in missing:
+            entry = catalogue.estimator(name)
+            st.button(entry.label.removesuffix(" (baseline)"), key=f"baseline_{name}", type="secondary",
+                      disabled=working(opening), on_click=_add_baseline, args=(opening, name, settings),
+                      help=f"{entry.about} One run per chosen objective, under which it is measured.")
+
+
+def _add_baseline(opening: Opening, name: str, settings: Shared) -> None:
+    try:
+        points = sweeping.baselines([name], settings.objectives, **settings.options)
+        sweeping.start(session.runs_dir(), opening.corpus.fingerprint, plan_of(opening, points))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+
+
+def _cost(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
+    """What a sweep will take, in words, and how many of its points are still to be computed."""
+    points = [point for plan in plans for point in plan.points]
+    if any(plan.corpus != opening.config for plan in plans):
+        return f"**{len(points):,}** runs; what is stored already is not computed again.", len(points)
+    done = {run.config.selection for run in runs if run.status().state == "done"}
+    left = [point for point in points if point.selection not in done]
+    if not left:
+        return f"All {len(points):,} runs are stored.", 0
+    said = f"**{len(left):,}** runs" + (f", {len(points) - len(left):,} more are stored" if len(left) < len(points)
+                                        else "")
+    corpus, seconds = opening.corpus, 0.0
+    for objective in {point.selection.objective for point in left}:
+        here = [point for point in left if point.selection.objective == objective]
+        price = cost.estimate(here[0].selection, len(corpus), corpus.dim, corpus.fingerprint, runs)
+        if price.seconds is None:
+            return f"{said}.", len(left)
+        seconds += price.seconds * len(here)
+    return f"{said}, in about **{words.roughly(seconds)}**.", len(left)
+
+
+def _progress(key: str) -> None:
+    task = tasks.find(key)
+    if task is None or task.state != "working":
+        st.rerun()
+    st.progress(min(max(task.share, 0.0), 1.0), text=words.plain(task.message, 200))
+    st.button("Stop", key="stop_sweep", icon=":material/stop:", on_click=task.stop, width="stretch",
+              help="Stops within a second. What is done is kept, and Start goes on from there.")

@@ -1,0 +1,117 @@
+"""The live λ: a slider whose values and map follow, answered by a solver session that is kept warm."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from datamask.config import SelectionConfig
+from datamask.dashboard import live, sweeping, words
+from datamask.dashboard.layers import Change, Selection
+from datamask.dashboard.openings import Opening
+from datamask.dashboard.ui import frontier_exact, scene, session
+from datamask.dashboard.ui.canvas_map import canvas_layer, canvas_map
+from datamask.dashboard.ui.frontier_form import Shared
+from datamask.dashboard.views import listing
+from datamask.runs.store import Run
+
+BY_ITSELF = 100_000
+"""Up to this many rows the problem is prepared without being asked."""
+
+MAP = "live_map"
+
+
+def show(opening: Opening, settings: Shared) -> None:
+    """The slider, its values and its map; before that the preparation with progress and Stop."""
+    corpus = opening.corpus
+    config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options,
+                                          estimator=sweeping.estimator_for(settings.objectives[0]))
+    behind = live.find(corpus, config)
+    if behind is None and len(corpus) <= BY_ITSELF:
+        behind = live.session(corpus, config, session.store().cache_dir)
+    if behind is None or not behind.alive:
+        _offer(opening, config, behind)
+        return
+    if behind.state == "preparing":
+        with st.container(key="live_preparing"):
+            st.fragment(_preparing, run_every=0.5)(behind)
+        return
+    held, name = _against(opening, config)
+    ground = scene.ground(corpus, session.store().cache_dir, "UMAP", None)
+    values = st.container()
+    canvas_map(MAP, ground.scope, scene.ground_parcel(corpus, ground), ground.places, [None, None],
+               alt=f"Two maps of {len(corpus):,} samples: selected at the slider's λ, and what changes against {name}")
+    # a layout that is being computed would take the processor from the slider, so it is not started here
+    st.caption(ground.caption + ("" if ground.kind == "UMAP" else " Explore computes the UMAP layout, once."))
+    with values, st.container(key="live_values"):
+        st.fragment(_follow)(opening, config, behind, held, name, ground.places)
+
+
+def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, held: np.ndarray | None, name: str,
+            places) -> None:
+    lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.01, key="live_lamb", persist_state="session",
+                     help="Move it: values and map follow. 0 is diversity alone, 1 quality alone.")
+    answer = frontier_exact.waited(behind, lambda seconds: behind.answer(lamb, seconds))
+    if answer is None:
+        st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
+        return
+    if held is None:
+        middle = frontier_exact.waited(behind, lambda seconds: behind.answer(0.5, seconds))
+        held = answer.mask if middle is None else middle.mask
+    size = int(answer.mask.sum())
+    kept = int((answer.mask & held).sum())
+    with st.container(horizontal=True, gap="large", vertical_alignment="bottom"):
+        st.metric("Quality", words.percent(answer.quality, 1), width="content",
+                  help="Share of the way from a random subset to the best quality.")
+        st.metric("Diversity", ("" if answer.exact else "≥ ") + words.percent(answer.diversity, 1), width="content",
+                  help="Share of the way from a random subset to the best diversity of this objective."
+                       + ("" if answer.exact else " Measured on neighbour lists, which is never above the true value; "
+                          "a stored run measures it exactly."))
+        st.metric(f"Kept of {words.plain(name, 40)}", words.percent(kept / max(int(held.sum()), 1), 1), width="content",
+                  help=f"Share of the rows of {words.plain(name, 80)} that are still selected.")
+        st.metric("Other rows", words.count(size - kept), width="content",
+                  help="Rows that are selected now and were not.")
+        frontier_exact.store_button(opening, config, lamb)
+    canvas_layer(MAP, 0, Selection(f"Selected at λ {lamb:g}", answer.mask), places)
+    canvas_layer(MAP, 1, Change.between(f"Against {name}", held, answer.mask), places)
+    if answer.gap is not None:
+        st.caption(f"Within {words.percent(answer.gap, 2)} of the best possible at this λ, proved.")
+    elif not answer.solved:
+        st.caption("A quick answer between solved values of λ: a stored run is polished further.")
+
+
+def _against(opening: Opening, config: SelectionConfig) -> tuple[np.ndarray | None, str]:
+    """What the slider's selection is held against: the current run where it fits, else the one at λ 0.5."""
+    run = session.current_run()
+    if run is not None and run.status().state == "done" and run.has_rows and listing.is_on(run, opening):
+        return scene.run_columns(run).selected, _short(run)
+    return None, "λ 0.5"
+
+
+def _short(run: Run) -> str:
+    return listing.name_of(run)
+
+
+def _offer(opening: Opening, config: SelectionConfig, ended: live.Session | None) -> None:
+    with st.container(border=True):
+        if ended is not None and ended.state == "failed":
+            st.subheader("The live λ could not be prepared", anchor=False)
+            st.error(words.sentence(ended.error), icon=":material/error:")
+        else:
+            st.subheader("A slider that answers at once", anchor=False)
+            st.write("The problem is prepared once: nearest neighbours where the objective needs them, the ends of the "
+                     "scales, and a few solved values of λ. After that every move of the slider is answered within "
+                     "half a second.")
+        st.button("Prepare it", key="live_start", type="primary", icon=":material/play_arrow:",
+                  on_click=live.session, args=(opening.corpus, config, session.store().cache_dir),
+                  help="Runs in the background and can be stopped.")
+
+
+def _preparing(behind: live.Session) -> None:
+    if behind.state != "preparing":
+        st.rerun()
+    with st.container(border=True):
+        st.subheader("Preparing the live λ", anchor=False)
+        st.progress(min(behind.share, 1.0), text=words.plain(behind.message, 200))
+        st.button("Stop", key="live_stop", icon=":material/stop:", on_click=behind.stop,
+                  help="What was put on disk is kept, so the next preparation is quicker.")

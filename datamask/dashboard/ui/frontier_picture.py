@@ -1,0 +1,198 @@
+"""The frontier page's picture, live while a sweep runs, and beside it the chosen point with its price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+from plotly import graph_objects as go
+
+from datamask.dashboard import words
+from datamask.dashboard.charts import frontier as charts
+from datamask.dashboard.openings import Opening
+from datamask.dashboard.ui import frontier_exact, frontier_form, session
+from datamask.dashboard.views import frontier, listing
+from datamask.dashboard.views.frontier import Line, Spot, Survey
+
+MOST_LINES = 6
+"""Curves drawn unless more are chosen: as many as can be told apart."""
+
+HEIGHT = 600
+CLICK, KEEP = "a click", "quality kept"
+CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
+
+SHARES = ("0 % is a random subset of the same size, 100 % the best that quality, or this diversity objective, reaches "
+          "alone. A point is one hundredth of that way.")
+
+
+def picture(opening: Opening) -> None:
+    """Draw it in a fragment; while a sweep runs, points appear as they are done."""
+    with st.container(key="live_frontier"):
+        st.fragment(_picture, run_every=1.5 if frontier_form.working(opening) else None)(opening.key)
+
+
+def survey(opening: Opening) -> Survey:
+    """What is stored on the open corpus."""
+    return frontier.survey(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
+
+
+def _picture(key: str) -> None:
+    opening = session.all_openings().get(key)
+    if opening is None or opening.corpus is None:
+        st.rerun()
+    found = survey(opening)
+    if not found.lines and not found.named:
+        _nothing_yet(frontier_form.working(opening))
+        return
+    names = frontier.line_names(found.lines)
+    chart, panel = st.columns([2.15, 1], gap="medium")
+    with panel:
+        card = st.container()
+        lines = _shown(found, names)
+        named = frontier.named_for(found, lines) or (list(found.named) if not lines else [])
+        with card:
+            line, spot = _choose(opening, lines, named, names)
+    with chart:
+        figure = _figure(lines, named, names, line, spot)
+        st.plotly_chart(figure, key="frontier_chart", on_select=_clicked, selection_mode="points", theme=None,
+                        config=CONFIG, width="stretch", alt=_alt(lines, names))
+        st.caption(" ".join(_notes(lines, line, names)))
+    with st.expander(f"All {sum(len(line.spots) for line in lines) + len(named):,} points as a table"):
+        _table(lines, named)
+
+
+def _nothing_yet(working: bool) -> None:
+    with st.container(border=True):
+        st.subheader("The first point is being computed" if working else "No run on this corpus yet", anchor=False)
+        st.markdown(
+            "Each point of this picture is a selection of its own: how much of the attainable **quality** it keeps, "
+            "and how much of the attainable **diversity**. λ moves along the curve from one to the other. "
+            + ("The curve grows here, point by point." if working else
+               "Press **Start the sweep** on the left; the settings there give a good first picture."))
+
+
+def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
+    """The curves to draw; a menu where there is a choice."""
+    if len(found.lines) < 2:
+        return list(found.lines)
+    curves = [line for line in found.lines if len(line.lambdas) > 1] or list(found.lines)
+    default = [line.key for line in curves[:MOST_LINES]]
+    # another set of curves is another menu: a new curve must not stay hidden behind an old choice
+    chosen = st.multiselect("Curves", list(names), default=default, format_func=names.get, persist_state="session",
+                            key=f"frontier_lines_{'_'.join(sorted(default))}", placeholder="Choose curves",
+                            help="One curve per objective, ratio and set of rules. Curves are never joined across "
+                                 "these. Runs that stand alone can be added here.")
+    return [line for line in found.lines if line.key in chosen]
+
+
+def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str]
+            ) -> tuple[Line | None, Spot | None]:
+    """The chosen point and its curve, with what it keeps and costs."""
+    by_run = {spot.run_id: (line, spot) for line in lines for spot in line.spots}
+    by_run |= {spot.run_id: (None, spot) for spot in named}
+    run_id = st.query_params.get("run")
+    line, spot = by_run.get(run_id, (None, None))
+    how = st.segmented_control("Choose a point by", (CLICK, KEEP), default=CLICK, required=True, key="frontier_how",
+                               persist_state="session", help="Click a point of the picture; or say how much of the "
+                               "attainable quality must stay, and get the most diverse point that keeps it.")
+    if spot is None and lines:
+        line = lines[0]
+        spot = min(line.spots, key=lambda other: abs(other.lamb - 0.5))
+    if how == KEEP and lines:
+        line = line or lines[0]
+        if len(lines) > 1:
+            keys = [other.key for other in lines]
+            key = st.selectbox("On the curve", keys, keys.index(line.key), format_func=names.get, key="frontier_on",
+                               help="The curve on which the point is chosen.")
+            line = next(other for other in lines if other.key == key)
+        least = st.slider("Keep at least, % of the attainable quality", 0, 100, 95, key="frontier_keep",
+                          persist_state="session", help="100 % is the top-quality selection, 0 % a random one.")
+        spot = frontier.at_least(line, least / 100)
+        if spot is None:
+            st.info("No stored point of this curve keeps that much. Sweep more values of λ, or ask for less.")
+        else:
+            st.markdown(words.plain(frontier.keeps_words(line, spot), 400))
+        frontier_exact.offer(opening, line, least / 100)
+    if spot is not None:
+        _told(line, spot, names)
+    return line, spot
+
+
+def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
+    title = f"λ {spot.lamb:g}" if line is not None else spot.label
+    where = names[line.key] if line is not None else ""
+    with st.container(border=True, gap="small"):
+        st.markdown(f"**{words.plain(title, 60)}**" + (f"  \n:gray[{words.plain(where, 120)}]" if where else ""))
+        left, right = st.columns(2)
+        left.metric("Quality", words.percent(spot.quality), help=f"{SHARES} Raw mean: {words.value(spot.raw_quality)}.")
+        right.metric("Diversity", words.percent(spot.diversity),
+                     help=f"{SHARES} Raw value: {words.value(spot.raw_diversity)}.")
+        said = frontier.price_words(spot)
+        if said:
+            st.markdown(said, help="The slope of the dotted tangent, −λ / (1 − λ). At the best selection for a λ the "
+                        "last bit of quality is traded for diversity at exactly this rate; the curve bends away from "
+                        "the tangent, so a larger step costs more.")
+        proved = frontier.proof_words(spot)
+        if proved:
+            st.caption(proved)
+        parameters = {**session.link_parameters(), "run": spot.run_id}
+        with st.container(gap=None):
+            st.page_link("pages/explore.py", label="Map and texts", icon=":material/scatter_plot:",
+                         query_params=parameters)
+            st.page_link("pages/run.py", label="Settings and curve", icon=":material/tune:", query_params=parameters)
+            st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
+
+
+def _figure(lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str], line: Line | None, spot: Spot | None
+            ) -> go.Figure:
+    """From a cache: the fragment runs every second while a sweep runs, and a figure that is the same stays mounted."""
+    mark = (tuple((one.key, tuple(s.run_id for s in one.spots)) for one in lines), tuple(s.run_id for s in named),
+            tuple(sorted(names.items())), line.key if line else "", spot.run_id if spot else "", session.dark())
+    return _drawn(mark, lines, named, names, line, spot, session.dark())
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _drawn(mark: tuple, _lines, _named, _names, _line, _spot, dark: bool) -> go.Figure:
+    return charts.frontier(_lines, _named, names=_names, focus=_line, chosen=_spot, dark=dark, height=HEIGHT)
+
+
+def _clicked() -> None:
+    """Make the clicked point's run the current one."""
+    event = st.session_state.get("frontier_chart")
+    points = event.selection.points if event else []
+    ids = [point.get("customdata") for point in points]
+    run_id = next((found[0] if isinstance(found, list) else found for found in ids if found), None)
+    if run_id:
+        st.session_state["frontier_how"] = CLICK
+        session.choose_run(str(run_id))
+
+
+def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
+    notes = [SHARES]
+    if line is not None and line.planes:
+        notes.append(f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}.")
+    hull = dict.fromkeys(other.settings.objective for other in lines if frontier.hull_only(other.settings.objective))
+    if hull:
+        notes.append("For " + " and ".join(hull) + " a weighted sum finds only the outer hull of what is possible: "
+                     "good trade-offs in a dent of the true frontier are missed at every λ.")
+    return notes
+
+
+def _alt(lines: Sequence[Line], names: dict[str, str]) -> str:
+    curves = ", ".join(f"{names[line.key]} with {len(line.lambdas)} values of λ" for line in lines) or "no curve"
+    return f"Quality against diversity as shares of the attainable gain: {curves}"
+
+
+def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:
+    table = frontier.table(lines, named)
+    share = st.column_config.NumberColumn(format="%.1f %%", width="small")
+    event = st.dataframe(table.drop(columns="run_id"), hide_index=True, lazy=False, key="frontier_table",
+                         on_select="rerun", selection_mode="single-row", alt="All points of the picture",
+                         column_config={"quality": share, "diversity": share,
+                                        "gap": st.column_config.NumberColumn("proved within", format="%.2f %%"),
+                                        "mean quality": st.column_config.NumberColumn(format="%.4g"),
+                                        "seconds": st.column_config.NumberColumn(format="%.2f", width="small")})
+    if event.selection.rows:
+        run_id = table["run_id"].iloc[event.selection.rows[0]]
+        st.page_link("pages/explore.py", label=f"Map and texts of {words.plain(run_id, 60)}",
+                     icon=":material/scatter_plot:", query_params={**session.link_parameters(), "run": run_id})

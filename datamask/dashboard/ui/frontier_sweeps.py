@@ -1,0 +1,106 @@
+"""The other sweeps of the frontier page: over the select ratio, over G, and the transfer check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.dashboard import sweeping, words
+from datamask.dashboard.charts import frontier as charts
+from datamask.dashboard.charts import sweeps as specs
+from datamask.dashboard.openings import Opening
+from datamask.dashboard.ui import frontier_form, session
+from datamask.dashboard.ui.frontier_form import Shared
+from datamask.dashboard.ui.frontier_picture import CONFIG, SHARES
+from datamask.dashboard.views import listing, sweeps
+from datamask.dashboard.views.sweeps import Series
+
+
+def ratio(opening: Opening) -> None:
+    """Quality and diversity over the select ratio, live while a sweep runs."""
+    _live(opening, _ratio)
+
+
+def group(opening: Opening) -> None:
+    """The joint value over seconds for each G, live while a sweep runs."""
+    _live(opening, _group)
+
+
+def transfer(opening: Opening, settings: Shared) -> None:
+    """The frontier of slices of the corpus over the whole one's, live while a sweep runs."""
+    _live(opening, _transfer, settings)
+
+
+def _live(opening: Opening, draw, *arguments) -> None:
+    with st.container(key="live_sweep_picture"):
+        st.fragment(draw, run_every=2.0 if frontier_form.working(opening) else None)(opening, *arguments)
+
+
+def _ratio(opening: Opening) -> None:
+    found = sweeps.ratio_series(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
+    series = _chosen(found, "ratio", "What does keeping more cost?", "Two runs that differ in the select ratio alone "
+                     "make the first line. Press **Start the sweep**.")
+    if series is None:
+        return
+    st.vega_lite_chart(series.table, specs.ratio(dark=session.dark()), key="ratio_chart", width="stretch",
+                       alt=f"Quality and diversity over the select ratio: {series.label}")
+    st.caption("Every ratio has ends of its own: 100 % is the best that quality, or diversity, reaches alone at that "
+               "ratio. The lines tell how close one selection comes to both; the raw values stand under the pointer.")
+
+
+def _group(opening: Opening) -> None:
+    found = sweeps.group_series(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
+    series = _chosen(found, "group", "Which group size is worth its time?", "More masks per step steady the steps and "
+                     "make each one slower. Two values of G on the same settings make the first picture. Press "
+                     "**Start the sweep**.")
+    if series is None:
+        return
+    sizes = sorted(series.table["G"].unique().tolist())
+    st.vega_lite_chart(series.table, specs.groups(sizes, dark=session.dark()), key="group_chart", width="stretch",
+                       alt=f"Joint value over seconds of learning for each G: {series.label}")
+    seeds = series.table.groupby("G")["seeds"].first()
+    st.caption("Bold: mean over seeds. Band: from the worst to the best of them ("
+               + ", ".join(f"G {size}: {seeds[size]} seed{'s' if seeds[size] > 1 else ''}" for size in sizes)
+               + "). A curve that is higher at the same second is the better use of time.")
+
+
+def _transfer(opening: Opening, settings: Shared) -> None:
+    slices = sweeping.slices(opening.config, len(opening.corpus))
+    config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options,
+                                          estimator=sweeping.estimator_for(settings.objectives[0]))
+    found = sweeps.transfer(session.store().list(), slices, opening.corpus.fingerprint, config)
+    if not found.lines:
+        _nothing("Does a λ chosen on a part hold for the whole?", "The same sweep runs on an eighth and on a quarter "
+                 "of the rows, drawn at random, and on all of them. If the curves lie on each other, λ may be chosen "
+                 "on the small one. Press **Start the check**.")
+        return
+    lines = list(found.lines.values())
+    st.plotly_chart(charts.frontier(lines, names=_names(found.lines, slices, opening), dark=session.dark(), height=560),
+                    key="transfer_chart", theme=None, config=CONFIG, width="stretch",
+                    alt="Frontiers of slices of the corpus over that of the whole")
+    st.markdown(words.plain(sweeps.transfer_words(found), 600))
+    st.caption(f"{SHARES} Each slice has ends of its own.")
+
+
+def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], opening: Opening) -> dict[str, str]:
+    return {name: f"{name}: {slices[name].rows or len(opening.corpus):,} rows" if name != "N" else
+            f"all {len(opening.corpus):,} rows" for name in lines}
+
+
+def _chosen(found: list[Series], name: str, question: str, way: str) -> Series | None:
+    """One series, by a menu where there are several; None, with what to do, where there is none."""
+    if not found:
+        _nothing(question, way)
+        return None
+    by_key = {series.key: series for series in found}
+    key = st.selectbox(question, list(by_key), format_func=lambda key: by_key[key].label, key=f"{name}_series",
+                       help="Runs that differ in nothing else, the longest series first.")
+    return by_key[key]
+
+
+def _nothing(question: str, way: str) -> None:
+    with st.container(border=True):
+        st.subheader(question, anchor=False)
+        st.markdown(way)

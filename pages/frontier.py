@@ -1,0 +1,62 @@
+"""Frontier: what does lambda cost? Sweeps as curves of quality against diversity; every point is a stored run."""
+
+import streamlit as st
+
+from datamask.dashboard import sweeping, words
+from datamask.dashboard.ui import frontier_form, frontier_live, frontier_picture, frontier_sweeps, session
+from datamask.dashboard.ui.frame import frame
+from datamask.dashboard.views import listing
+from datamask.errors import DatamaskError
+from datamask.runs.varying import Plan
+
+FRONTIER, LIVE, RATIO, GROUP, TRANSFER = VIEWS = ("Frontier", "Live λ", "Ratio", "Group size", "Transfer")
+
+frame("Frontier", "What does lambda cost?")
+
+session.open_corpus_or_stop()
+opening = session.current_opening()
+runs = listing.runs_on(session.store(), opening)
+view = st.segmented_control(
+    "View", VIEWS, default=FRONTIER, required=True, key="frontier_view", persist_state="session",
+    label_visibility="collapsed",
+    help="Frontier: quality against diversity over λ. Live λ: a slider with its map. Ratio and Group size: sweeps over "
+         "these. Transfer: does a part of the corpus tell the same frontier?")
+controls, place = st.columns([1, 3.6], gap="large")
+
+with controls:
+    settings = frontier_form.shared(opening, view in (FRONTIER, RATIO), frontier_form.LIVE if view == LIVE else None,
+                                    ratio=view != RATIO)
+    try:
+        plans = []
+        if view == FRONTIER:
+            count = frontier_form.lambda_count()
+            plans = frontier_form.plan_of(opening, sweeping.along_lambda(
+                settings.objectives, sweeping.lambdas(count), **settings.options))
+        elif view == RATIO:
+            plans = frontier_form.plan_of(opening, frontier_form.ratio_points(settings))
+        elif view == GROUP:
+            plans = frontier_form.plan_of(opening, frontier_form.group_points(settings))
+        elif view == TRANSFER:
+            points = sweeping.along_lambda(settings.objectives, sweeping.lambdas(frontier_form.lambda_count()),
+                                           **settings.options)
+            slices = sweeping.slices(opening.config, len(opening.corpus))
+            plans = [Plan(corpus, points, f"{sweeping.plan_name(points[0])}, {name}")
+                     for name, corpus in slices.items()]
+    except DatamaskError as error:
+        st.error(words.sentence(error), icon=":material/error:")
+    if view != LIVE:
+        frontier_form.start(opening, runs, plans, "Start the check" if view == TRANSFER else "Start the sweep")
+    if view == FRONTIER:
+        frontier_form.baselines(opening, frontier_picture.survey(opening), settings)
+
+with place:
+    if view == FRONTIER:
+        frontier_picture.picture(opening)
+    elif view == LIVE:
+        frontier_live.show(opening, settings)
+    elif view == RATIO:
+        frontier_sweeps.ratio(opening)
+    elif view == GROUP:
+        frontier_sweeps.group(opening)
+    else:
+        frontier_sweeps.transfer(opening, settings)
