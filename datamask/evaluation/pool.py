@@ -110,7 +110,7 @@ class Pool:
                 graph = self.graph(k)
                 lists = tuple(tensor(part[:, :k]).to(self.device) for part in (graph.indices, graph.similarities))
                 exact = graph.exact
-            self._functions[key] = objective.bind(self.features, lists, exact)
+            self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
         return self._functions[key]
 
     def ties(self, seed: int) -> Tensor:

@@ -52,6 +52,12 @@ class SetFunction(abc.ABC):
             exact_lists: whether those are the true K nearest.
         """
 
+    @classmethod
+    def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool,
+                    poll: Poll) -> SetFunction:
+        """`bind` that can be stopped; overridden where binding is work of more than 0.3 s on a large pool."""
+        return cls.bind(features, lists, exact_lists)
+
     @abc.abstractmethod
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         """f of each mask: bool ``(G, n)`` to float32 ``(G,)``."""

@@ -41,6 +41,11 @@ class DiSF(SetFunction):
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSF:
         return cls(standardise(features))
 
+    @classmethod
+    def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool,
+                    poll: Poll) -> DiSF:
+        return cls(standardise(features, poll))
+
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         size = int(masks[0].sum())
         members = masks.nonzero()[:, 1].view(len(masks), size)
@@ -156,18 +161,25 @@ class DiSF(SetFunction):
         return sampled_random_value(self, size, generator, poll)
 
 
-def standardise(features: Tensor) -> Tensor:
+def standardise(features: Tensor, poll: Poll = no_poll) -> Tensor:
     """Pool mean 0 and sd 1 per dimension, float32 ``(n, d)``; dead dimensions become 0."""
     wide = torch.float32 if features.device.type == "mps" else torch.float64
     n, d = features.shape
     mean = torch.zeros(d, dtype=wide, device=features.device)
-    for part in chunks(n, ELEMENTS_AT_ONCE // d):
+    parts = chunks(n, ELEMENTS_AT_ONCE // (4 * d))
+    for part in parts:
+        poll()
         mean += features[part].to(wide).sum(0)
     mean /= n
     variance = torch.zeros_like(mean)
-    for part in chunks(n, ELEMENTS_AT_ONCE // d):
+    for part in parts:
+        poll()
         variance += (features[part].to(wide) - mean).square().sum(0)
     sd = (variance / n).sqrt()
     alive = sd > DEAD_SHARE * sd.median()
     inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(wide).tiny), 0.0)
-    return ((features - mean.float()) * inverse.float()).contiguous()
+    out = torch.empty_like(features, memory_format=torch.contiguous_format)
+    for part in parts:
+        poll()
+        out[part] = (features[part] - mean.float()) * inverse.float()
+    return out

@@ -30,6 +30,11 @@ class DiSFFixed(SetFunction):
              exact_lists: bool = True) -> DiSFFixed:
         return cls(standardise(features))
 
+    @classmethod
+    def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool,
+                    poll: Poll) -> DiSFFixed:
+        return cls(standardise(features, poll))
+
     @property
     def _wide(self) -> torch.dtype:
         return torch.float32 if self.device.type == "mps" else torch.float64

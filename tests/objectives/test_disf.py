@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from datamask import objectives
+from datamask.errors import Stopped
 from datamask.objectives.disf import DiSF
 from tests.reference import truth
 
@@ -71,3 +73,17 @@ def test_one_and_two_members_are_finite():
         mask = torch.arange(12) < size
         assert bool(torch.isfinite(function.values(mask[None])).all())
         assert bool(torch.isfinite(function.gains(mask)).all())
+
+
+@pytest.mark.parametrize("name", ["disf", "disf_fixed"])
+def test_binding_stops_when_polled_and_gives_what_bind_gives(name, rng):
+    objective = objectives.load(name)
+    features = torch.from_numpy(truth.unit_rows(rng, 40, 5)).float()
+    asked = []
+    polled = objective.bind_polled(features, None, True, lambda: asked.append(1))
+    assert len(asked) == 3 and torch.equal(polled.y, objective.bind(features).y)
+
+    def stop():
+        raise Stopped("now")
+    with pytest.raises(Stopped):
+        objective.bind_polled(features, None, True, stop)
