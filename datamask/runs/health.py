@@ -53,7 +53,8 @@ TOO_EARLY = 0.5
 """Share of the steps before which that is a collapse; after it, it is an end."""
 
 FLAT_STEPS = 0.1
-"""Share of steps without any difference between their masks that is more than a moment."""
+"""Share of steps without any difference between their masks that is more than a moment. Counted until `TOO_EARLY`:
+later the masks of a learner that has decided are alike, as they should be."""
 
 FEWEST_STEPS = 10
 """Steps before anything is said about variances and noise: fewer tell them badly."""
@@ -210,11 +211,12 @@ def _dominated(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Con
 
 def _flat(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     flat = finite(metrics, "flat")
+    flat = flat[:math.ceil(TOO_EARLY * (config.n_epochs or 0))]
     if not len(flat) or not flat.mean() > FLAT_STEPS:
         return None
-    return Concern("flat", f"In {_percent(float(flat.mean()))} of the steps all {config.n_rollout} masks had the same "
-                   "value, so these steps taught nothing.", "Check that the quality column differs between rows, raise "
-                   "--n_rollout, or use --estimator counterfactual.")
+    return Concern("flat", f"In {_percent(float(flat.mean()))} of the first steps all {config.n_rollout} masks had "
+                   "one value, so these steps taught nothing.", "Check that the quality column differs between rows, "
+                   "raise --n_rollout, or use --estimator counterfactual.")
 
 
 def _faint(metrics: Metrics, config: SelectionConfig) -> Concern | None:

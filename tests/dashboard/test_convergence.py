@@ -158,7 +158,7 @@ def test_the_distance_to_the_bound_is_to_the_best_bound_so_far(tmp_path):
     curve = view.curve(run, view.GAP)
     assert curve.table["value"].tolist() == pytest.approx([0.5, 0.2, 0.1]) and curve.references == ()
     spec = convergence(curve)
-    assert all(layer["encoding"]["y"]["scale"] == {"type": "log"} for layer in spec["layer"]
+    assert all(layer["encoding"]["y"]["scale"]["type"] == "log" for layer in spec["layer"]
                if layer["mark"]["type"] == "line")
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datamask.config import SelectionConfig
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.charts.vitals import vital
 from datamask.dashboard.views import vitals as view
+from datamask.runs.store import RunStore
 
 NAN = np.nan
 METRICS = {
@@ -70,3 +71,20 @@ def test_the_chart_does_not_change_with_its_data():
         assert vital(sign) == vital(more) and vital(sign) != vital(sign, dark=True)
         assert (vital(sign)["layer"][0]["encoding"]["color"]["legend"] is None) == (
             sign.table["series"].nunique() == 1)
+
+
+def test_concerns_are_said_in_the_words_of_the_form(tmp_path):
+    """The raw scale drowned diversity: what the command line says with its options, the page says with its labels."""
+    config = SelectionConfig.from_options(estimator="reinforce", scale="raw", objective="pairwise")
+    run = RunStore(tmp_path).create(RunConfig(CorpusConfig(("a.parquet",)), config))
+    end = {"random": 0.0, "best": 1.0}
+    with run.writer() as writer:
+        writer.set_status("running")
+        writer.update_facts(anchors={"quality": end, "diversity": {"pairwise": end}})
+        for step in range(1, 13):
+            writer.append_metrics({"step": step, "joint": 0.1 * step, "batch_joint_std": 1.0, "share_quality": 0.99,
+                                   "share_pairwise": 0.01, "raw_quality": 0.5, "raw_diversity": -0.2})
+    ((what, advice),) = view.concerns(run)
+    assert what == ("99 % of the reward's variance is due to quality, and diversity is −20 % of the way from random "
+                    "to its best.")
+    assert advice == "Use the calibrated scale, which puts both terms on one scale, or move λ."

@@ -7,6 +7,9 @@ import math
 from datamask.dashboard import palette, words
 from datamask.dashboard.views.convergence import BATCH, EDGE, GAP, SUBSET, Curve, Reference
 
+CLOSE = 0.07
+"""Of two lines nearer to each other than this share of the axis, the lower one's words stand below it."""
+
 AXES = {"step": "update steps", "seconds": "seconds of learning", "masks": "masks scored"}
 
 
@@ -22,7 +25,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     tone = palette.shades(dark)
     across = {"field": x, "type": "quantitative", "title": AXES[x], "scale": {"zero": True},
               "axis": {"grid": False, "tickCount": 6, "format": ",~g" if x == "seconds" else ",~r"}}
-    scale = {"type": "log"} if curve.measure == GAP else {"zero": False, "nice": True}
+    scale = {"type": "log", "nice": False} if curve.measure == GAP else {"zero": False, "nice": True}
     axis = {"tickCount": 6, **({"format": "~g"} if curve.measure == GAP else {})}
     up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": scale, "axis": axis}
     # a run without masks has no line for them, and needs no key to it
@@ -54,7 +57,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     ]
     if curve.measure == GAP:
         del layers[:2]
-    layers += _references(curve, tone) + _edges(curve, tone, height) + _final(curve, x, up, tone)
+    layers += _references(curve, tone) + _edges(curve, tone) + _final(curve, x, up, tone)
     return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4}}
 
@@ -63,6 +66,9 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
     """A dashed line and its words for each reference, on data of their own: the curve's table stays the curve."""
     colours = {"random": tone.random, "best": tone.best, "bound": tone.text, "final": tone.accent}
     dashes = {"random": [2, 3], "best": [7, 4], "bound": [1, 0], "final": [1, 2]}
+    drawn = [*curve.table.loc[curve.table["series"] != EDGE, "value"],
+             *(line.value for line in curve.references if not line.edge)]
+    span, above = max(drawn, default=0.0) - min(drawn, default=0.0), None
     layers = []
     for reference in curve.references:
         if not math.isfinite(reference.value) or reference.edge:
@@ -73,11 +79,12 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
                                             "color": colours[reference.role]}, "encoding": {"y": y}})
         text = {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "dx": -2, "fontSize": 12}
         if reference.role == "final":
-            # just under the bound, and just above where the curve ends: at the left, below its line, its words keep
-            # clear of the bound's words and of the curve
-            text |= {"align": "left", "baseline": "top", "dx": 4, "dy": 4}
-        end = {"value": 0 if text["align"] == "left" else "width"}
-        place = {"y": y, "x": end, "text": {"field": "label", "type": "nominal"}}
+            # just under the bound and just above where the curve ends: its words stand below both
+            text |= {"baseline": "top", "dy": 14, "dx": -10}
+        elif above is not None and abs(above - reference.value) < CLOSE * span:
+            text |= {"baseline": "top", "dy": 4}
+        above = reference.value
+        place = {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
         # a halo of the page's own colour, so that curves may pass behind the words
         halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}
         layers.append({"data": at, "mark": text | halo, "encoding": place})
@@ -85,12 +92,12 @@ def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
     return layers
 
 
-def _edges(curve: Curve, tone: palette.Shades, height: int) -> list[dict]:
+def _edges(curve: Curve, tone: palette.Shades) -> list[dict]:
     """An arrow at the edge for whatever lies too far off to be drawn: at the right references, at the left masks."""
     colours = {"random": tone.random, "best": tone.best, "bound": tone.text, "final": tone.accent}
     layers = []
-    for edge, at, side in (("above", 0, 1), ("below", height, -1)):
-        # a row of words inside the plot, one above the other
+    for edge, at, side in (("above", 0, 1), ("below", "height", -1)):
+        # rows of words inside the plot, one above the other
         def text(align: str, row: int, color: str, edge: str = edge) -> dict:
             down = (12 + 16 * row) * (1 if edge == "above" else -1)
             return {"type": "text", "align": align, "baseline": "middle", "fontSize": 12, "color": color,

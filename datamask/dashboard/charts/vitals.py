@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from datamask.dashboard import palette
-from datamask.dashboard.charts.shares import PERCENT
 from datamask.dashboard.views.vitals import Vital
 
 
-def vital(shown: Vital, *, dark: bool = False, height: int = 110) -> dict:
+PERCENT = "format(100 * datum.value, '.3~g') + '\u00a0%'"
+"""Labels of an axis of shares, with the digits that small ones need."""
+
+KEY_LINE = 18
+"""Pixels of one line of a key below the plotting area; the chart's height holds both."""
+
+
+def vital(shown: Vital, *, dark: bool = False, height: int = 130) -> dict:
     """The specification for ``st.vega_lite_chart(shown.table, spec)``.
 
     Args:
-        shown: what to draw; its table is passed beside the specification. height: of the plotting area, in pixels.
+        shown: what to draw; its table is passed beside the specification. height: of a chart without a key, in pixels.
     """
     tone = palette.shades(dark)
     names = list(dict.fromkeys(shown.table["series"]))
-    axis = {"tickCount": 3, **({"labelExpr": PERCENT} if shown.shares else {"format": "~s"})}
+    axis = {"tickCount": 3, **({"labelExpr": PERCENT} if shown.shares else {"format": ",~g"})}
     across = {"field": "step", "type": "quantitative", "title": "update steps", "scale": {"zero": True},
               "axis": {"grid": False, "tickCount": 4, "format": ",~r"}}
     up = {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": True}, "axis": axis}
@@ -43,5 +49,5 @@ def vital(shown: Vital, *, dark: bool = False, height: int = 110) -> dict:
             {"data": at, "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -2, "dx": -2,
                                   "fontSize": 11, "color": tone.random},
              "encoding": {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}}]
-    return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
+    return {"layer": layers, "height": height if len(names) == 1 else height + KEY_LINE * len(names), "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 2, "right": 6, "top": 4, "bottom": 2}}

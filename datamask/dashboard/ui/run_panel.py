@@ -218,9 +218,8 @@ def _choice(label: str, key: str, options: Sequence[str], said: dict[str, str], 
 
 def _vitals(run: Run) -> None:
     """What is wrong, if anything; the learner's state in a line; its vital signs folded away."""
-    for concern in vitals.concerns(run):
-        st.warning(f"**{words.plain(concern.what, 400)}** {words.sentence(concern.advice, 400)}",
-                   icon=":material/monitor_heart:")
+    for what, advice in vitals.concerns(run):
+        st.warning(f"**{words.plain(what, 400)}** {words.plain(advice, 400)}", icon=":material/warning:")
     line = vitals.line(run)
     if line is None:
         return

@@ -24,6 +24,13 @@ SMOOTHED = 20
 """A single step's signal is told badly: the ratio shown is over so many steps."""
 
 
+FORM_WORDS = {"--scale calibrated": "the calibrated scale",
+              "--estimator counterfactual": "exact credit (Counterfactual)",
+              "more masks (--n_rollout)": "more masks per step (G)", "--n_rollout": "the masks per step (G)",
+              "--max_lr": "the first step size", "--partial": "batch share", "--lamb": "λ", " -": " −"}
+"""What the options are called on the Run form; longer ones first."""
+
+
 @dataclass(frozen=True)
 class Vital:
     """One small chart: its `title`, what it means, and the values, ``step, series, value``.
@@ -65,9 +72,16 @@ def sentence(metrics: Mapping[str, np.ndarray], facts: Mapping, active: bool = T
     return f"{'Learning' if active else 'Learned'}: {', '.join(said)}"
 
 
-def concerns(run: Run) -> tuple[health.Concern, ...]:
-    """What is wrong with a run, as the command line says it too."""
-    return health.concerns(run.metrics(), run.config.selection, run.facts())
+def concerns(run: Run) -> tuple[tuple[str, str], ...]:
+    """What is wrong with a run, and what to do about it, as the command line says it, in the words of the form."""
+    found = health.concerns(run.metrics(), run.config.selection, run.facts())
+    return tuple((_in_words(concern.what), _in_words(concern.advice)) for concern in found)
+
+
+def _in_words(sentence: str) -> str:
+    for option, name in FORM_WORDS.items():
+        sentence = sentence.replace(option, name)
+    return sentence[:1].upper() + sentence[1:]
 
 
 def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Mapping) -> tuple[Vital, ...]:
