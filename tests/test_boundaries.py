@@ -57,7 +57,8 @@ LAZY: dict[str, set[str]] = {
 """Room -> what it may import inside functions besides."""
 
 ALIASES = {
-    **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining", "runs.lambdas", "runs.toy"), "runs.execute"),
+    **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining", "runs.lambdas", "runs.measuring",
+                     "runs.toy"), "runs.execute"),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
     "runs.attempt": "runs.jobs",
     **dict.fromkeys(("cli_common", "cli_explain", "cli_lambdas", "cli_options", "cli_output", "cli_own", "cli_parser",

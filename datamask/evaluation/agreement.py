@@ -1,0 +1,141 @@
+"""Agreement: which samples a selection would keep again on a slightly different corpus, and which are coin-flips.
+
+The selection is made again, with the run's own settings, on random parts of the corpus; each part leaves out a fifth of
+the rows and draws its own masks. For a row the share of the parts that hold it in which it was selected says how much
+its fate depends on the sample at hand. Parts are drawn without replacement: drawing with replacement would plant exact
+copies, which some objectives see and others do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask import learning, objectives
+from datamask.config import SelectionConfig
+from datamask.corpus import row_hash
+from datamask.errors import OptionError
+from datamask.evaluation.pool import Pool
+from datamask.evaluation.posing import pose
+from datamask.learning.masks import tie_order
+from datamask.learning.problem import Problem
+from datamask.objectives.contract import Poll, SetFunction, no_poll
+from datamask.objectives.joint import Joint, Term
+
+RESAMPLES, KEPT = 20, 0.8
+CORE, FLIP = 0.9, (0.3, 0.7)
+"""Selected in at least this share of the parts: the consensus core; in a share between these: a coin-flip."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What became of every row.
+
+    Attributes:
+        appeared: int32 ``(N,)``, parts that held the row; selected: int32 ``(N,)``, those in which it was selected.
+    """
+
+    appeared: np.ndarray
+    selected: np.ndarray
+
+    @property
+    def share(self) -> np.ndarray:
+        """float64 ``(N,)``: selected / appeared; NaN for a row that no part held."""
+        return np.divide(self.selected, self.appeared, out=np.full(len(self.selected), np.nan),
+                         where=self.appeared > 0)
+
+    @property
+    def core(self) -> np.ndarray:
+        """bool ``(N,)``: the consensus core."""
+        return self.share >= CORE
+
+    @property
+    def flips(self) -> np.ndarray:
+        """bool ``(N,)``: the coin-flips."""
+        return (self.share >= FLIP[0]) & (self.share <= FLIP[1])
+
+
+def agreement(pool: Pool, config: SelectionConfig, *, resamples: int = RESAMPLES, poll: Poll = no_poll,
+              progress: Callable[[float, str], None] = lambda share, what: None) -> Agreement:
+    """Select again on `resamples` random parts of the pool.
+
+    Lambda keeps the scale of the whole corpus. Neighbour lists of a part are those of the whole with the left-out rows
+    taken out, cut to the shortest, so they stay the true nearest neighbours within the part.
+
+    Args:
+        config: the run's settings; its ratio holds within each part.
+
+    Raises:
+        OptionError: the settings have pins, quotas, given rows or a budget, which mean nothing on a part.
+        Stopped: from `poll`.
+    """
+    if config.ruled or config.budget is not None:
+        raise OptionError("agreement is found by selecting from random parts of the corpus, in which --pin, --quota, "
+                          "--given and --budget mean something else; make a run without them to see it")
+    posed = pose(pool, config, poll)
+    n = len(pool)
+    appeared, selected = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    random = np.random.default_rng(config.seed)
+    for part in range(resamples):
+        poll()
+        progress(part / resamples, f"selecting again, {part + 1} of {resamples}")
+        rows = np.sort(random.choice(n, max(2, round(KEPT * n)), replace=False))
+        here = replace(config, seed=(config.seed + part + 1) % 2**63)
+        problem = _within(pool, posed.problem, here, rows)
+        learner = learning.load(config.estimator)(problem, here)
+        state = learner.init()
+        while learner.finished(state) is None:
+            state, _ = learner.step(state, poll)
+        appeared[rows] += 1
+        selected[rows[learner.result(state, poll).cpu().numpy()]] += 1
+    progress(1.0, "done")
+    return Agreement(appeared, selected)
+
+
+def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarray) -> Problem:
+    """The problem on these rows alone, on the whole problem's scales."""
+    there = torch.from_numpy(rows).to(pool.device)
+    features = pool.features[there]
+    terms = tuple(Term(term.name, term.weight, _bound(pool, term, features, rows), term.scale)
+                  for term in whole.joint.terms)
+    joint = Joint(whole.joint.quality.batch(there), terms, whole.joint.lamb, whole.joint.quality_scale)
+    may = np.zeros(len(pool), dtype=bool)
+    may[whole.eligible.cpu().numpy()] = True
+    eligible = torch.from_numpy(may[rows].nonzero()[0]).to(pool.device)
+    size = min(config.size(len(rows)), len(eligible) - 1)
+    ties = tie_order(row_hash(pool.corpus.ids, config.seed)[rows], pool.device)
+    return Problem(joint, size, eligible, ties, features, column=None if whole.column is None else whole.column[there])
+
+
+def _bound(pool: Pool, term: Term, features: Tensor, rows: np.ndarray) -> SetFunction:
+    """The term's objective bound to these rows."""
+    objective = objectives.load(term.name)
+    if not objective.needs_neighbors:
+        return objective.bind(features)
+    graph = pool.graph(term.function.indices.shape[1])
+    lists = lists_within(graph.indices, graph.similarities, rows)
+    return objective.bind(features, tuple(torch.from_numpy(part).to(pool.device) for part in lists), graph.exact)
+
+
+def lists_within(indices: np.ndarray, similarities: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbour lists of some rows among each other.
+
+    Args:
+        indices, similarities: ``(N, K)``, each row by falling similarity with itself first.
+        rows: int64 ``(m,)``, rising.
+
+    Returns:
+        Positions in `rows`, int32 ``(m, k)``, and similarities ``(m, k)``; k is what the shortest list has left.
+    """
+    place = np.full(len(indices), -1, np.int32)
+    place[rows] = np.arange(len(rows), dtype=np.int32)
+    listed, near = place[indices[rows]], similarities[rows]
+    inside = listed >= 0
+    k = int(inside.sum(1).min())
+    # those inside come first, in the order they had
+    order = np.argsort(~inside, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(listed, order, 1), np.take_along_axis(near, order, 1)

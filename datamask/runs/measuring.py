@@ -1,0 +1,80 @@
+"""Measure finished runs besides themselves: the scoreboard of several, the agreement of one. Kept by `runs.boards`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from datamask.corpus.corpus import Corpus
+from datamask.errors import RunStateError, Stopped
+from datamask.evaluation import optimised_by, scoreboard
+from datamask.evaluation.agreement import agreement
+from datamask.evaluation.pool import Pool
+from datamask.files import replacing
+from datamask.runs.boards import agreement_path, board_path
+from datamask.runs.formats import to_plain, write_json
+from datamask.runs.store import Run
+
+Progress = Callable[[float, str], None]
+
+
+def write_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, *,
+                progress: Progress = lambda share, what: None,
+                should_stop: Callable[[], bool] = lambda: False) -> dict:
+    """Measure these runs' selections on the whole panel, beside random and top quality, and keep the scoreboard.
+
+    Selections of unequal size are cut at random to equal tokens (rows where the corpus has no lengths).
+
+    Raises:
+        RunStateError: a run that is not done, or of other rows. Stopped: `should_stop` answered true.
+    """
+    lists = {run.id: _selected(run, corpus) for run in runs}
+    board = scoreboard(corpus, lists, cache_dir, cut=True, device="cpu", progress=progress,
+                       optimised={run.id: optimised_by(run.config.selection) for run in runs},
+                       poll=_poll(should_stop, "measuring was stopped"))
+    path = board_path(runs, corpus.fingerprint, cache_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, to_plain(board), sync=False)
+    return board
+
+
+def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Progress = lambda share, what: None,
+                    should_stop: Callable[[], bool] = lambda: False) -> None:
+    """Make the run's selection again on random parts of the corpus, and keep how often each row was in.
+
+    Raises:
+        RunStateError: the run is not done, or of other rows. OptionError: its settings have pins, quotas, given rows or
+            a budget. Stopped: `should_stop` answered true.
+    """
+    _selected(run, corpus)
+    config, poll = run.config.selection, _poll(should_stop, "selecting again was stopped")
+    pool = Pool(corpus, torch.device("cpu"), Path(cache_dir), poll=poll, center=config.center,
+                neighbors=config.neighbors)
+    found = agreement(pool, config, poll=poll, progress=progress)
+    path = agreement_path(run, corpus.fingerprint, cache_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as fresh, fresh.open("wb") as file:
+        np.savez(file, appeared=found.appeared, selected=found.selected)
+
+
+def _selected(run: Run, corpus: Corpus) -> np.ndarray:
+    """Rows that a done run of this corpus selected."""
+    state = run.status().state
+    if state != "done":
+        raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to measure")
+    known = run.facts().get("fingerprint")
+    if known != corpus.fingerprint:
+        raise RunStateError(f"run {run.id} selected from other rows (fingerprint {str(known)[:12]}, this corpus has "
+                            f"{corpus.fingerprint[:12]})")
+    return run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool).nonzero()[0]
+
+
+def _poll(should_stop: Callable[[], bool], sentence: str) -> Callable[[], None]:
+    def poll() -> None:
+        if should_stop():
+            raise Stopped(sentence)
+
+    return poll

@@ -1,0 +1,69 @@
+"""Agreement: the parts' neighbour lists against a dense search, and what is stable against what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from datamask.config import SelectionConfig
+from datamask.errors import OptionError, Stopped
+from datamask.evaluation.agreement import agreement, lists_within
+from datamask.evaluation.pool import Pool
+from tests.evaluation.made import corpus_of, made_corpus
+
+
+def pool_of(corpus, folder):
+    return Pool(corpus, torch.device("cpu"), folder)
+
+
+def test_lists_within_are_the_true_nearest_of_the_part(tmp_path):
+    corpus = made_corpus(300, texts=False)
+    graph = pool_of(corpus, tmp_path).graph(40)
+    rows = np.sort(np.random.default_rng(1).choice(300, 240, replace=False))
+    indices, similarities = lists_within(graph.indices, graph.similarities, rows)
+    x = corpus.features[rows].astype(np.float64)
+    truth = np.sort(x @ x.T, axis=1)[:, ::-1][:, :indices.shape[1]]
+    assert indices.shape[1] >= 16 and (indices[:, 0] == np.arange(240)).all()
+    assert similarities == pytest.approx(truth, abs=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["pairwise", "facility"])
+def test_clear_cases_are_core_and_even_ones_are_flips(tmp_path, objective):
+    # quality alone: a fifth is clearly best, the rest is one value, so that ties are cut by each part's own hash
+    rng = np.random.default_rng(0)
+    quality = np.r_[np.full(100, 5.0) + rng.normal(size=100), np.zeros(400)]
+    pool = pool_of(corpus_of(rng.normal(size=(500, 8)), quality), tmp_path)
+    config = SelectionConfig.from_options(objective=objective, estimator="top-quality", select_ratio=0.6, lamb=1.0)
+    found = agreement(pool, config, resamples=30)
+    assert found.appeared.mean() == pytest.approx(24) and (found.selected <= found.appeared).all()
+    assert found.core[:100].all()
+    # 240 of 400 in a part are selected: 80 of its 100 best, and half of the 320 level ones
+    assert found.share[100:].mean() == pytest.approx(0.5, abs=0.02)
+    assert found.flips[100:].mean() > 0.9 and not found.flips[:100].any()
+
+
+def test_a_learner_with_an_optimum_agrees_with_itself(tmp_path):
+    pool = pool_of(made_corpus(400, texts=False), tmp_path)
+    config = SelectionConfig.from_options(objective="facility", estimator="counterfactual", select_ratio=0.2,
+                                          n_epochs=10, lamb=0.7)
+    seen = []
+    found = agreement(pool, config, resamples=5, progress=lambda share, what: seen.append(share))
+    assert seen[0] == 0 and seen[-1] == 1 and sorted(seen) == seen
+    assert found.selected.sum() == 5 * round(0.2 * 320)
+    # by chance hardly a row would be in at least 90 % of the parts that hold it
+    assert found.core.sum() > 0.3 * 0.2 * 400
+
+
+def test_it_refuses_rules_and_stops(tmp_path):
+    pool = pool_of(made_corpus(100, texts=False), tmp_path)
+    (tmp_path / "pin.txt").write_text("1")
+    config = SelectionConfig.from_options(objective="pairwise", pin=str(tmp_path / "pin.txt"))
+    with pytest.raises(OptionError, match="agreement"):
+        agreement(pool, config)
+
+    def stop():
+        raise Stopped("now")
+
+    with pytest.raises(Stopped):
+        agreement(pool, SelectionConfig.from_options(objective="pairwise"), poll=stop)

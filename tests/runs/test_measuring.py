@@ -1,0 +1,76 @@
+"""Boards and agreements of real runs: kept on disk, the same as asked for directly, refused where they mean nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.errors import OptionError, RunStateError, Stopped
+from datamask.evaluation import score_selection
+from datamask.runs import boards, measuring
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+
+TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A store with three done runs of the tiny shards, two of them of one size, and the corpus."""
+    store = RunStore(tmp_path_factory.mktemp("runs"))
+    corpus = CorpusConfig((TINY,))
+    for options in ({"lamb": 0.2}, {"lamb": 0.8}, {"estimator": "random", "select_ratio": 0.1}):
+        selection = SelectionConfig.from_options(**{"objective": "pairwise", "estimator": "relaxed",
+                                                    "select_ratio": 0.2, **options})
+        execute(store.create(RunConfig(corpus, selection)), threads=1)
+    runs = sorted(store.list(), key=lambda run: (-run.config.selection.select_ratio, run.config.selection.lamb))
+    return store, runs, open_corpus(corpus)
+
+
+def test_a_board_is_kept_whatever_the_order(made):
+    store, runs, corpus = made
+    pair = runs[:2]
+    assert boards.read_board(pair, corpus.fingerprint, store.cache_dir) is None
+    measuring.write_board(pair, corpus, store.cache_dir)
+    board = boards.read_board(pair[::-1], corpus.fingerprint, store.cache_dir)
+    values = {row["measure"]: row["selections"] for row in board["measures"]}
+    rows = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
+    alone = score_selection(corpus, rows, store.cache_dir, "cpu")
+    for name, value in alone["objectives"].items():
+        assert values[name][runs[0].id]["value"] == pytest.approx(value, rel=1e-9)
+    assert values["pairwise"][runs[0].id]["verdict"] == "hatched"  # made by it, so never best on it
+    assert {"random", "top-quality"} < set(values["quality"])
+
+
+def test_agreement_is_kept(made):
+    store, runs, corpus = made
+    assert boards.read_agreement(runs[0], corpus.fingerprint, store.cache_dir) is None
+    measuring.write_agreement(runs[0], corpus, store.cache_dir)
+    appeared, selected = boards.read_agreement(runs[0], corpus.fingerprint, store.cache_dir)
+    assert appeared.sum() == 20 * 960 and selected.sum() == 20 * 192 and (selected <= appeared).all()
+    chosen = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    share = np.divide(selected, appeared, out=np.zeros(len(appeared)), where=appeared > 0)
+    assert share[chosen].mean() > 0.8 and share[~chosen].mean() < 0.1
+
+
+def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_path):
+    store, runs, corpus = made
+    waiting = RunStore(tmp_path).create(runs[0].config)
+    with pytest.raises(RunStateError, match="only a done run"):
+        measuring.write_board([waiting], corpus, store.cache_dir)
+    with pytest.raises(RunStateError, match="other rows"):
+        measuring.write_agreement(runs[0], replace(corpus, fingerprint="0" * 32), store.cache_dir)
+    with pytest.raises(Stopped):
+        measuring.write_agreement(runs[2], corpus, store.cache_dir, should_stop=lambda: True)
+    assert boards.read_agreement(runs[2], corpus.fingerprint, store.cache_dir) is None
+    (tmp_path / "pin.txt").write_text(str(corpus.ids[0]))
+    pinned = RunStore(tmp_path).create(RunConfig(runs[0].config.corpus, SelectionConfig.from_options(
+        objective="pairwise", estimator="relaxed", pin=str(tmp_path / "pin.txt"))))
+    execute(pinned, threads=1)
+    with pytest.raises(OptionError, match="agreement"):
+        measuring.write_agreement(pinned, corpus, store.cache_dir)
