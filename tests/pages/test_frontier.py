@@ -1,0 +1,185 @@
+"""Frontier: a sweep becomes a curve of stored runs, a point its price; baselines, other sweeps and the live λ."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+
+import numpy as np
+import pytest
+
+from datamask.dashboard import live, sweeping, tasks, words
+from datamask.errors import Stopped
+from tests.dashboard.made_runs import finish_run
+from tests.pages.reading import captions
+
+LONG = 240.0
+
+
+@pytest.fixture(autouse=True)
+def few_threads(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(live, "_ANCHOR", "_datamask_live_of_a_test")
+    yield
+    for session in live._holder().sessions.values():
+        session.stop()
+    live._holder().sessions.clear()
+
+
+def stored(opened, store, **options):
+    """A curve like a quarter circle over five lambdas; the runs by rising lambda."""
+    runs = []
+    for lamb in (0.0, 0.25, 0.5, 0.75, 1.0):
+        length = math.hypot(lamb, 1 - lamb)
+        runs.append(finish_run(store, opened.corpus, opened.config, opened.corpus.quality, lamb=lamb,
+                               shares={"quality": lamb / length, "diversity": (1 - lamb) / length},
+                               **{"objective": "pairwise", "estimator": "relaxed", **options}))
+    return runs
+
+
+def text_of(app) -> str:
+    return " ".join(element.value for kind in (app.caption, app.markdown, app.info, app.subheader) for element in kind)
+
+
+def spec(app) -> dict:
+    """The page's plotly figure."""
+    return json.loads(app.get("plotly_chart")[0].proto.spec)
+
+
+def view(app, name):
+    app.get_by_key("frontier_view").set_value(name).run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def drawn(app) -> set[str]:
+    """The runs that can be clicked."""
+    found = set()
+    for trace in spec(app)["data"]:
+        if isinstance(trace.get("customdata"), list):
+            found |= set(trace["customdata"])
+    return found
+
+
+def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
+    app = page("pages/frontier.py", corpus=opened.key)
+    assert app.subheader[0].value == "No run on this corpus yet" and not app.get("plotly_chart")
+    assert "**22** runs" in text_of(app) and not app.get_by_key("start_sweep").disabled
+    explained(app, 8)
+
+
+def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened, store, explained):
+    runs = stored(opened, store)
+    app = page("pages/frontier.py", corpus=opened.key)
+    assert {run.id for run in runs} <= drawn(app)
+    assert [metric.value for metric in app.metric] == [words.percent(math.sqrt(0.5))] * 2
+    assert "one more point of quality costs 1 point of diversity" in text_of(app)
+    assert "0 % is a random subset" in captions(app)
+    app = page("pages/frontier.py", corpus=opened.key, run=runs[3].id)
+    assert "costs 3 points of diversity" in text_of(app)
+    explained(app, 8)
+
+
+def test_a_share_of_quality_chooses_the_point(page, opened, store):
+    stored(opened, store)
+    app = page("pages/frontier.py", corpus=opened.key)
+    app.get_by_key("frontier_how").set_value("quality kept").run()
+    app.get_by_key("frontier_keep").set_value(90).run()
+    assert "λ 0\\.75 keeps 94\\.9" in text_of(app)
+    app.get_by_key("frontier_keep").set_value(100).run()
+    assert "λ 1 keeps" in text_of(app)
+
+
+def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
+    stored(opened, store)
+    other = stored(opened, store, objective="disf", estimator="counterfactual")
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="disf", estimator="top-quality",
+               shares={"quality": 1.0, "diversity": -0.9})
+    app = page("pages/frontier.py", corpus=opened.key)
+    assert {run.id for run in other} <= drawn(app)
+    assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
+    assert "outer hull" in captions(app)
+    menu = next(element for element in app.multiselect if element.key.startswith("frontier_lines"))
+    menu.set_value([menu.value[0] if "disf" not in menu.value[0] else menu.value[1]]).run()
+    assert len(drawn(app)) < 11
+
+
+def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, store):
+    app = page("pages/frontier.py", corpus=opened.key)
+    app.multiselect(key="frontier_objectives").set_value(["pairwise"]).run()
+    app.get_by_key("frontier_count").set_value(5).run()
+    app.get_by_key("start_sweep").click().run()
+    task = tasks.find(sweeping.key_of(opened.corpus.fingerprint))
+    task.wait(LONG)
+    assert (task.state, task.result) == ("done", "")
+    app.run()
+    runs = store.list()
+    assert sorted(run.config.selection.lamb for run in runs) == [0, 0.25, 0.5, 0.75, 1]
+    assert {run.id for run in runs} <= drawn(app)
+    assert "All 5 runs are stored" in text_of(app) and app.get_by_key("start_sweep").disabled
+    # a finer sweep computes only what is missing
+    app.get_by_key("frontier_count").set_value(21).run()
+    assert "**16** runs, 5 more are stored" in text_of(app)
+    # a baseline that is missing is one button away
+    app.get_by_key("baseline_top-quality").click().run()
+    tasks.find(task.key).wait(LONG)
+    app.run()
+    added, = (run for run in store.list() if run.config.selection.estimator == "top-quality")
+    assert added.config.selection.objective == "pairwise" and added.id in drawn(app)
+    assert not any(button.key == "baseline_top-quality" for button in app.button)
+
+
+def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
+    def work(report, should_stop):
+        report(0.4, "point 2 of 5")
+        while not should_stop():
+            time.sleep(0.01)
+        raise Stopped("stopped")
+
+    task = tasks.start(sweeping.key_of(opened.corpus.fingerprint), work)
+    app = page("pages/frontier.py", corpus=opened.key)
+    assert "first point is being computed" in text_of(app)
+    app.get_by_key("stop_sweep").click().run()
+    task.wait(LONG)
+    app.run()
+    assert "points that were done are kept" in captions(app)
+
+
+def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, explained):
+    app = view(page("pages/frontier.py", corpus=opened.key), "Ratio")
+    assert "What does keeping more cost?" in text_of(app)
+    for ratio in (0.1, 0.3, 0.5):
+        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise",
+                   estimator="relaxed", select_ratio=ratio)
+    for size in (8, 32):
+        for seed in range(2):
+            finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise",
+                       estimator="reinforce", n_rollout=size, seed=seed)
+    app.run()
+    assert len(app.get("vega_lite_chart")) == 1 and "ends of its own" in captions(app)
+    explained(app, 6)
+    app = view(app, "Group size")
+    assert len(app.get("vega_lite_chart")) == 1 and "G 8: 2 seeds, G 32: 2 seeds" in captions(app)
+    explained(app, 8)
+    app = view(app, "Transfer")
+    assert "hold for the whole" in text_of(app)
+    explained(app, 4)
+
+
+def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, mapped):
+    app = view(page("pages/frontier.py", corpus=opened.key), "Live λ")
+    app.selectbox(key="frontier_objective_2").set_value("pairwise").run()
+    session = list(live._holder().sessions.values())[-1]
+    session.wait(LONG)
+    app.run()
+    app.slider(key="live_lamb").set_value(0.7).run()
+    assert not app.exception
+    answer, middle = (session.answer(lamb, LONG) for lamb in (0.7, 0.5))
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Quality"] == words.percent(answer.quality, 1)
+    assert shown["Diversity"] == words.percent(answer.diversity, 1)
+    kept = int((answer.mask & middle.mask).sum())
+    assert shown["Kept of λ 0\\.5"] == words.percent(kept / middle.mask.sum(), 1)
+    assert shown["Other rows"] == words.count(int(np.count_nonzero(answer.mask)) - kept)
