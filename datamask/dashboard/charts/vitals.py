@@ -5,7 +5,6 @@ from __future__ import annotations
 from datamask.dashboard import palette
 from datamask.dashboard.views.vitals import Vital
 
-
 PERCENT = "format(100 * datum.value, '.3~g') + '\u00a0%'"
 """Labels of an axis of shares, with the digits that small ones need."""
 
@@ -49,5 +48,7 @@ def vital(shown: Vital, *, dark: bool = False, height: int = 130) -> dict:
             {"data": at, "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -2, "dx": -2,
                                   "fontSize": 11, "color": tone.random},
              "encoding": {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}}]
-    return {"layer": layers, "height": height if len(names) == 1 else height + KEY_LINE * len(names), "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
+    key = 0 if len(names) == 1 else KEY_LINE * len(names)
+    return {"layer": layers, "height": height + key,
+            "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 2, "right": 6, "top": 4, "bottom": 2}}
