@@ -151,7 +151,7 @@ class LayoutHandle:
         """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
         corpus = self._corpus
         kept = load_neighbors(cache_path(corpus.fingerprint, self._cache_dir), len(corpus))
-        if kept is not None and kept.exact:
+        if kept is not None:
             return kept
         if (twin < 0).any():
             return None

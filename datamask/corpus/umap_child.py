@@ -46,6 +46,7 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
         seed: used up to `SEEDED` rows.
     """
     say(0.0, "Starting UMAP; its first half minute is compilation")
+    # given as many neighbours as it is told to look at, of all points, UMAP never searches itself
     import umap
 
     distances = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * similarities)).astype(np.float32)

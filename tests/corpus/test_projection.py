@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
+from datamask.corpus import exact_search, projection
 from datamask.corpus import layout_input as made
-from datamask.corpus import projection
-from datamask.corpus.neighbors import build_neighbors
+from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.projection import LayoutHandle, load_layout, start_layout
 
 QUICK = """
@@ -175,9 +175,28 @@ def test_the_child_ends_when_its_parent_is_gone(clustered, tmp_path):
     assert not (tmp_path / "output.npy").exists()
 
 
-def test_umap_itself_keeps_clusters_apart(clustered, tmp_path):
+NO_SEARCH = """
+import sys, pynndescent, sklearn.neighbors, umap, umap.umap_
+
+def searched(*args, **kwargs):
+    raise SystemExit("UMAP looked for neighbours of its own")
+
+umap.umap_.nearest_neighbors = umap.umap_.pairwise_distances = umap.umap_.fast_knn_indices = searched
+umap.umap_.NNDescent.__init__ = pynndescent.NNDescent.__init__ = searched
+from datamask.corpus.umap_child import main
+sys.exit(main(sys.argv[1]))
+"""
+
+
+def test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone(clustered, tmp_path, child, monkeypatch):
+    """The graph that facility location left behind serves the map, copies collapsed; nobody searches again."""
+    neighbors_for(clustered, 64, tmp_path)
+    for name in ("all_pairs", "on_device"):
+        monkeypatch.setattr(exact_search, name, lambda *args, **kwargs: pytest.fail("a second graph"))
+    monkeypatch.setattr(made, "nearest", lambda *args, **kwargs: pytest.fail("64 neighbours are enough for 30"))
+    child(NO_SEARCH)
     handle = LayoutHandle(clustered, tmp_path)
-    assert handle.wait(250) == ("done", 1.0, "The map is ready")
+    assert handle.wait(900) == ("done", 1.0, "The map is ready")
     layout = load_layout(clustered.fingerprint, tmp_path)
     assert layout.points.shape == (180, 2) and np.isfinite(layout.points).all()
     # row 10 is a copy of a row of the third cluster
