@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamask import catalogue
+from datamask.amounts import tokens_text
 from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
 from datamask.cli_explain import explain
+from datamask.cli_lambdas import which_lambda
 from datamask.cli_output import (
     Progress,
     board_text,
@@ -233,7 +235,8 @@ def _listed(run: Run) -> dict[str, Any]:
     with contextlib.suppress(DatamaskError):  # a damaged run is listed by what is left of it
         config = run.config
         row |= {"objective": config.selection.objective, "lambda": config.selection.lamb,
-                "ratio": config.selection.select_ratio, "name": config.name}
+                "ratio": tokens_text(budget) if (budget := config.selection.budget) else config.selection.select_ratio,
+                "name": config.name}
     calibrated = (status.summary or {}).get("calibrated") or {}
     return row | {term: calibrated.get(term) for term in ("quality", "diversity")}
 

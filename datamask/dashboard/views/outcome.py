@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datamask import catalogue
+from datamask.amounts import tokens_text
+from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.runs.store import Run
 
@@ -90,8 +92,11 @@ def certificate(run: Run) -> str | None:
     listed = summary.get("bound_holds_for", "exact") == "listed"
     what = "the listed-neighbour objective" if listed else "this objective"
     beside = f" beside the {summary['given']:,} given ones" if summary.get("given") else ""
-    return (f"{'Proved of the listed-neighbour objective only' if listed else 'Proved'}: no selection of {summary.get('selected', 0):,} samples{beside} has a higher value of {what} on "
-            f"these features than {words.value(bound)}; this one has {words.value(bound - gap)}.")
+    budget = summary.get("budget")
+    which = f"that fills {budget:,.0f} tokens" if budget else f"of {summary.get('selected', 0):,} samples"
+    proved = "Proved of the listed-neighbour objective only" if listed else "Proved"
+    return (f"{proved}: no selection {which}{beside} has a higher value of {what} on these features than "
+            f"{words.value(bound)}; this one has {words.value(bound - gap)}.")
 
 
 def neighbors(run: Run) -> str | None:
@@ -139,7 +144,7 @@ def headline(run: Run) -> str:
     if not entry.guided:
         column = catalogue.quality_column(config.estimator)
         by = f" by {column}" if column else ""
-        return f"{entry.label}{by} · {words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
+        return f"{entry.label}{by} · {_amount(config)}"
     masks = f"G {config.n_rollout} · " if config.n_rollout else ""
     extras = [f"worst {words.percent(config.prune)} pruned"] if config.prune else []
     if config.collapse != "none":
@@ -151,7 +156,14 @@ def headline(run: Run) -> str:
         extras.append("raw scale")
     how = " · ".join([how, *extras])
     return (f"{objective_label(config.objective)} · {balance} · "
-            f"{words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows · {masks}{how}")
+            f"{_amount(config)} · {masks}{how}")
+
+
+def _amount(config: SelectionConfig) -> str:
+    """How much is selected: a share of the rows, or tokens."""
+    if config.budget is not None:
+        return f"{tokens_text(config.budget)} tokens"
+    return f"{words.percent(config.select_ratio, _digits(config.select_ratio))} of the rows"
 
 
 def _digits(ratio: float) -> int:
