@@ -21,7 +21,6 @@ from datamask import catalogue
 from datamask.amounts import tokens_text
 from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
 from datamask.cli_explain import explain
-from datamask.cli_lambdas import which_lambda
 from datamask.cli_output import (
     Progress,
     board_text,
