@@ -1,0 +1,66 @@
+"""A run on an approximate neighbour graph: it says so everywhere, and what it reports at the end is exact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.cli_output import summary_text
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus import neighbors, partition_search
+from datamask.dashboard.views import outcome, provenance
+from datamask.runs.execute import execute
+from tests.reference import truth
+
+TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
+
+
+@pytest.fixture
+def rough(monkeypatch):
+    """A search that looks into two cells and no further, so that what it misses can be seen."""
+    monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)
+    monkeypatch.setattr(partition_search, "_cells_needed", lambda *args: 2)
+
+
+def start(store, **options):
+    options = {"objective": "facility", "select_ratio": 0.1, "lamb": 0.2, "n_epochs": 6, "device": "cpu", **options}
+    return store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(**options)))
+
+
+def test_a_run_on_an_approximate_graph_reports_exact_values_and_says_what_its_graph_is(store, rough):
+    run = start(store, neighbors="approximate")
+    summary = execute(run)
+    graph = summary["neighbors"]
+    assert graph == run.facts()["neighbors"]
+    assert graph["kind"] == "approximate" and 0.3 < graph["recall"] < 0.995 and graph["recall_rows"] == 400
+    # the value, from the shards and the written ids alone
+    table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
+    x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    place = {id_: row for row, id_ in enumerate(table["chunk_id"].to_pylist())}
+    members = [place[id_] for id_ in run.selection()["chunk_id"].to_pylist()]
+    assert summary["diversity"] == pytest.approx(truth.facility(x, members), rel=1e-6)
+    # what is said of it
+    assert "Approximate: it lists" in outcome.neighbors(run) and "400 random rows" in outcome.neighbors(run)
+    said = dict(provenance.table(run).itertuples(index=False))
+    assert said["neighbour graph"] == outcome.neighbors(run)
+    assert "The neighbour graph is approximate" in summary_text(run, summary, None)
+    if summary["upper_bound"] is not None:
+        assert summary["bound_holds_for"] == "listed"
+        assert outcome.certificate(run).startswith("Proved of the listed-neighbour objective only: ")
+    assert "--neighbors approximate" in provenance.command(run)
+
+
+def test_a_run_on_an_exact_graph_says_so_and_one_without_says_nothing(store):
+    run = start(store)
+    assert execute(run)["neighbors"] == {"kind": "exact", "k": run.facts()["neighbors"]["k"], "recall": 1.0,
+                                         "recall_rows": 0}
+    assert outcome.neighbors(run).startswith("Exact: every row with its ")
+    assert "approximate" not in summary_text(run, run.status().summary, None)
+    none = start(store, objective="pairwise")
+    assert execute(none)["neighbors"] is None and outcome.neighbors(none) is None
+    assert "neighbour graph" not in set(provenance.table(none)["what"])
