@@ -1,16 +1,31 @@
-"""Explore: which samples are kept, and where do they lie? Three linked panels of the same map."""
+"""Explore: which samples are kept, and where do they lie? A map, and views that filter each other."""
 
+import numpy as np
 import streamlit as st
 
-from datamask.dashboard import comparison, grounds
-from datamask.dashboard.layers import Blank, Layer, Selection, colourable, layer_of_column, number
+from datamask.dashboard import comparison
+from datamask.dashboard.filters import Inside, Rows
+from datamask.dashboard.layers import Blank, Selection
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
-from datamask.dashboard.regions import rows_inside
-from datamask.dashboard.ui import canvas_map, preparing, region_panel, scene, session
+from datamask.dashboard.ui import (
+    canvas_map,
+    chosen,
+    classes_panel,
+    columns,
+    distribution_panel,
+    filter_panel,
+    groups_panel,
+    linked,
+    preparing,
+    scene,
+    session,
+    texts_panel,
+)
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
-QUALITY, CROWDING, MARGINAL, SCORE = "quality", "similarity to neighbours", "marginal diversity in this run", "score"
+MAP, TAB = "explore_map", "explore_tab"
+TEXTS, DISTRIBUTIONS, GROUPS, CLASSES = "Texts", "Distributions", "Starved and over-fed", "Three classes"
 ABOUT = ("Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 nearest samples of "
          "the whole corpus, whatever is selected; measured on the features, so a tight island can score above a blob "
          "that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
@@ -30,84 +45,92 @@ elif st.session_state.get("explore_run") not in by_id:
     st.session_state["explore_run"] = next(iter(by_id), None)
 
 
-
 def take_run(ids: dict[str, str]) -> None:
     """Make the chosen run the current one. A run renamed since its name was drawn comes back under the old name."""
     choice = st.session_state["explore_run"]
     session.choose_run(ids.get(choice, choice))
 
 
-text = corpus.provenance.columns.get("text")
-columns = colourable(corpus.metadata, skip=(text,) if text else ())
-lengths = ["length"] if corpus.lengths is not None and "length" not in columns else []
-choices = [QUALITY, CROWDING, *([MARGINAL, SCORE] if runs else []), *lengths, *columns]
+run_id = st.session_state["explore_run"]
+run = scene.run_columns(by_id[run_id]) if run_id else None
+selected = run.selected if run is not None else None
+found = columns.rows(corpus, cache_dir, run_id, run)
+choices = columns.choices(found, run is not None)
 for key in ("explore_left", "explore_middle"):
     # remembered from another corpus, which had other columns
-    if st.session_state.get(key, QUALITY) not in choices:
+    if st.session_state.get(key, columns.QUALITY) not in choices:
         del st.session_state[key]
 
-left, middle, right, layout, marks = st.columns([2.2, 2.2, 2.6, 1.5, 1.7], gap="small")
-with left:
+controls, picture = st.columns([1, 4.9], gap="medium")
+with controls:
+    st.selectbox("Selected by", list(by_id), key="explore_run", placeholder="no finished run yet",
+                 format_func=names.get, disabled=not by_id, on_change=take_run,
+                 args=({name: listed for listed, name in names.items()},),
+                 help="What the right panel shows: finished runs on this corpus, newest first.")
     first = st.selectbox("Left panel", choices, index=0, key="explore_left", help=ABOUT, persist_state="session")
-with middle:
     second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
-with right:
-    run_id = st.selectbox("Right panel: selected by", list(by_id), key="explore_run", placeholder="no finished run yet",
-                          format_func=names.get, disabled=not by_id,
-                          on_change=take_run, args=({name: found for found, name in names.items()},),
-                          help="Finished runs on this corpus, newest first.")
-with layout:
-    wanted = st.segmented_control(
-        "Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="explore_layout", persist_state="session",
-        help="UMAP keeps neighbours together and is computed once per corpus; until it is there, PCA stands in. PCA "
-             "keeps directions of largest variance.")
-with marks:
-    many = len(corpus) > HEXAGONS_FROM
-    shown = st.segmented_control(
-        "Marks", ("points", "hexagons"), default="hexagons" if many else "points", required=True, key="explore_marks",
-        persist_state="session", help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are "
-        "more. Hexagons show the mean or the selected share of all samples in a cell.")
+    summary = st.container()
 
-preparing.prepare(corpus, cache_dir)
-ground = scene.ground(corpus, cache_dir, wanted, shown == "hexagons")
-run = scene.run_columns(by_id[run_id]) if run_id else None
+with picture:
+    preparing.prepare(corpus, cache_dir)
+    drawing = st.container()
+    with st.container(horizontal=True, gap="medium"):
+        wanted = st.segmented_control(
+            "Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="explore_layout", persist_state="session",
+            help="UMAP keeps neighbours together and is computed once per corpus; until it is there, PCA stands in. "
+                 "PCA keeps directions of largest variance.")
+        shown_as = st.segmented_control(
+            "Marks", ("points", "hexagons"), default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
+            required=True, key="explore_marks", persist_state="session",
+            help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are more. Hexagons show the "
+                 "mean or the selected share of all samples in a cell.")
+        about = st.container()
+ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
+rows = Rows(found.n, found.numbers, found.classes, found.texts, ground.places.points)
+view = linked.Linked(corpus, rows, linked.kept(corpus).known(rows), f"{run_id} {ground.kind}")
 
-
-def layer_of(name: str) -> Layer:
-    """The layer behind a name in the panels' menus."""
-    if name == QUALITY:
-        return number("Quality", corpus.quality)
-    if name == CROWDING:
-        values = grounds.crowding(corpus, cache_dir)
-        return Blank("Similarity to neighbours", "waits for the neighbours") if values is None else number(
-            "Similarity to neighbours", values)
-    if name == MARGINAL:
-        return number("Marginal diversity in this run", run.marginal_diversity)
-    if name == SCORE:
-        return number("Score in this run", run.score)
-    if name == "length" and lengths:
-        return number("Length", corpus.lengths)
-    return layer_of_column(name, corpus.metadata[name])
-
-
-layers = [layer_of(first), layer_of(second)]
+layers = [columns.layer(corpus, name, found, run_id) for name in (first, second)]
 if run is not None:
-    layers.append(Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected))
+    layers.append(Selection(f"Selected by {by_id[run_id].config.name or run_id}", selected))
 else:
     layers.append(Blank("Selected", "no finished run on this corpus yet"))
+sample = chosen.chosen(corpus)
+with drawing:
+    regions = canvas_map.canvas_map(
+        MAP, ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers, height=330,
+        shown=view.mask() if view.filters else None, marked=() if sample is None else (sample,),
+        on_pick=lambda row: chosen.choose(corpus, row),
+        alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected")
+with about:
+    notes = dict.fromkeys(layer.note for layer in layers if layer.note)
+    st.caption(" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]))
+    if run is None:
+        st.page_link("pages/run.py", label="Start a run to see what it selects", icon=":material/arrow_forward:",
+                     query_params=session.link_parameters())
 
-answer = canvas_map.canvas_map(
-    "explore_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,
-    alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected", height=380)
-notes = dict.fromkeys(layer.note for layer in layers if layer.note)
-st.caption(" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]))
-if run is None:
-    st.page_link("pages/run.py", label="Start a run to see what it selects", icon=":material/arrow_forward:",
-                 query_params=session.link_parameters())
+if regions:
+    view = linked.Linked(corpus, rows, view.filters.taking(Inside(regions)), view.key)
+shown = view.mask()
+with summary:
+    filter_panel.search(view)
+    filter_panel.show(view, MAP, int(shown.sum()))
 
-if answer.regions:
-    rows = rows_inside(ground.places.points, answer.regions)
-    region_panel.show("explore_map", corpus, rows, run.selected if run is not None else None,
-                      [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names])
-else:
-    region_panel.hint()
+tabs = st.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES] if run is not None else [])], key=TAB, on_change="rerun")
+with tabs[0]:
+    if tabs[0].open:
+        if not view.filters:
+            st.caption("Draw around samples with the lasso or the box (top right of the map), search their texts, or "
+                       "take a range in a distribution: all other views follow. All samples count, not only the drawn "
+                       "ones. Mark a row, or click a sample on the map, to read it.")
+        texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,
+                         [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names])
+with tabs[1]:
+    if tabs[1].open:
+        distribution_panel.show(view, columns.distributions(corpus, run_id, found), selected)
+if run is not None:
+    with tabs[2]:
+        if tabs[2].open:
+            groups_panel.show(view, selected, cache_dir, (TAB, TEXTS))
+    with tabs[3]:
+        if tabs[3].open:
+            classes_panel.show(corpus, ground, by_id[run_id], runs, selected, cache_dir)

@@ -177,6 +177,7 @@ class Classes:
         names: of the sets, at most six.
         roles: of each set, a role in `palette.Shades`.
         shapes: of each set: circle, triangle, diamond, square or cross.
+        counts: of each set's samples, where some lie in several sets; empty: as the codes say.
     """
 
     title: str
@@ -184,6 +185,7 @@ class Classes:
     names: tuple[str, ...]
     roles: tuple[str, ...]
     shapes: tuple[str, ...]
+    counts: tuple[int, ...] = ()
     note: str = ""
 
 

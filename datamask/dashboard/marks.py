@@ -190,17 +190,18 @@ def _change(layer: Change, places: Places, dark: bool) -> Marks:
 def _classes(layer: Classes, places: Places, dark: bool) -> Marks:
     tone = palette.shades(dark)
     colors = [tone.muted, *(getattr(tone, role) for role in layer.roles)]
-    counts = np.bincount(layer.codes, minlength=len(colors))
+    counts = layer.counts or np.bincount(layer.codes, minlength=len(colors))[1:]
     key = tuple((shape, color, f"{name} {count:,}") for shape, color, name, count
-                in zip(layer.shapes, colors[1:], layer.names, counts[1:]))
+                in zip(layer.shapes, colors[1:], layer.names, counts))
     names = ["none of them", *layer.names]
     if places.cells is not None:
         codes, majority = _majority(layer.codes, len(colors), places)
         return Marks(layer.title, codes, _table(colors, dark), key=key, values=majority,
                      told={"names": names, "before": ": ", "format": "percent"})
-    heavier = {"triangle": 1.5, "diamond": 1.3, "cross": 1.2}
+    # large enough that the shapes can be told apart, and of equal weight to the eye
+    heavier = {"triangle": 2.0, "diamond": 1.9, "cross": 1.8}
     return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark, (0.45, *[1.0] * len(layer.names))),
-                 shapes=("circle", *layer.shapes), sizes=(0.85, *(heavier.get(shape, 1.1) for shape in layer.shapes)),
+                 shapes=("circle", *layer.shapes), sizes=(0.85, *(heavier.get(shape, 1.5) for shape in layer.shapes)),
                  key=key, told={"names": names})
 
 

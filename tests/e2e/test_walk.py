@@ -194,7 +194,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     page.wait_for_timeout(500)
     corners = lasso(page, 2)
-    said = page.get_by_text(re.compile("samples in the region"))
+    said = page.get_by_text(re.compile("samples shown.*everywhere"))
     expect(said).to_be_visible()
     inside = number(re.match(r"([\d,]+) of", said.inner_text()).group(1))
     assert 0 < inside < ROWS
@@ -214,6 +214,28 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(page.locator(".panel .title").first).to_have_text("source")
     assert page.locator(".map").get_attribute("data-view") == stands
     expect(said).to_have_text(re.compile(f"^{inside:,} of"))
+
+    # brush a histogram: the list follows, and holds just the samples of the region whose quality lies in the range
+    page.get_by_role("tab", name="Distributions").click()
+    plot = page.get_by_role("group", name=re.compile("^Quality,")).bounding_box()
+    page.mouse.move(plot["x"] + 0.5 * plot["width"], plot["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(plot["x"] + 0.8 * plot["width"], plot["y"] + 20, steps=4)
+    page.mouse.up()
+    chip = page.get_by_role("button", name=re.compile("^quality [0-9.]+ to [0-9.]+"))
+    expect(chip).to_be_visible()
+    page.get_by_role("tab", name="Texts").click()
+    expect(said).not_to_have_text(re.compile(f"^{inside:,} of"))
+    fewer = pyarrow.csv.read_csv(saved(page, re.compile("^.*CSV, [0-9,]+ ids"), tmp_path)).to_pandas()
+    low, high = map(float, re.search("quality ([0-9.]+) to ([0-9.]+)", chip.inner_text()).groups())
+    quality = table.to_pandas().set_index("chunk_id")["quality"]
+    kept = quality[quality.between(fewer["quality"].min(), fewer["quality"].max())]
+    assert set(fewer["chunk_id"]) == set(kept.index) and 0 < len(fewer) < inside
+    # the chip's four digits may hide a row at the very end
+    assert set(quality[quality.between(low + 0.002, high - 0.002)].index) <= set(kept.index)
+    assert set(kept.index) <= set(quality[quality.between(low - 0.002, high + 0.002)].index)
+    page.get_by_role("button", name="Show all again").click()
+    expect(chip).to_have_count(0)
 
     # two runs beside each other
     go(page, "Compare", "What changes between these runs?")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import io
+import json
 import time
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.dashboard import grounds, tasks
+from datamask.dashboard import grounds, tasks, topics, words
+from datamask.dashboard.facets import class_facet
+from datamask.dashboard.filters import Among, Between, Filters, Rows
 from datamask.dashboard.parcels import ground_parcel
 from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
-from datamask.dashboard.ui import canvas_map, region_panel
+from datamask.dashboard.ui import canvas_map, distribution_panel, texts_panel
 from tests.dashboard.made_runs import NASTY, finish_run
 from tests.pages.reading import captions, map_data, parcels, titles
 
@@ -95,6 +99,14 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     assert "PCA shows" in captions(app)
 
 
+def chips(app) -> list[str]:
+    return [button.label for button in app.button if (button.key or "").startswith("chip_")]
+
+
+def said_by(app) -> str:
+    return " ".join(text.value for text in app.markdown)
+
+
 def draw_region(app, region: Region):
     memory = app.session_state["explore_map_memory"]
     memory.regions = (region,)
@@ -109,7 +121,7 @@ def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
     expected = np.flatnonzero(mapped == 0)
     said = " ".join(text.value for text in app.markdown)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)[expected]
-    assert f"**{len(expected)}** of 240 samples in the region" in said
+    assert f"**{len(expected)}** of 240 samples shown" in said
     assert f"**{selected.sum()}** of them selected" in said
     table = app.dataframe[0].value
     ids = [f"doc-{row:04d}" for row in expected]
@@ -126,10 +138,10 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
     app.selectbox(key="explore_left").select("source").run()
     assert map_data(app)["regions"] == [["box", [-5, 5, 5, -5], [-5, -5, 5, 5]]]
     assert parcels(app)["ground"]["id"] == ground, "other colours must not move anything"
-    assert "in the region" in " ".join(text.value for text in app.markdown)
+    assert "region on the map" in chips(app)
     before = map_data(app)["cleared"]
-    app.button(key="explore_map_clear").click().run()
-    assert "in the region" not in " ".join(text.value for text in app.markdown)
+    app.button(key="chip_region").click().run()
+    assert "region on the map" not in chips(app)
     assert map_data(app)["regions"] == [] and map_data(app)["cleared"] > before and "Draw around" in captions(app)
 
 
@@ -137,7 +149,121 @@ def test_a_region_means_nothing_on_another_projection(page, opened, store, mappe
     app = page("pages/explore.py", corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     app.get_by_key("explore_layout").set_value("PCA").run()
-    assert "in the region" not in " ".join(text.value for text in app.markdown)
+    assert "region on the map" not in chips(app)
+
+
+def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    assert chips(app) == [] and "**240** of 240 samples" in said_by(app)
+    app.text_input(key="explore_search").set_value("sample clump").run()
+    app.session_state["explore_filters"] = (corpus.fingerprint, app.session_state["explore_filters"][1].taking(
+        Between("quality", 5.0, 9.0)).taking(Among("source", ("web", "code"))))
+    draw_region(app, Region.box([-5, 5], [-5, 20]))
+    table = corpus.metadata.to_pandas()
+    others = (table["text"].str.contains("sample") & table["text"].str.contains("clump")
+              & pd.Series(corpus.quality).between(5, 9) & table["source"].isin(["web", "code"])).to_numpy()
+    inside = others & np.isin(mapped, (0, 2))
+    assert chips(app) == [words.plain(label) for label in (
+        "text holds “sample clump”", "quality 5 to 9", "source: web, code", "region on the map")]
+    assert f"**{inside.sum()}** of 240 samples" in said_by(app)
+    # the region dims by itself in the browser; the rest travels
+    sent = parcels(app)
+    assert np.array_equal(sent["dimming"]["bright"] == 255, others[sent["ground"]["rows"]])
+    listed = app.dataframe[0].value
+    assert sorted(listed["chunk_id"]) == [f"doc-{row:04d}" for row in np.flatnonzero(inside)][:100]
+    app.button(key="chip_source").click().run()
+    assert "source: web, code" not in chips(app) and len(chips(app)) == 3
+    app.button(key="clear_all").click().run()
+    assert chips(app) == [] and "**240** of 240 samples" in said_by(app) and "bright" not in parcels(app)["dimming"]
+    assert app.text_input(key="explore_search").value == ""
+
+
+def test_nothing_left_is_said(page, opened, store, mapped):
+    app = page("pages/explore.py", corpus=opened.key)
+    app.text_input(key="explore_search").set_value("no such words").run()
+    assert "**0** of 240 samples" in said_by(app) and "Let go of one of them" in captions(app)
+
+
+def test_distributions_show_what_the_others_let_through(page, opened, store, mapped):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app.session_state["explore_tab"] = "Distributions"
+    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("source", ("web",)),)))
+    app.run()
+    (strips,) = [c for c in app.get("bidi_component") if c.proto.component_name == "datamask_strips"]
+    drawn = {facet["name"]: facet for facet in json.loads(strips.proto.json)["facets"]}
+    assert {"quality", "length", "similarity to neighbours", "source", "selected"} <= set(drawn)
+    web = mapped == 0
+    selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
+    assert sum(drawn["quality"]["shown"]) == web.sum() and sum(drawn["quality"]["all"]) == 240
+    assert sum(drawn["quality"]["chosen"]) == (web & selected).sum()
+    # its own condition does not narrow a distribution
+    source = drawn["source"]
+    assert sum(source["shown"]) == 240 and [source["labels"][k] for k in source["brush"]] == ["web"]
+
+
+def test_what_the_browser_brushed_is_checked(page, opened, store, mapped, monkeypatch):
+    taken = []
+    monkeypatch.setattr(distribution_panel.linked, "take", lambda corpus, condition, name: taken.append(condition))
+    facet = class_facet("source", "source", np.array([0, 1, 1]), ("a", "b"))
+    view = distribution_panel.Linked(opened.corpus, Rows(3), Filters(), "")
+    for answer in (None, "x", {}, {"name": "source"}, {"name": "gone", "bars": [0]}, {"name": "source", "bars": "0"}):
+        distribution_panel.brushed(view, [facet], answer)
+    assert taken == []
+    distribution_panel.brushed(view, [facet], {"name": "source", "bars": [0]})
+    distribution_panel.brushed(view, [facet], {"name": "source", "bars": []})
+    assert taken == [Among("source", ("b",)), None]
+
+
+def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, opened, store, mapped):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    codes = (np.arange(240) % 12).astype(np.int32)
+    np.savez(topics.path_of(corpus, store.cache_dir), codes=codes, names=np.array([f"topic {k}" for k in range(12)]))
+    app.session_state["explore_tab"] = "Starved and over-fed"
+    app.run()
+    assert not app.exception
+    app.selectbox(key="explore_group_by").select("source").run()
+    table = app.dataframe[0].value
+    assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-fed"
+    assert set(table["verdict"].iloc[1:]) == {"starved"}
+    assert len(app.get("vega_lite_chart")) == 2
+    assert {"cluster", "source", "length band"} <= set(app.selectbox(key="explore_group_by").options)
+
+
+def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, mapped):
+    corpus = opened.corpus
+    finish_run(store, corpus, opened.config, -corpus.quality, name="for diversity", lamb=0.0)
+    run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app.session_state["explore_tab"] = "Three classes"
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="classes_diverse").options == ["for diversity", "least similar to their neighbours"]
+    table = app.dataframe[0].value.set_index("class")
+    worst, best = np.sort(corpus.quality)[:72].mean(), np.sort(corpus.quality)[-72:].mean()
+    assert table["quality"].tolist()[:2] == pytest.approx([worst, best])
+    features = corpus.features[168:].astype(float)
+    pairs = (features @ features.T)[~np.eye(72, dtype=bool)].mean()
+    assert table["tightness"]["selected"] == pytest.approx(pairs, abs=1e-6)
+    assert "72 samples" in captions(app)
+
+
+def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample="doc-0007")
+    assert app.session_state["sample"] == (opened.corpus.fingerprint, 7)
+    assert "doc\\-0007" in said_by(app) and "sample 7 of clump" in app.code[0].value
+    assert map_data(app)["marked"] == [pytest.approx(grounds.layout(opened.corpus, store.cache_dir).points[7].tolist())]
+    assert "selected · " in captions(app) and "source " in captions(app)
+    app.button(key="sample_close").click().run()
+    assert not app.code and map_data(app)["marked"] == [] and "sample" not in app.query_params
+    other = page("pages/explore.py", corpus=opened.key, sample="nobody")
+    assert not other.code and "sample" not in other.query_params
 
 
 def test_downloads_hold_every_row_and_no_formula(opened, store):
@@ -145,11 +271,11 @@ def test_downloads_hold_every_row_and_no_formula(opened, store):
     selected = np.zeros(len(corpus), bool)
     selected[3] = True
     rows = np.arange(2, 9)
-    table = pq.read_table(io.BytesIO(region_panel.file_of(corpus, rows, selected, "Parquet")))
+    table = pq.read_table(io.BytesIO(texts_panel.file_of(corpus, rows, selected, "Parquet")))
     assert table.column_names == ["chunk_id", "quality", "selected", "source_file", "source_row"]
     assert table["chunk_id"].to_pylist() == [f"doc-{row:04d}" for row in rows]
     assert table["source_row"].to_pylist() == rows.tolist() and table["selected"].to_pylist().count(True) == 1
-    lines = region_panel.file_of(corpus, rows, selected, "CSV").decode().splitlines()
+    lines = texts_panel.file_of(corpus, rows, selected, "CSV").decode().splitlines()
     assert len(lines) == 8 and lines[1].startswith('"doc-0002",')
 
 
@@ -161,7 +287,7 @@ def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch):
         return lambda **given: told.append(given["data"]) or next(answers) if name == "map" else None
 
     monkeypatch.setattr(canvas_map.st, "session_state", {})
-    monkeypatch.setattr(canvas_map, "_component", component)
+    monkeypatch.setattr(canvas_map, "component", component)
     places = place(np.random.default_rng(0).normal(size=(30, 2)))
     ground = ground_parcel(places, ["x"] * 30)
     shape = [["lasso", [0, 1, 1], [0, 0, 1]]]
@@ -169,16 +295,13 @@ def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch):
     def show(answer, scope="pca"):
         nonlocal answers
         answers = iter([answer])
-        found = canvas_map.canvas_map("m", scope, ground, places, [None], alt="")
-        return len(found.regions), found.picked
+        return len(canvas_map.canvas_map("m", scope, ground, places, [None], alt=""))
 
     drawn = {"drawn": {"scope": "pca", "cleared": 0, "regions": shape}}
-    assert show({}) == (0, None) and show(drawn) == (1, None)
+    assert show({}) == 0 and show(drawn) == 1
     # a page that was left and opened again has no answer yet: what is remembered goes to the browser
-    assert show({}) == (1, None) and told[-1]["regions"] == [["lasso", [0, 1, 1], [0, 0, 1]]]
-    assert show(drawn, scope="umap") == (0, None)
-    assert show(drawn) == (1, None)
+    assert show({}) == 1 and told[-1]["regions"] == [["lasso", [0, 1, 1], [0, 0, 1]]]
+    assert show(drawn, scope="umap") == 0
+    assert show(drawn) == 1
     canvas_map.clear("m")
-    assert show(drawn) == (0, None) and told[-1]["cleared"] == 1
-    for picked, row in ((7, 7), (30, None), (-1, None), ("7", None), (None, None)):
-        assert show({"picked": picked}) == (0, row)
+    assert show(drawn) == 0 and told[-1]["cleared"] == 1

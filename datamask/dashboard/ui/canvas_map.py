@@ -2,8 +2,8 @@
 
     ground = scene.ground(corpus, cache_dir, "UMAP", hexagons=None)
     parcel = scene.ground_parcel(corpus, ground)
-    answer = canvas_map("explore_map", ground.scope, parcel, ground.places, [layer, layer, layer], alt="...")
-    rows = rows_inside(ground.places.points, answer.regions)        # of all samples, not only of the drawn ones
+    regions = canvas_map("explore_map", ground.scope, parcel, ground.places, [layer, layer, layer], alt="...")
+    rows = rows_inside(ground.places.points, regions)        # of all samples, not only of the drawn ones
 
 Coordinates and labels travel once per corpus and projection; each panel is one byte per mark. A panel whose layer
 changes is sent alone, and zoom, position, tool and lasso stay where they are. For something that changes while the
@@ -17,10 +17,8 @@ page stands still (a slider, a run under way), give None in the panel's place an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -31,21 +29,7 @@ from datamask.dashboard.parcels import addressed, dimming_parcel, layer_parcel
 from datamask.dashboard.places import Places
 from datamask.dashboard.regions import Region, drawn_regions
 from datamask.dashboard.ui import session
-
-FILES = Path(__file__).with_name("canvas")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the user did on a map.
-
-    Attributes:
-        regions: drawn on it, in data coordinates, on whichever panel.
-        picked: the row of the sample that was clicked just now, or None.
-    """
-
-    regions: tuple[Region, ...] = ()
-    picked: int | None = None
+from datamask.dashboard.ui.components import component, nothing
 
 
 @dataclass
@@ -64,8 +48,8 @@ class _Memory:
 
 def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Sequence[Layer | None], *, alt: str,
                height: int = 340, shown: np.ndarray | None = None, marked: Sequence[int] = (),
-               picking: bool = False) -> Answer:
-    """Show a map and answer what was drawn or clicked on it.
+               on_pick: Callable[[int], None] | None = None) -> tuple[Region, ...]:
+    """Show a map and answer what was drawn on it.
 
     Args:
         name: of the map, one per page.
@@ -77,7 +61,10 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
         height: of the panels in CSS pixels, without title and key.
         shown: bool ``(N,)``, samples that stay bright; None: all. Regions dim by themselves.
         marked: rows that get a ring.
-        picking: whether clicking a sample is an answer.
+        on_pick: called with the row of a sample that was clicked, before the page is drawn again.
+
+    Returns:
+        The regions drawn on the map, in data coordinates, on whichever panel.
     """
     memory = _memory(name)
     if memory.scope != scope:
@@ -88,18 +75,16 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
         for i, layer in enumerate(layers):
             if layer is not None:
                 canvas_layer(name, i, layer, places)
-        result = _component("map", ("parcel", "raster", "tools", "tip", "hands", "map"))(
-            key=name, on_drawn_change=_nothing, on_picked_change=_nothing,
+        result = component("map", ("parcel", "raster", "tools", "tip", "hands", "map"))(
+            key=name, on_drawn_change=nothing, on_picked_change=lambda: _picked(name, len(places.points), on_pick),
             data={"name": name, "scope": scope, "panels": len(layers), "alt": alt, "height": height,
-                  "cleared": memory.cleared, "picking": picking,
+                  "cleared": memory.cleared, "picking": on_pick is not None,
                   "marked": [list(map(float, places.points[row])) for row in marked],
                   "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions]})
     drawn = result.get("drawn")
     if isinstance(drawn, Mapping) and drawn.get("scope") == scope and drawn.get("cleared") == memory.cleared:
         memory.regions = tuple(drawn_regions(drawn.get("regions")))
-    picked = result.get("picked")
-    valid = isinstance(picked, int) and 0 <= picked < len(places.points)
-    return Answer(memory.regions, picked if valid else None)
+    return memory.regions
 
 
 def canvas_layer(name: str, panel: int, layer: Layer, places: Places) -> None:
@@ -126,20 +111,14 @@ def clear(name: str) -> None:
 
 
 def _carry(name: str, part: str, parcel: bytes) -> None:
-    _component("carrier", ("parcel", "carrier"))(key=f"{name}_{part}", data=addressed(f"{name}/{part}", parcel))
+    component("carrier", ("parcel", "carrier"))(key=f"{name}_{part}", data=addressed(f"{name}/{part}", parcel))
 
 
-@cache
-def _component(name: str, parts: tuple[str, ...]):
-    """A component whose module is these files, one after the other."""
-    script = "\n".join((FILES / f"{part}.js").read_text(encoding="utf-8") for part in parts)
-    style = (FILES / f"{name}.css").read_text(encoding="utf-8") if (FILES / f"{name}.css").is_file() else None
-    return st.components.v2.component(f"datamask_{name}", js=script, css=style)
+def _picked(name: str, rows: int, on_pick: Callable[[int], None] | None) -> None:
+    row = st.session_state[name].get("picked")
+    if on_pick is not None and isinstance(row, int) and 0 <= row < rows:
+        on_pick(row)
 
 
 def _memory(name: str) -> _Memory:
     return st.session_state.setdefault(f"{name}_memory", _Memory())
-
-
-def _nothing() -> None:
-    """A result exists only for what has a callback."""

@@ -10,6 +10,7 @@ class LinkedMap {
     this.toolbar = make("div", "bar", this.root);
     this.toolbar.setAttribute("role", "toolbar");
     this.toolbar.setAttribute("aria-label", "Tools of the map");
+    this.toolbar.setAttribute("aria-orientation", "vertical");
     this.buttons = {};
     for (const [name, label, path] of TOOLS) this.button(name, label, path, () => this.take(name));
     make("span", "gap", this.toolbar);
@@ -222,8 +223,9 @@ class LinkedMap {
         frame.pixels = new Int32Array(this.picture.data.buffer);
         frame.pixels.fill(packColor(parts));
         frame.paper = parts;
-        // marks grow a little with the zoom: what is apart may be seen better
-        const size = this.ground.size * ratio * Math.min(2.5, Math.max(0.8, this.view.zoom ** 0.3));
+        // marks grow a little with the zoom and with the panel: what is apart may be seen better
+        const large = Math.min(1.5, Math.max(0.9, Math.min(this.width, this.height) / 330));
+        const size = this.ground.size * large * ratio * Math.min(2.5, Math.max(0.8, this.view.zoom ** 0.3));
         if (drawn) drawSamples(frame, look, size);
         context.putImageData(this.picture, 0, 0);
       } else {

@@ -1,14 +1,14 @@
 // The sample under the pointer: which one it is and what it says.
 
-// The drawn sample at a place of the panel, or -1.
+// The drawn sample at a place of the panel, or -1. What a region or a filter leaves out does not answer.
 function nearest(map, x, y) {
   if (!map.ground || !map.view) return -1;
-  const { points } = map.ground, px = map.fromX(x), py = map.fromY(y);
+  const { points, cell } = map.ground, px = map.fromX(x), py = map.fromY(y);
   let best = (NEAR / map.scale) ** 2, found = -1;
   for (let i = 0; i < points.length / 2; i++) {
     const dx = points[2 * i] - px, dy = points[2 * i + 1] - py, far = dx * dx + dy * dy;
     // later ones lie above earlier ones
-    if (far <= best) { best = far; found = i; }
+    if (far <= best && (!map.bright || map.bright[cell ? cell[i] : i])) { best = far; found = i; }
   }
   return found;
 }

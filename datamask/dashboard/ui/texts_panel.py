@@ -1,4 +1,4 @@
-"""The samples inside a region drawn on the map: how many, how many of them selected, a page of them, and downloads."""
+"""The samples that are shown: how many, how many of them selected, a page of them, downloads, and the chosen one."""
 
 from __future__ import annotations
 
@@ -12,48 +12,51 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard import words
-from datamask.dashboard.ui import canvas_map, scene
+from datamask.dashboard.ui import chosen, sample_panel, scene
 from datamask.runs.exports import table_csv
 
 PAGE = 100
 ORDERS = ("best quality", "worst quality", "input order")
 
 
-def hint() -> None:
-    """What stands here before anything is drawn."""
-    st.caption("Draw around samples with the lasso or the box (top right of the map) to list and download them. All "
-               "samples inside count, not only the drawn ones. Hold Shift to add a region.")
-
-
 def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str] = ()) -> None:
-    """Everything about the rows of a region.
+    """Everything about the rows that are shown.
 
     Args:
-        name: of the map, whose regions the Clear button forgets.
+        name: of what is listed, for the controls' keys.
         rows: ascending int64 ``(n,)``.
         selected: bool ``(N,)`` of the run in question, or None.
         extra: metadata columns to list beside id, quality and text.
     """
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(_headline(corpus, rows, selected), width="content")
-        st.button("Clear", key=f"{name}_clear", type="tertiary", icon=":material/close:",
-                  on_click=canvas_map.clear, args=(name,), help="Forget the region.")
-    if len(rows):
-        st.fragment(_list)(name, corpus, rows, selected, tuple(extra))
+    st.markdown(headline(corpus, rows, selected))
+    if not len(rows):
+        st.caption("No sample meets all conditions. Let go of one of them on the left.")
+        return
+    row = chosen.chosen(corpus)
+    if row is None:
+        _list(name, corpus, rows, selected, extra)
+        return
+    listed, told = st.columns([2.15, 1], gap="medium")
+    with listed:
+        _list(name, corpus, rows, selected, extra)
+    with told:
+        sample_panel.show(corpus, row, selected)
 
 
-def _headline(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None) -> str:
-    said = f"**{len(rows):,}** of {len(corpus):,} samples in the region"
+def headline(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None) -> str:
+    """The rows in a sentence: how many, their tokens, how many of them selected and how many one would expect."""
+    said = f"**{len(rows):,}** of {len(corpus):,} samples shown"
     if corpus.lengths is not None and len(rows):
         said += f", {words.count(corpus.lengths[rows].sum())} tokens"
     if selected is not None and len(rows):
         inside = int(selected[rows].sum())
-        said += (f" · **{inside:,}** of them selected, {words.percent(inside / len(rows))} against "
-                 f"{words.percent(float(selected.mean()))} everywhere")
+        said += f" · **{inside:,}** of them selected, {words.percent(inside / len(rows))}"
+        if len(rows) < len(corpus):
+            said += f" against {words.percent(float(selected.mean()))} everywhere"
     return said
 
 
-def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: tuple[str, ...]) -> None:
+def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kept = rows
         if selected is not None:
@@ -61,19 +64,20 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
                                          key=f"{name}_which", help="Which samples to list and download.")
             if which != "all":
                 kept = rows[selected[rows] == (which == "selected")]
-        order = st.selectbox("Order", ORDERS, key=f"{name}_order", width=160,
+        order = st.selectbox("Order", ORDERS, key=f"{name}_order", width=140,
                              help="By which the list below is sorted; equal ones stay in input order.")
         pages = max(1, -(-len(kept) // PAGE))
-        page = st.number_input("Page", 1, pages, 1, key=f"{name}_page_{pages}", width=120,
+        page = st.number_input("Page", 1, pages, 1, key=f"{name}_page_{pages}", width=105,
                                help=f"{PAGE} samples a page, {pages:,} pages.")
         for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
+            label = f"CSV, {len(kept):,} ids" if kind == "CSV" else kind
             st.download_button(
-                f"{kind}, {len(kept):,} ids", lambda kind=kind: file_of(corpus, kept, selected, kind),
-                file_name=f"region.{kind.lower()}", mime=mime, key=f"{name}_{kind}", on_click="ignore",
+                label, lambda kind=kind: file_of(corpus, kept, selected, kind),
+                file_name=f"samples.{kind.lower()}", mime=mime, key=f"{name}_{kind}", on_click="ignore",
                 icon=":material/download:", disabled=not len(kept),
                 help="Id, quality, whether selected, and where in the input each sample of the list stands.")
     if not len(kept):
-        st.caption("No sample of the region is of that kind.")
+        st.caption("No sample shown is of that kind.")
         return
     if order != "input order":
         sign = -1 if order == "best quality" else 1
@@ -85,8 +89,16 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[shown]))
         config["selected"] = st.column_config.CheckboxColumn(width="small")
-    st.dataframe(table, hide_index=True, lazy=False, height=380, column_config=config,
-                 alt="Samples of the region, one per row")
+    # a selection is a position in the list: another list must not inherit it
+    key = f"{name}_table_{hash(shown.tobytes()):x}"
+    st.dataframe(table, hide_index=True, lazy=False, height=380, column_config=config, key=key,
+                 on_select=lambda: _take(corpus, shown, key), selection_mode="single-row",
+                 alt="Samples shown, one per row")
+
+
+def _take(corpus: Corpus, shown: np.ndarray, key: str) -> None:
+    marked = st.session_state[key].selection.rows
+    chosen.choose(corpus, int(shown[marked[0]]) if marked else None)
 
 
 def file_of(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, kind: str) -> bytes:

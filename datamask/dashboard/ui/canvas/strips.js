@@ -1,0 +1,145 @@
+// Distributions side by side: a grey shape for all samples, bars for those shown, dark for those of them selected. Each
+// series is a share of its own total, so that shapes compare however few samples are shown. Dragging takes a range.
+
+const STATES = new WeakMap();
+const SVG = "http://www.w3.org/2000/svg";
+
+function make(kind, name, parent, text) {
+  const made = document.createElement(kind);
+  if (name) made.className = name;
+  if (text !== undefined) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+const many = (n) => n.toLocaleString("en-US");
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+function drawNumber(root, facet, colors, send) {
+  const plot = make("div", "plot", root);
+  const svg = plot.appendChild(document.createElementNS(SVG, "svg"));
+  const n = facet.all.length, totals = [sum(facet.all) || 1, sum(facet.shown) || 1];
+  svg.setAttribute("viewBox", `0 0 ${n} 100`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  const top = Math.max(...facet.all.map((v) => v / totals[0]), ...facet.shown.map((v) => v / totals[1]), 1e-9);
+  const rect = (k, value, total, color, inset) => {
+    const bar = svg.appendChild(document.createElementNS(SVG, "rect"));
+    const height = (97 * value) / total / top;
+    const look = { x: k + inset, y: 100 - height, width: 1 - 2 * inset, height, fill: color };
+    for (const [name, v] of Object.entries(look)) bar.setAttribute(name, v);
+    return bar;
+  };
+  for (let k = 0; k < n; k++) {
+    rect(k, facet.all[k], totals[0], colors.all, 0);
+    rect(k, facet.shown[k], totals[1], colors.shown, 0.14);
+    if (facet.chosen) rect(k, facet.chosen[k], totals[1], colors.chosen, 0.14);
+    const title = rect(k, top * totals[0], totals[0], "transparent", 0).appendChild(
+      document.createElementNS(SVG, "title"));
+    title.textContent = `${facet.spans[k]}: ${many(facet.shown[k])} shown of ${many(facet.all[k])}` +
+      (facet.chosen ? `, ${many(facet.chosen[k])} of them selected` : "");
+  }
+  const ends = make("div", "ends", root);
+  for (const text of facet.ends) make("span", "", ends, text);
+  const veil = make("div", "window", plot);
+  let range = facet.brush.length ? [facet.brush[0], facet.brush.at(-1)] : null;
+  const show = () => {
+    veil.hidden = !range;
+    if (!range) return;
+    veil.style.left = `${(100 * Math.min(...range)) / n}%`;
+    veil.style.width = `${(100 * (Math.abs(range[1] - range[0]) + 1)) / n}%`;
+  };
+  show();
+  const at = (event) => {
+    const box = plot.getBoundingClientRect();
+    return Math.min(n - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * n)));
+  };
+  let start = null, moved = false;
+  plot.onpointerdown = (event) => { start = at(event); moved = false; plot.setPointerCapture(event.pointerId); };
+  plot.onpointermove = (event) => {
+    if (start === null) return;
+    const here = at(event);
+    moved ||= here !== start;
+    if (moved) { range = [start, here]; show(); }
+  };
+  plot.onpointerup = () => {
+    if (start === null) return;
+    start = null;
+    // a click on a bar takes this bar; a click inside a range lets go of it
+    send(moved ? [Math.min(...range), Math.max(...range)] : range ? [] : null);
+  };
+  plot.onclick = (event) => { if (!moved && !range) send([at(event)]); };
+  plot.tabIndex = 0;
+  plot.setAttribute("role", "group");
+  plot.setAttribute("aria-label", `${facet.title}, ${facet.ends.join(" to ")}. Drag to take a range; with the ` +
+    "keyboard, left and right move the range, shift with them its upper end, Escape lets go of it.");
+  let waiting = 0;
+  plot.onkeydown = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape" && range) range = null;
+    else if (step && !range) range = [Math.floor(n / 3), Math.floor((2 * n) / 3)];
+    else if (step) {
+      const low = range[0] + (event.shiftKey ? 0 : step), high = range[1] + step;
+      if (low < 0 || high >= n || high < low) return;
+      range = [low, high];
+    } else return;
+    event.preventDefault();
+    show();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => send(range ?? []), 500);
+  };
+}
+
+function drawClasses(root, facet, colors, send) {
+  const totals = [sum(facet.all) || 1, sum(facet.shown) || 1];
+  const top = Math.max(...facet.all.map((v) => v / totals[0]), ...facet.shown.map((v) => v / totals[1]), 1e-9);
+  facet.labels.forEach((label, k) => {
+    const bar = make("button", "bar", root);
+    bar.type = "button";
+    bar.setAttribute("aria-pressed", String(facet.brush.includes(k)));
+    bar.disabled = facet.rest && k === facet.labels.length - 1;
+    bar.title = `${label}: ${many(facet.shown[k])} shown of ${many(facet.all[k])}` +
+      (facet.chosen ? `, ${many(facet.chosen[k])} of them selected` : "");
+    make("span", "name", bar, label);
+    const track = make("span", "track", bar);
+    for (const [values, total, color] of [[facet.all, totals[0], colors.all], [facet.shown, totals[1], colors.shown],
+      [facet.chosen, totals[1], colors.chosen]])
+      if (values) {
+        const part = make("i", "", track);
+        part.style.width = `${(100 * values[k]) / total / top}%`;
+        part.style.background = color;
+      }
+    bar.onclick = () =>
+      send(facet.brush.includes(k) ? facet.brush.filter((other) => other !== k) : [...facet.brush, k]);
+  });
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  if (!data) return;
+  let state = STATES.get(parentElement);
+  if (!state) {
+    STATES.set(parentElement, (state = { root: document.createElement("div") }));
+    parentElement.append(state.root);
+  }
+  const drawn = JSON.stringify(data);
+  if (state.drawn === drawn) return;
+  state.drawn = drawn;
+  const { root } = state;
+  root.className = "strips";
+  const focused = root.getRootNode().activeElement?.closest?.(".facet")?.dataset.name;
+  root.replaceChildren();
+  for (const facet of data.facets) {
+    const box = make("div", "facet", root);
+    box.dataset.name = facet.name;
+    const head = make("div", "head", box);
+    make("span", "", head, facet.title).title = facet.title;
+    const send = (bars) => bars && setTriggerValue("brush", { name: facet.name, bars });
+    if (facet.brush.length) {
+      const clear = make("button", "", head, "✕ let go");
+      clear.type = "button";
+      clear.setAttribute("aria-label", `Let go of ${facet.title}`);
+      clear.onclick = () => send([]);
+    }
+    (facet.labels ? drawClasses : drawNumber)(box, facet, data.colors, send);
+    if (focused === facet.name) box.querySelector(".plot, .bar")?.focus();
+  }
+}

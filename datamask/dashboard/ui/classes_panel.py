@@ -1,0 +1,89 @@
+"""The three-class picture: top-diverse, top-quality and selected on one map, and how tight each class is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard import classes, grounds, words
+from datamask.dashboard.classes import NAMES, Tightness
+from datamask.dashboard.ui import canvas_map, scene
+from datamask.dashboard.ui.scene import Ground
+from datamask.dashboard.views import listing
+from datamask.runs.store import Run
+
+NAME = "classes_map"
+OUTLIERS = "least similar to their neighbours"
+
+
+def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected: np.ndarray, cache_dir: Path) -> None:
+    """Picture and numbers.
+
+    Args:
+        run: that selected. selected: bool ``(N,)``.
+        runs: finished ones on this corpus; those for diversity alone offer their selection as the most diverse.
+    """
+    crowding = grounds.crowding(corpus, cache_dir)
+    if crowding is None:
+        st.caption("Waits for the neighbours, which are being found for the map.")
+        return
+    size = int(selected.sum())
+    alone = {other.id: scene.run_columns(other).selected for other in runs if for_diversity(other)}
+    alone = {run_id: mask for run_id, mask in alone.items() if mask.sum() == size}
+    names = listing.unlike({other.id: listing.name_of(other) for other in runs if other.id in alone})
+    picture, told = st.columns([1.3, 1], gap="large")
+    with told:
+        together = st.segmented_control(
+            "Draw them", ("together", "apart"), default="together", required=True, key="classes_drawn",
+            persist_state="session", help="Together: one picture; a sample of several classes is drawn as one of them, "
+            "at random. Apart: a panel for each class.") == "together"
+        diverse = st.selectbox("Top-diverse", [*alone, OUTLIERS], key="classes_diverse", persist_state="session",
+                               format_func=lambda choice: names.get(choice, choice),
+                               help="What a finished run selected for diversity alone (λ 0) with as many samples, or "
+                                    "the samples that are least similar to their 15 nearest neighbours.")
+        outliers, best = _masks(corpus.fingerprint, size, corpus, crowding)
+        sets = (alone.get(diverse, outliers), best, selected)
+        _table(_tightness(corpus.fingerprint, f"{run.id} {diverse}", size, corpus, sets))
+        st.caption(f"Each class has {size:,} samples; top-quality holds those of highest quality. Tightness is the "
+                   "mean cosine of all pairs in a class, computed exactly from the sum of its features; to the centre: "
+                   "mean cosine of its samples to their mean. Higher is tighter. Selected: share of the class that is "
+                   "selected.")
+    with picture:
+        canvas_map.canvas_map(NAME, ground.scope, scene.ground_parcel(corpus, ground), ground.places,
+                              classes.layers(sets, together), height=430,
+                              alt="Map of the top-diverse, the top-quality and the selected samples")
+
+
+def for_diversity(run: Run) -> bool:
+    """Whether a run's selection was made for diversity alone."""
+    settings = run.config.selection
+    return settings.lamb == 0 and settings.estimator not in ("random", "top-quality")
+
+
+def _table(rows: list[Tightness]) -> None:
+    shown = pd.DataFrame({
+        "class": [row.name for row in rows], "tightness": [row.pairwise for row in rows],
+        "to the centre": [row.to_center for row in rows], "quality": [row.quality for row in rows],
+        "selected": [words.percent(row.shared / row.size) for row in rows]})
+    digits = st.column_config.NumberColumn(format="%.4f")
+    st.dataframe(shown, hide_index=True, lazy=False, alt="Tightness and mean quality of each class", column_config={
+        "tightness": digits, "to the centre": digits,
+        "quality": st.column_config.NumberColumn(format="%.4g")})
+
+
+@st.cache_resource(max_entries=4, show_spinner="Ranking the samples")
+def _masks(fingerprint: str, size: int, _corpus: Corpus, _crowding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return (classes.top(-_crowding, size, _corpus.ids), classes.top(_corpus.quality, size, _corpus.ids))
+
+
+@st.cache_data(max_entries=16, show_spinner="Measuring how tight the classes are")
+def _tightness(fingerprint: str, chosen: str, size: int, _corpus: Corpus,
+               _sets: tuple[np.ndarray, ...]) -> list[Tightness]:
+    everything = np.ones(len(_corpus), bool)
+    return [classes.tightness(name, _corpus.features, mask, _corpus.quality, _sets[-1])
+            for name, mask in zip((*NAMES, "all samples"), (*_sets, everything), strict=True)]

@@ -1,0 +1,91 @@
+"""The columns that the linked views look at: what every corpus and run have, and what the shards brought besides.
+
+Everything is cached for all sessions, bounded, and read-only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard import facets, grounds, groups, topics
+from datamask.dashboard.facets import Facet
+from datamask.dashboard.filters import Rows
+from datamask.dashboard.layers import Blank, Category, Layer, layer_of_column, number
+from datamask.dashboard.ui.scene import RunColumns, texts_of
+
+QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
+    "quality", "similarity to neighbours", "marginal diversity in this run", "score", "length")
+"""Names of what every corpus and run have; all others are columns of the shards."""
+
+SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
+
+
+def rows(corpus: Corpus, cache_dir: Path, run_id: str | None, run: RunColumns | None) -> Rows:
+    """What filters, distributions and groups look at; the map's places are not among it."""
+    crowding, found = grounds.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
+    return _rows(corpus.fingerprint, run_id or "", crowding is not None, found is not None, corpus, run, crowding,
+                 found)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the columns")
+def _rows(fingerprint: str, run_id: str, has_crowding: bool, has_topics: bool, _corpus: Corpus, _run: RunColumns | None,
+          _crowding: np.ndarray | None, _found: topics.Topics | None) -> Rows:
+    text = _corpus.provenance.columns.get("text")
+    numbers, classes = facets.columns_of(_corpus.metadata, skip=(text,) if text else ())
+    numbers = {QUALITY: _corpus.quality, **({LENGTH: _corpus.lengths} if _corpus.lengths is not None else {}),
+               **({CROWDING: _crowding} if has_crowding else {}),
+               **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}), **numbers}
+    if _run is not None:
+        classes[SELECTED] = (_run.selected.astype(np.int32), ("not selected", "selected"))
+    if _found is not None:
+        classes[CLUSTER] = (_found.codes, _found.names)
+    if _corpus.lengths is not None:
+        classes[BAND] = groups.bands(_corpus.lengths, "tokens")
+    return Rows(len(_corpus), numbers, classes, texts_of(_corpus))
+
+
+def choices(found: Rows, has_run: bool) -> list[str]:
+    """Names for the menus of the map's panels, crowding included before it is known."""
+    first = [QUALITY, CROWDING, *([MARGINAL, SCORE] if has_run else [])]
+    return list(dict.fromkeys([*first, *found.numbers, *(name for name in found.classes if name != SELECTED)]))
+
+
+def distributions(corpus: Corpus, run_id: str | None, found: Rows) -> list[Facet]:
+    """Every number and class of some rows as bars to brush; bands and clusters are the groups' business."""
+    return _distributions(corpus.fingerprint, run_id or "", tuple(found.numbers), tuple(found.classes), found)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Counting")
+def _distributions(fingerprint: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...],
+                   _found: Rows) -> list[Facet]:
+    drawn = [facets.number_facet(name, title_of(name), _found.numbers[name]) for name in numbers]
+    drawn += [facets.class_facet(name, title_of(name), *_found.classes[name]) for name in classes
+              if name not in (CLUSTER, BAND)]
+    return [facet for facet in drawn if facet is not None]
+
+
+def layer(corpus: Corpus, name: str, found: Rows, run_id: str | None) -> Layer:
+    """What a panel of the map shows of one of these columns; a blank panel while its values are being computed."""
+    if name == CROWDING and name not in found.numbers:
+        return Blank(title_of(name), "waits for the neighbours")
+    return _layer(corpus.fingerprint, run_id or "", name, corpus, found)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _layer(fingerprint: str, run_id: str, name: str, _corpus: Corpus, _found: Rows) -> Layer:
+    if name in _found.numbers:
+        return number(title_of(name), _found.numbers[name])
+    if name in _corpus.metadata.column_names:
+        return layer_of_column(name, _corpus.metadata[name])
+    codes, names = _found.classes[name]
+    return Category.of(title_of(name), pa.chunked_array([pa.DictionaryArray.from_arrays(codes, list(names))]))
+
+
+def title_of(name: str) -> str:
+    """What stands over a panel: a column of the shards keeps its own spelling."""
+    return name[0].upper() + name[1:] if name in (QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED) else name

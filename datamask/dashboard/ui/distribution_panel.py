@@ -1,0 +1,58 @@
+"""Distributions to brush: a range or a class taken in one of them filters the map, the table and all the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from datamask.dashboard import palette
+from datamask.dashboard.facets import Facet
+from datamask.dashboard.ui import linked, session
+from datamask.dashboard.ui.components import component
+from datamask.dashboard.ui.linked import Linked
+
+KEY = "explore_strips"
+
+
+def show(view: Linked, facets: Sequence[Facet], selected: np.ndarray | None) -> None:
+    """All distributions side by side.
+
+    Args:
+        selected: bool ``(N,)`` of the run in question, or None.
+    """
+    tone = palette.shades(session.dark())
+    component("strips", ("strips",))(
+        key=KEY, on_brush_change=lambda: brushed(view, facets, st.session_state[KEY].get("brush")),
+        data={"facets": [_drawn(view, facet, selected) for facet in facets],
+              "colors": {"all": tone.grid if not session.dark() else tone.muted, "shown": tone.batch,
+                         "chosen": tone.accent if not session.dark() else tone.text}})
+    said = "Grey: all samples. Blue: those shown now; each of the two shapes adds up to its own total."
+    if selected is not None:
+        said += " Dark: those of them that the run selected." if not session.dark() else \
+            " White: those of them that the run selected."
+    st.caption(f"{said} Drag over a histogram to take a range, or press a bar; everything else on the page follows.")
+
+
+def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:
+    """Take what the browser says was brushed: ``{"name": ..., "bars": [...]}``; anything else is ignored."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("bars"), list):
+        return
+    facet = next((one for one in facets if one.name == answer.get("name")), None)
+    if facet is not None:
+        linked.take(view.corpus, facet.condition(answer["bars"]), facet.name)
+
+
+def _drawn(view: Linked, facet: Facet, selected: np.ndarray | None) -> dict:
+    shown = view.mask(skip=(facet.name,))
+    drawn = {"name": facet.name, "title": facet.title, "all": facet.counts().tolist(),
+             "shown": facet.counts(shown).tolist(), "brush": facet.brushed(view.filters.of(facet.name)),
+             "chosen": None if selected is None else facet.counts(shown & selected).tolist(), "rest": facet.rest}
+    if facet.edges is None:
+        return {**drawn, "labels": list(facet.labels)}
+    low, high = facet.ranges
+    below, above = low < facet.edges[0], high > facet.edges[-1]
+    ends = [f"{'≤ ' if below else ''}{facet.edges[0]:,.4g}", f"{'≥ ' if above else ''}{facet.edges[-1]:,.4g}"]
+    spans = [f"{a:,.4g} to {b:,.4g}" for a, b in zip(facet.edges[:-1], facet.edges[1:], strict=True)]
+    return {**drawn, "ends": [end.replace("-", "−") for end in ends], "spans": spans}

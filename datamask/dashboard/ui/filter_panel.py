@@ -1,0 +1,39 @@
+"""How much is shown and why: the search box, "n of N", a chip for each condition, and the way back to everything."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from datamask.dashboard import words
+from datamask.dashboard.ui import linked
+from datamask.dashboard.ui.linked import Linked
+
+
+def search(view: Linked) -> None:
+    """The search box; nothing where the corpus has no texts."""
+    if view.rows.texts is not None:
+        condition = view.filters.of("search")
+        st.session_state.setdefault(linked.SEARCH, condition.text if condition is not None else "")
+        st.text_input("Search the texts", key=linked.SEARCH, placeholder="words", on_change=linked.search,
+                      args=(view.corpus,), help="Shows samples whose text holds all of these words, in any order. "
+                      "All samples are searched, not only the drawn ones.")
+
+
+def show(view: Linked, map_name: str, shown: int) -> None:
+    """What is shown now.
+
+    Args:
+        map_name: of the map whose regions a chip stands for.
+        shown: how many rows pass.
+    """
+    n = len(view.corpus)
+    st.markdown(f"**{shown:,}** of {n:,} samples" + ("" if view.filters else "  \n:gray[nothing is filtered out]"))
+    if not view.filters:
+        return
+    with st.container(gap="xxsmall"):
+        for one in view.filters.conditions:
+            st.button(words.plain(one.said, 60), key=f"chip_{one.name}", icon=":material/close:", type="tertiary",
+                      on_click=linked.let_go, args=(view.corpus, one.name, map_name),
+                      help="Press to let go of this condition.")
+        st.button("Show all again", key="clear_all", icon=":material/restart_alt:", on_click=linked.let_go_of_all,
+                  args=(view.corpus, map_name), help="Lets go of every condition and of the region on the map.")

@@ -1,0 +1,91 @@
+"""The filters of the linked views: what a session has brushed on a corpus, and the rows that pass, for every view.
+
+Conditions live in the session, per corpus. The mask of a single condition is kept for all sessions, so that brushing
+one view costs one new test of the rows and not one per view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard.filters import Condition, Filters, Holding, Inside, Rows
+from datamask.dashboard.ui import canvas_map
+
+SEARCH = "explore_search"
+_FILTERS = "explore_filters"
+
+
+@dataclass(frozen=True)
+class Linked:
+    """The rows and what is let through.
+
+    Attributes:
+        corpus: whose rows.
+        rows: what conditions look at.
+        filters: the conditions that hold now.
+        key: names run and projection: conditions on them mean other rows elsewhere.
+    """
+
+    corpus: Corpus
+    rows: Rows
+    filters: Filters
+    key: str
+
+    def mask(self, skip: Iterable[str] = ()) -> np.ndarray:
+        """The rows that are shown, bool ``(N,)``, but for the conditions named."""
+        return self.filters.mask(self.rows, skip, lambda one, rows: _mask(
+            self.corpus.fingerprint, self.key, _told(one), one, rows))
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _mask(fingerprint: str, key: str, told: str, _one: Condition, _rows: Rows) -> np.ndarray:
+    mask = _one.mask(_rows)
+    mask.flags.writeable = False
+    return mask
+
+
+def _told(one: Condition) -> str:
+    if isinstance(one, Inside):
+        return "inside " + " ".join(region.corners.tobytes().hex() for region in one.regions)
+    return repr(one)
+
+
+def kept(corpus: Corpus) -> Filters:
+    """The conditions of this session on this corpus, regions on the map aside."""
+    fingerprint, filters = st.session_state.get(_FILTERS, ("", Filters()))
+    return filters if fingerprint == corpus.fingerprint else Filters()
+
+
+def take(corpus: Corpus, condition: Condition | None, name: str = "") -> None:
+    """One more condition, in the place of the one of its name; None lets go of the one called `name`."""
+    filters = kept(corpus)
+    filters = filters.without(name) if condition is None else filters.taking(condition)
+    st.session_state[_FILTERS] = (corpus.fingerprint, filters)
+
+
+def let_go(corpus: Corpus, name: str, map_name: str) -> None:
+    """Without the condition of that name, wherever it is kept. For a button's `on_click`."""
+    if name == Inside(()).name:
+        canvas_map.clear(map_name)
+    else:
+        take(corpus, None, name)
+    if name == Holding("").name:
+        st.session_state[SEARCH] = ""
+
+
+def let_go_of_all(corpus: Corpus, map_name: str) -> None:
+    """Without any condition. For a button's `on_click`."""
+    st.session_state[_FILTERS] = (corpus.fingerprint, Filters())
+    st.session_state[SEARCH] = ""
+    canvas_map.clear(map_name)
+
+
+def search(corpus: Corpus) -> None:
+    """Take over the words in the search box. For its `on_change`."""
+    words = st.session_state[SEARCH].strip()
+    take(corpus, Holding(words) if words else None, Holding("").name)
