@@ -111,8 +111,8 @@ def table(report: dict) -> str:
              f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads each, load "
              f"{machine['load']:.1f} at the start (above 0: other programs shared the cores; read the ratios); Python "
              f"{machine['python']}, " + ", ".join(f"{n} {v}" for n, v in report["versions"].items()) + ". Median of "
-             f"{report['repeats']} repeats (least to most); what compiles for over a minute is measured once. Compiling is "
-             "not in the time.", ""]
+             f"{report['repeats']} repeats (least to most); what compiles for over a minute is measured once. "
+             "Compiling is not in the time.", ""]
     for size in report["sizes"]:
         rounds = size["rounds"]
         lines += [f"## N {size['n']:,} x {size['dim']}", "",

@@ -145,7 +145,7 @@ def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: M
             table = run.rows()
             mask = torch.from_numpy(table["selected"].to_numpy() | table["given"].to_numpy()).to(pool.device)
             raw = {"quality": pool.quality.value(mask),
-                   **{name: pool.function(name, size).value(mask) for name in names}}
+                   **{name: pool.function(name, size).exact_value(mask) for name in names}}
             measured.append({name: float(scales[name](value)) for name, value in raw.items()})
         seconds = {name: row.pop(name) for name in ("seconds", "seconds_sd")}
         for name in ("quality", "quality_sd", "diversity", "diversity_sd", "joint", "joint_sd", "upper_bound"):
