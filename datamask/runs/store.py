@@ -3,12 +3,14 @@
 The contract, proved by tests/runs/test_store.py:
 
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
-rows.parquet, history.npz, selection.parquet; label.json (name and notes, if changed), ``stop`` (a request), and the
-lock files ``lock`` and ``queue``. A folder is a run if its name matches ``^[a-z0-9-]+$`` and it holds a status.json;
-anything else under the root is ignored. A run id is never used as a path before it matched.
+rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
+measured elsewhere, if attached), ``stop`` (a request), and the lock files ``lock`` and ``queue``. A folder is a run if
+its name matches ``^[a-z0-9-]+$`` and it holds a status.json; anything else under the root is ignored. A run id is never
+used as a path before it matched.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
-checkpoint and tables. Any process or thread may create a run, `rename` it, `request_stop`, and read. A run is removed
+checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and
+read. A run is removed
 only while nobody holds its lock.
 
 *What a reader sees.* Every file but metrics.jsonl is replaced whole: the old or the new, never half, after `kill -9` or
@@ -31,7 +33,8 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +45,7 @@ from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.runs import writer
 from datamask.runs.formats import load_arrays, read_json
+from datamask.runs.labels import Label, Result, clean_tags
 from datamask.runs.locks import FileLock, is_held
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
@@ -127,7 +131,7 @@ class Run:
 
     @property
     def config(self) -> RunConfig:
-        """The settings, with the name and notes of the latest `rename`.
+        """The settings, with the name and notes of the latest `relabel`.
 
         Raises:
             StoreError: config.json cannot be read.
@@ -136,8 +140,8 @@ class Run:
             config = RunConfig.from_dict(self._record()["config"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"config.json of run {self.id} is not of a run: {error!r}") from error
-        label = self._label()
-        return config.renamed(label.get("name"), label.get("notes"))
+        label = self.label()
+        return config.renamed(label.name, label.notes)
 
     def facts(self) -> dict:
         """What was found out about the run: ``fingerprint, n, selected, total_rows, dim, anchors, versions, columns,
@@ -201,11 +205,18 @@ class Run:
             raise StoreError(f"config.json of run {self.id} cannot be read: {error}") from error
         return self._cached[1]
 
-    def _label(self) -> dict:
-        # a label is decoration: a damaged one must not hide a run
+    def label(self) -> Label:
+        """What people added to it; never raises."""
         with contextlib.suppress(OSError, ValueError):
-            return {k: v for k, v in read_json(self.path / "label.json").items() if isinstance(v, str)}
-        return {}
+            return Label.from_dict(read_json(self.path / "label.json"))
+        return Label()
+
+    def results(self) -> list[Result]:
+        """Numbers measured elsewhere that were attached to it; a damaged file has none."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return [Result(str(row["task"]), float(row["score"]), str(row.get("seed", "")))
+                    for row in read_json(self.path / "results.json")["results"]]
+        return []
 
     # -- what the worker measured and found ---------------------------------------------------------------------
 
@@ -274,10 +285,16 @@ class Run:
 
     # -- what any process may do --------------------------------------------------------------------------------
 
-    def rename(self, name: str | None = None, notes: str | None = None) -> None:
-        """Give it another name or other notes; None keeps the present one."""
-        config = self.config.renamed(name, notes)
-        writer.write_label(self.path, config.name, config.notes)
+    def relabel(self, name: str | None = None, notes: str | None = None, tags: Sequence[str] | None = None,
+                archived: bool | None = None) -> None:
+        """Give it another name, other notes or tags, put it away or bring it back; None keeps what there is."""
+        label = self.label()
+        given = {"name": name, "notes": notes, "tags": None if tags is None else clean_tags(tags), "archived": archived}
+        writer.write_label(self.path, replace(label, **{k: v for k, v in given.items() if v is not None}))
+
+    def attach(self, results: Sequence[Result]) -> None:
+        """Attach numbers measured elsewhere, in the place of those attached before; none takes them off."""
+        writer.write_results(self.path, results)
 
     def request_stop(self) -> None:
         """Ask whoever works on it, in whatever process, to stop; it keeps a checkpoint."""

@@ -10,8 +10,8 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from datamask.config import RunConfig
 from datamask.errors import RunStateError, StoreError
 from datamask.files import replacing
 from datamask.runs.formats import load_arrays, read_json, save_arrays, to_plain, write_json, write_table
+from datamask.runs.labels import Label, Result
 from datamask.runs.locks import FileLock
 from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus
 
@@ -74,10 +75,16 @@ def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None
     return folder
 
 
-def write_label(folder: Path, name: str, notes: str) -> None:
-    """Write a run's name and notes. Any process may; the last one wins."""
+def write_label(folder: Path, label: Label) -> None:
+    """Write what people added to a run. Any process may; the last one wins."""
     _require(folder)
-    write_json(folder / "label.json", {"name": name, "notes": notes})
+    write_json(folder / "label.json", label.to_dict())
+
+
+def write_results(folder: Path, results: Sequence[Result]) -> None:
+    """Write the numbers measured elsewhere. Any process may; the last one wins."""
+    _require(folder)
+    write_json(folder / "results.json", {"results": [asdict(result) for result in results]})
 
 
 def request_stop(folder: Path) -> None:

@@ -23,6 +23,7 @@ from datamask.config import CorpusConfig, RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.runs import store as store_module
 from datamask.runs import writer as writer_module
+from datamask.runs.labels import Label, Result, read_results
 from datamask.runs.store import RunStore
 from tests.runs.helpers import config
 
@@ -52,6 +53,7 @@ def kill(process: subprocess.Popen) -> None:
 
 WORKER = """
 import sys, time
+from datamask.runs.labels import Label, Result, read_results
 from datamask.runs.store import RunStore
 run = RunStore(sys.argv[1]).get(sys.argv[2])
 with run.writer() as writer:
@@ -250,12 +252,41 @@ def test_done_needs_a_selection_and_comes_last(store, monkeypatch):
 def test_names_and_notes_change_without_the_lock(store):
     run = store.create(config("before"))
     with run.writer() as writer:
-        run.rename("after", "why: <b>because</b>")
+        run.relabel("after", "why: <b>because</b>")
         writer.update_facts(n=5)
     assert (run.config.name, run.config.notes) == ("after", "why: <b>because</b>")
-    run.rename(notes="")
+    run.relabel(notes="")
     assert (store.get(run.id).config.name, store.get(run.id).config.notes) == ("after", "")
     assert run.facts()["n"] == 5
+
+
+def test_tags_archiving_and_results_are_decoration(store):
+    run = store.create(config("before"))
+    assert run.label() == Label() and run.results() == []
+    run.relabel(tags=[" good ", "", "2b", "good"], archived=True)
+    run.relabel(notes="n")
+    assert run.label() == Label(None, "n", ("good", "2b"), True) and run.config.name == "before"
+    run.relabel(archived=False)
+    assert not store.get(run.id).label().archived
+    found = read_results("\ufeffTask, Score,seed\nmmlu, 0.41,1\nmmlu,0.43,2\narc,1e-1,\n", "r.csv")
+    run.attach(found)
+    assert store.get(run.id).results() == found == [Result("mmlu", 0.41, "1"), Result("mmlu", 0.43, "2"),
+                                                    Result("arc", 0.1, "")]
+    for name in ("label.json", "results.json"):
+        (run.path / name).write_text("{")
+    assert run.label() == Label() and run.results() == [] and run.config.name == "before"
+    run.attach([])
+    assert run.results() == []
+
+
+@pytest.mark.parametrize("text, says", [
+    ("task,value\nx,1\n", "columns task and score"), ("", "it has none"), ("task,score\n", "has no rows"),
+    ("task,score\nx,good\n", "line 2: expected a task and a finite score, got 'x' and 'good'"),
+    ("task,score\nx,1\n,2\n", "line 3"), ("task,score\nx,nan\n", "line 2"),
+])
+def test_results_that_make_no_sense_name_their_line(text, says):
+    with pytest.raises(InputError, match=says):
+        read_results(text, "r.csv")
 
 
 # -- metrics ----------------------------------------------------------------------------------------------------------
@@ -487,7 +518,7 @@ def test_a_removed_run_is_gone_and_says_so_to_whoever_still_looks(store):
     store.remove(run.id)
     assert names(store.root) == []
     assert "has been removed" in run.status().error
-    for action in (lambda: run.writer().__enter__(), run.request_stop, lambda: run.rename("x")):
+    for action in (lambda: run.writer().__enter__(), run.request_stop, lambda: run.relabel("x")):
         with pytest.raises(StoreError):
             action()
     assert not run.path.exists()

@@ -76,7 +76,7 @@ def _label(run: Run) -> None:
                          help="Anything worth remembering. Kept in the run's folder.")
     if st.button("Save", key=f"save_{run.id}", type="primary", help="Keeps name and notes in the run's folder."):
         try:
-            run.rename(name.strip(), notes.strip())
+            run.relabel(name.strip(), notes.strip())
         except DatamaskError as error:
             st.error(words.sentence(error))
         else:
