@@ -21,6 +21,7 @@ from datamask import catalogue
 from datamask.amounts import tokens_text
 from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
 from datamask.cli_explain import explain
+from datamask.cli_lambdas import which_lambda
 from datamask.cli_output import (
     Progress,
     board_text,
@@ -301,5 +302,6 @@ def runs_import(options: argparse.Namespace) -> int:
 
 
 HANDLERS = {"select": select, "sweep": sweep, "study": study, "resume": resume, "prepare": prepare, "score": score,
-            "explain": explain, "check-objective": check_objective, "runs list": runs_list, "runs show": runs_show,
+            "which-lambda": which_lambda, "explain": explain, "check-objective": check_objective,
+            "runs list": runs_list, "runs show": runs_show,
             "runs export": runs_export, "runs import": runs_import}

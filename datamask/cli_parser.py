@@ -204,6 +204,24 @@ def _score(parser: Parser) -> None:
     add_json(parser)
 
 
+def _which_lambda(parser: Parser) -> None:
+    add_corpus(parser)
+    group = parser.add_argument_group("what to try, and what to judge by")
+    add = group.add_argument
+    add("--target", default="random", metavar="TARGET",
+        help="the text to predict: random held-out rows, COLUMN=VALUE for held-out rows of one kind, a file of your "
+             "own texts (one per line, or .jsonl with text), or quality, which is circular (random)")
+    add("--objectives", default="facility,pairwise", metavar="NAME,NAME", help="a curve each (facility,pairwise)")
+    add("--ratios", default="0.1", metavar="SHARE,SHARE", help="select ratios, each judged by itself (0.1)")
+    add("--lambdas", metavar="VALUES", help="START:STOP:COUNT or a list (nine values from 0 to 1)")
+    add("--words", type=whole, default=250_000, metavar="N", help="words of each selection to train on (250000)")
+    add("--seed", type=whole, metavar="N", help="of random selections, cuts and ties (0)")
+    add("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    add("--output", metavar="OUT.json", help="everything that was found")
+    add_runs_dir(group)
+    add_json(group)
+
+
 def _explain(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     parser.add_argument("sample", metavar="ID", nargs="*", help="ids of the samples to explain")
@@ -259,6 +277,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),
     "prepare": (_prepare, "Make a corpus from texts: quality by rules, features by TF-IDF and truncated SVD."),
     "score": (_score, "Values of all objectives for any list of ids, and how far several lists overlap."),
+    "which-lambda": (_which_lambda, "Which lambda helps: selections judged by text that none of them was made from."),
     "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
     "check-objective": (_check_objective, "Check an objective of your own on small random problems."),
     "runs list": (_runs_list, "All runs, newest first."),

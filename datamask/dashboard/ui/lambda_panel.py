@@ -61,11 +61,12 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
     elif kind == "quality":
         st.caption(":material/info: Selections maximise this very quality, so whoever follows it wins. Good for "
                    "looking at, not for choosing.")
-    objectives = st.pills("Objectives", [entry.name for entry in catalogue.OBJECTIVES], selection_mode="multi",
-                          default=list(QUICK), key="lambda_objectives", format_func=view.label,
-                          persist_state="session",
-                          help="Each becomes a curve. Facility location and pair-wise similarity take seconds for each "
-                               "point; the others can take minutes.")
+    with st.container(gap="xxsmall"):
+        st.caption("Objectives, a curve each")
+        objectives = [entry.name for entry in catalogue.OBJECTIVES if st.checkbox(
+            entry.label, value=entry.name in QUICK, key=f"lambda_{entry.name}", persist_state="session",
+            help=entry.sees + (" Seconds for each lambda." if entry.name in QUICK else
+                               " Can take minutes for each lambda."))]
     ratios = st.pills("Select ratios", RATIOS, selection_mode="multi", default=[0.1], key="lambda_ratios",
                       persist_state="session", format_func=lambda ratio: words.percent(ratio),
                       help="The share of the samples that is selected. Each ratio is judged by itself.")

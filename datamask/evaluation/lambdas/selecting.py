@@ -18,7 +18,7 @@ from datamask.config import SelectionConfig
 from datamask.evaluation.lambdas.worlds import RestrictedPool
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed, pose
-from datamask.learning.newton import STEPS, PairwiseDual, solvable
+from datamask.learning.newton import PairwiseDual, solvable
 from datamask.learning.polish import medoids
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
@@ -28,6 +28,11 @@ from datamask.objectives.joint import Joint, Term
 CLOSE = 1e-3
 """Gap at which the pair-wise solver ends, as a share of the attainable gain: far less than any text could tell apart,
 and a tenth of the time of a proof."""
+
+
+STEPS, PATIENCE = 25, 4
+"""Steps at most, and steps without a smaller gap: with few members per dimension the gap stays open, whatever is
+done."""
 
 
 def settings(objective: str, ratio: float, seed: int) -> SelectionConfig:
@@ -84,10 +89,12 @@ def pairwise(problem: Problem, start: Tensor | None, poll: Poll = no_poll) -> tu
     if dual.modular:
         return problem.subset(dual.b), start
     best = here = dual.begin(start, poll)
+    idle = 0
     for _ in range(STEPS):
-        if best.gap <= CLOSE:
+        if best.gap <= CLOSE or idle >= PATIENCE:
             break
         here = dual.advance(here, poll)
+        idle = 0 if here.gap < 0.95 * best.gap else idle + 1
         best = min(best, here, key=lambda point: point.gap)
     return problem.subset(best.weights), best.y
 

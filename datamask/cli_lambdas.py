@@ -1,0 +1,96 @@
+"""The command that asks which lambda helps: `which-lambda`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from datamask.cli_common import absolute_corpus, check_device, stop_on_signals
+from datamask.cli_output import Progress, check_output, print_json, table_text
+from datamask.cli_parser import corpus_config
+from datamask.errors import OptionError
+from datamask.files import write_text
+from datamask.lambda_question import LAMBDAS, LambdaQuestion, Target, parse_lambdas, read_texts
+from datamask.runs.store import RunStore
+
+DONE = 0
+
+
+def which_lambda(options: argparse.Namespace) -> int:
+    """`which-lambda`: selections over lambda, ratio and objective, judged by held-out text."""
+    target, texts = target_of(options.target)
+    question = LambdaQuestion(
+        objectives=tuple(options.objectives.split(",")), ratios=ratios_of(options.ratios), target=target,
+        lambdas=LAMBDAS if options.lambdas is None else parse_lambdas(options.lambdas), words=options.words,
+        seed=options.seed or 0, **({} if options.rows is None else {"rows": max(options.rows, 1_000)}))
+    corpus_wanted = absolute_corpus(corpus_config(options, question.seed))
+    if options.output is not None:
+        options.output = check_output(options.output, corpus_wanted.inputs)
+    check_device(options.device)
+    from datamask.corpus import open_corpus
+    from datamask.runs.lambdas import answer
+
+    with stop_on_signals() as stop, Progress() as progress:
+        corpus = open_corpus(corpus_wanted, progress=progress, should_stop=stop.is_set)
+        found = answer(corpus, question, RunStore(options.runs_dir).cache_dir, texts=texts, device=options.device,
+                       progress=progress, should_stop=stop.is_set)
+    if options.output is not None:
+        write_text(options.output, json.dumps(found, indent=1))
+    if options.json:
+        print_json({**found, "output": options.output})
+    else:
+        print(text_of(found))
+    return DONE
+
+
+def target_of(text: str) -> tuple[Target, list[str]]:
+    """The target that a word names: random, quality, COLUMN=VALUE or a file of texts; and the texts of a file.
+
+    Raises:
+        OptionError: none of these. InputError: the file holds too few texts.
+    """
+    if text in ("random", "quality"):
+        return Target(text), []
+    if Path(text).expanduser().is_file():
+        texts = read_texts(text)
+        return Target.own(texts, Path(text).name), texts
+    column, equals, value = text.partition("=")
+    if not equals:
+        raise OptionError(f"--target must be random, quality, COLUMN=VALUE or a file with one text per line, got "
+                          f"{text!r}, and there is no such file")
+    return Target("column", column, value), []
+
+
+def ratios_of(text: str) -> tuple[float, ...]:
+    """``0.1,0.3``.
+
+    Raises:
+        OptionError: no numbers.
+    """
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise OptionError(f"--ratios must be numbers such as 0.1,0.3, got {text!r}") from error
+
+
+def text_of(found: dict) -> str:
+    """An answer for people."""
+    parts = [found["headline"]]
+    for measure in found["measures"]:
+        parts.append(f"\n{measure['label']}: difference to a random selection in {measure['unit']}, lower is better")
+        rows = [{"objective": curve["objective"], "ratio": curve["ratio"], "lambda": f"{point['lamb']:g}",
+                 "difference": f"{point['difference']:+.4f}", "from": f"{point['low']:+.4f}",
+                 "to": f"{point['high']:+.4f}", "level with best": "yes" if point["level"] else "no",
+                 "best": "best" if point["lamb"] == curve["best"] else ""}
+                for curve in measure["curves"] for point in curve["points"]]
+        parts.append(table_text(rows))
+        parts += [f"{one['name']}, ratio {one['ratio']:g}: {one['difference']:+.4f}, {one['low']:+.4f} to "
+                  f"{one['high']:+.4f}" for one in measure["named"]]
+        parts += [curve["sentence"] for curve in measure["curves"]]
+    target = found["target"]
+    first = found["measures"][0]["curves"][0]
+    parts.append(f"\n{target['texts']:,} texts of the target, {target['near_copies']:,} near-copies of them left out, "
+                 f"{first['words']:,} words of each selection trained on, {found['splits']} splits. "
+                 + " ".join(found["notes"]))
+    return "\n".join(parts)

@@ -1,0 +1,165 @@
+"""Worlds without the held-out text: who leaves, what the lists still hold, who is asked where."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from datamask.corpus import row_hash
+from datamask.corpus.copies import near_families
+from datamask.corpus.neighbors import build_neighbors
+from datamask.errors import OptionError
+from datamask.evaluation.lambdas import selecting
+from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.lambdas.measuring import DRAWS, available, cut, hashed, measure, random_rows
+from datamask.evaluation.lambdas.worlds import (
+    RestrictedPool,
+    held_out_worlds,
+    own_world,
+    remaining,
+    subset,
+    wanted_rows,
+)
+from datamask.evaluation.measures.ngrams import Bigrams
+from datamask.evaluation.measures.words import read_words
+from datamask.evaluation.pool import Pool
+from datamask.lambda_question import Target
+from datamask.learning.newton import PairwiseDual
+from datamask.learning.problem import Problem
+from tests.evaluation.made import corpus_of, made_corpus
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return made_corpus()
+
+
+@pytest.fixture(scope="module")
+def words(corpus):
+    return read_words(corpus.metadata["text"])
+
+
+@pytest.fixture(scope="module")
+def graph(corpus):
+    return build_neighbors(corpus.features, 64)
+
+
+@pytest.mark.parametrize("target", [Target(), Target("column", "domain", "d0"), Target("quality")])
+def test_nothing_like_the_held_out_text_is_left(corpus, words, graph, target):
+    texts = corpus.metadata["text"].to_pylist()
+    fold, family = row_hash(corpus.ids, 0) % np.uint64(20), near_families(graph, 0.95)
+    wanted, asked_before = wanted_rows(corpus, target), set()
+    for world in held_out_worlds(corpus, words, graph, target):
+        (split,) = world.splits
+        asked = [*split.choose, *split.report]
+        assert wanted[asked].all() and not asked_before & set(asked)
+        asked_before |= set(asked)
+        held = set(fold[asked].tolist())
+        gone = np.setdiff1d(np.arange(len(corpus)), world.rest)
+        assert not np.isin(fold[world.rest], list(held)).any()
+        assert not {texts[i] for i in asked} & {texts[i] for i in world.rest}
+        assert not set(family[gone]) & set(family[world.rest])
+        assert (corpus.features[asked] @ corpus.features[world.rest].T).max() < 0.95
+        assert len(gone) == np.isin(fold, list(held)).sum() + world.near_copies
+        assert not set(family[split.choose]) & set(family[split.report])
+    assert len(asked_before) >= 60
+
+
+def test_a_target_that_is_too_small_is_refused(corpus, words, graph):
+    with pytest.raises(OptionError, match="at least 60"):
+        held_out_worlds(corpus, words, graph, Target("column", "domain", "nowhere"))
+    with pytest.raises(OptionError, match="no column 'dialect'"):
+        held_out_worlds(corpus, words, graph, Target("column", "dialect", "x"))
+
+
+def test_lists_of_a_world_are_the_true_ones_as_far_as_they_go(corpus, graph, rng):
+    rows = np.sort(rng.choice(len(corpus), 900, replace=False))
+    found, true = remaining(graph, rows), build_neighbors(corpus.features[rows], 64)
+    own = np.arange(len(rows))[:, None]
+    real = (found.indices != own) | (np.arange(64) == 0)
+    assert (real.sum(axis=1) >= 30).all() and (np.diff(real.astype(int), axis=1) <= 0).all()
+    assert np.allclose(found.similarities[real], true.similarities[real], atol=1e-6)
+    assert (found.similarities[~real] == 0).all()
+
+
+def test_a_world_of_own_texts(rng):
+    features = rng.normal(size=(300, 4))
+    texts = [f"word{i % 60} other{i % 7} third{i % 11} more{i} " * 3 for i in range(300)]
+    corpus = corpus_of(features, text=texts)
+    own = [texts[5], texts[9], *(f"own{i} word{i % 60} other{i % 7} {'x' * (i % 9)}" for i in range(120))]
+    words = read_words(corpus_of(rng.normal(size=(len(own) + 300, 4)), text=[*texts, *own]).metadata["text"])
+    world = own_world(corpus, words, Meaning(words))
+    assert 5 not in world.rest and 9 not in world.rest and len(world.rest) + world.near_copies == 300
+    asked = np.concatenate([half for split in world.splits for half in (split.choose, split.report)])
+    assert len(world.splits) == 5 and sorted(asked.tolist()) == list(range(300, 300 + len(own)))
+
+
+def test_the_quick_pairwise_selection_is_nearly_the_best(corpus, tmp_path):
+    pool = Pool(corpus, torch.device("cpu"), tmp_path)
+    config = selecting.settings("pairwise", 0.2, 0)
+    whole = selecting.scales(pool, config)
+    here = RestrictedPool(pool, np.arange(len(corpus)))
+    lambdas = (0.0, 0.5, 0.9, 1.0)
+    found = selecting.select_all(here, whole, config, lambdas, {})
+    for lamb, rows in zip(lambdas, found):
+        joint = whole.problem.joint
+        joint = type(joint)(joint.quality, joint.terms, lamb, joint.quality_scale)
+        problem = Problem(joint, 240, torch.arange(len(corpus)), pool.ties(0))
+        mask = torch.zeros(len(corpus), dtype=torch.bool)
+        mask[torch.from_numpy(rows)] = True
+        bound = PairwiseDual(problem).bound()
+        assert len(rows) == 240 and bound - joint.evaluate(mask).joint < 0.02
+
+
+def test_facility_is_selected_without_the_rows_that_left(corpus, graph, tmp_path):
+    pool = Pool(corpus, torch.device("cpu"), tmp_path)
+    config = selecting.settings("facility", 0.1, 0)
+    rest = np.arange(0, len(corpus), 2)
+    here = RestrictedPool(pool, rest)
+    (rows,) = selecting.select_all(here, selecting.scales(pool, config), config, (0.0,), {})
+    x = corpus.features[rest]
+    rng = np.random.default_rng(0)
+
+    def covered(members):
+        return (x @ x[members].T).max(axis=1).mean()
+
+    drawn = [covered(rng.choice(600, 60, replace=False)) for _ in range(20)]
+    assert len(rows) == 60 and covered(rows) > max(drawn)
+
+
+def test_the_subset_is_a_corpus_of_its_own(corpus):
+    rows = np.array([7, 3, 11])
+    part = subset(corpus, rows)
+    assert part.ids.to_pylist() == [3, 7, 11] and (part.quality == corpus.quality[[3, 7, 11]]).all()
+    assert part.metadata["text"].to_pylist() == [corpus.metadata["text"][i].as_py() for i in (3, 7, 11)]
+    assert part.fingerprint not in (corpus.fingerprint, subset(corpus, rows[:2]).fingerprint)
+
+
+def test_losses_are_those_of_models_trained_on_equally_many_words(corpus, words, graph):
+    meaning = Meaning(words)
+    world = held_out_worlds(corpus, words, graph, Target())[2]
+    (asked,) = world.splits
+    rng = np.random.default_rng(1)
+    selections = {"a": np.sort(rng.choice(world.rest, 150, replace=False)), "b": world.rest[:120]}
+    budget = available(words, list(selections.values())) - 7
+    units = near_families(graph, 0.95)
+    entropy, coverage, spread = measure(words, meaning, selections, world.rest, 120, budget, asked, units, 2, 0)
+    for half, texts, one, two in zip((0, 1), (asked.choose, asked.report), entropy, coverage):
+        seed = 2 * 2 + half + 100
+        trained = cut(words, selections["a"], budget, seed)
+        order = selections["a"][np.argsort(hashed(selections["a"], seed), kind="stable")]
+        assert trained.tolist() == order[:len(trained)].tolist()
+        tokens, owner = words.of(trained)
+        assert len(tokens) >= budget > len(words.of(trained[:-1])[0])
+        model = Bigrams(tokens[:budget], owner[:budget], words.vocabulary)
+        for place in (0, len(texts) - 1):
+            tokens, owner = words.of(texts[place:place + 1])
+            assert one.sums[place, 0] == pytest.approx(model.nats(tokens, owner).sum())
+            nearest = (meaning.directions[trained] @ meaning.directions[texts[place]]).max()
+            assert two.sums[place, 0] == pytest.approx(1 - nearest, abs=1e-5)
+        assert one.sums.shape == (len(texts), 3) and (one.weights == words.lengths[texts]).all()
+        assert (one.unit_of == units[texts]).all()
+    drawn = random_rows(world.rest, 120, 2, 1, 0)
+    assert len(drawn) == DRAWS and all(np.isin(rows, world.rest).all() and len(set(rows)) == 120 for rows in drawn)
+    assert entropy[1].sums[:, 2].sum() / entropy[1].weights.sum() == pytest.approx(spread[0].mean())
