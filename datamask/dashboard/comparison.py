@@ -28,9 +28,11 @@ MEASURES = ("joint", "quality", "diversity")
 SETTINGS = {
     "lamb": "Balance λ", "select_ratio": "Select ratio", "objective": "Diversity objective", "estimator": "Estimator",
     "preset": "Preset", "n_rollout": "Masks per step (G)", "n_epochs": "Steps, at most", "partial": "Batch share",
-    "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "score": "Credit of a draw", "readout": "Final subset",
-    "center": "Features centered", "polish": "Polish", "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed",
-    "pin": "Pinned ids", "ban": "Banned ids", "quotas": "Quotas", "seed": "Seed", "device": "Device",
+    "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "score": "Credit of a draw",
+    "readout": "Final subset", "polish": "Polish", "center": "Features centered", "neighbors": "Neighbour graph",
+    "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed", "pin": "Pinned ids",
+    "ban": "Banned ids", "given": "Given ids", "quotas": "Quotas", "budget": "Token budget", "seed": "Seed",
+    "device": "Device",
 }
 """Settings in the order and with the names of the Run form."""
 
@@ -245,6 +247,9 @@ def caveats(entries: Sequence[Entry]) -> list[str]:
     return said
 
 
+POLISHED = 1e-3
+"""Share of the attainable gain by which a final selection must differ from its curve's end to have its own mark."""
+
 # -- curves ---------------------------------------------------------------------------------------------------------
 
 
@@ -269,6 +274,20 @@ def curves(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame({"run": [], "step": [], "seconds": [], "value": []})
     return pd.concat(parts, ignore_index=True)
+
+
+def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
+    """Where selections ended that were polished after their last step: ``run, step, seconds, value``."""
+    found = []
+    for entry in entries:
+        shares, end = _share_curve(entry, measure), entry.shares.get(measure)
+        there = np.flatnonzero(np.isfinite(shares))
+        if end is None or not len(there) or abs(end - shares[there[-1]]) <= POLISHED:
+            continue
+        seconds = entry.metrics.get("seconds", np.full(len(shares), np.nan))
+        found.append({"run": entry.label, "step": float(entry.metrics["step"][there[-1]]),
+                      "seconds": float(seconds[there[-1]]), "value": float(end)})
+    return pd.DataFrame(found, columns=["run", "step", "seconds", "value"])
 
 
 def _share_curve(entry: Entry, measure: str) -> np.ndarray:

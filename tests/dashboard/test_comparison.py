@@ -1,6 +1,7 @@
 """Comparisons against plain set arithmetic and simulated chance."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from datamask.corpus import open_corpus
@@ -117,6 +118,17 @@ def test_curves_are_shares_whatever_the_scale(world):
     assert joint[joint.run == "B · raw"]["value"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
 
 
+def test_a_polished_selection_has_its_mark_where_its_curve_does_not_end_there(world):
+    """The raw run's curve ends half-way to the best quality and its selection at 0.8; the other's curve at 0.8."""
+    store, corpus, config = world
+    scores = np.arange(len(corpus))
+    anchors = {"quality": {"random": 5.0, "best": 7.0}, "diversity": {"facility": {"random": -1.0, "best": 1.0}}}
+    plain = finish_run(store, corpus, config, scores, name="plain")
+    polished = finish_run(store, corpus, config, scores, name="polished", scale="raw", anchors=anchors)
+    marks = comparison.finals(comparison.load([plain, polished], len(corpus)), "quality")
+    assert marks.to_dict("records") == [{"run": "B · polished", "step": 5.0, "seconds": 0.5, "value": 0.8}]
+
+
 def test_a_run_without_steps_is_one_point(world):
     store, corpus, config = world
     run = finish_run(store, corpus, config, np.arange(len(corpus)), estimator="top-quality")
@@ -177,6 +189,10 @@ def test_the_pair_shown_first_is_of_one_kind(three):
 def test_charts_give_every_run_a_colour_and_a_second_sign(three):
     entries, _, _ = three
     labels = [entry.label for entry in entries]
+    ends = pd.DataFrame({"run": labels[:1], "step": [5.0], "seconds": [0.5], "value": [0.9]})
+    marks = [layer for layer in overlay(labels, "seconds", finals=ends)["layer"]
+             if layer["mark"].get("shape") == "diamond" and "data" in layer]
+    assert [mark["data"]["values"] for mark in marks] == [ends.to_dict("records")]
     curves = overlay(labels, "seconds", measure="quality")
     line = next(layer for layer in curves["layer"] if layer["mark"]["type"] == "line")
     dots = shares(labels, [entry.ratio for entry in entries], "source")["layer"][1]

@@ -98,21 +98,22 @@ def _edges(curve: Curve, tone: palette.Shades) -> list[dict]:
     layers = []
     for edge, at, side in (("above", 0, 1), ("below", "height", -1)):
         # rows of words inside the plot, one above the other
-        def text(align: str, row: int, color: str, edge: str = edge) -> dict:
+        def words_at(align: str, row: int, color: str, source: dict, field: str, edge: str = edge,
+                     at: int | str = at) -> list[dict]:
             down = (12 + 16 * row) * (1 if edge == "above" else -1)
-            return {"type": "text", "align": align, "baseline": "middle", "fontSize": 12, "color": color,
+            text = {"type": "text", "align": align, "baseline": "middle", "fontSize": 12,
                     "dx": 4 if align == "left" else -2, "dy": down}
+            place = {"y": {"value": at}, "x": {"value": 0 if align == "left" else "width"},
+                     "text": {"field": field, "type": "nominal"}}
+            halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}
+            return [{**source, "mark": text | look, "encoding": place} for look in (halo, {"color": color})]
         far: list[Reference] = [line for line in curve.references if line.edge == edge]
         for row, line in enumerate(far):
             label = f"{'▲' if side > 0 else '▼'} {line.label}  {words.value(line.value, 3)}"
-            layers.append({"data": {"values": [{"label": label}]}, "mark": text("right", row, colours[line.role]),
-                           "encoding": {"y": {"value": at}, "x": {"value": "width"},
-                                        "text": {"field": "label", "type": "nominal"}}})
+            layers += words_at("right", row, colours[line.role], {"data": {"values": [{"label": label}]}}, "label")
         if curve.measure != GAP:
-            layers.append({"transform": [{"filter": f"datum.series === '{EDGE}' && datum.value === {side}"}],
-                           "mark": text("left", 0, tone.batch),
-                           "encoding": {"y": {"value": at}, "x": {"value": 0},
-                                        "text": {"field": "note", "type": "nominal"}}})
+            kept = {"transform": [{"filter": f"datum.series === '{EDGE}' && datum.value === {side}"}]}
+            layers += words_at("left", 0, tone.text, kept, "note")
     return layers
 
 

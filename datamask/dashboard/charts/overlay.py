@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from datamask.dashboard import palette
 from datamask.dashboard.charts.convergence import AXES
 from datamask.dashboard.charts.shares import PERCENT
@@ -13,13 +15,14 @@ DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 
 
 def overlay(labels: Sequence[str], x: str = "step", *, measure: str = "joint", dark: bool = False,
-            height: int = 260) -> dict:
+            height: int = 260, finals: pd.DataFrame | None = None) -> dict:
     """The specification for ``st.vega_lite_chart(comparison.curves(...), spec)``.
 
     Args:
         labels: the runs in their order, which gives colour and dash.
         x: ``step`` or ``seconds``. measure: what the values are, for the axis.
         dark: whether the page's ground is dark. height: of the plotting area, in pixels.
+        finals: where polished selections ended, as `comparison.finals` gives them; a diamond each.
     """
     tone = palette.shades(dark)
     across = {"field": x, "type": "quantitative", "title": AXES[x], "axis": {"grid": False, "tickCount": 6}}
@@ -35,6 +38,7 @@ def overlay(labels: Sequence[str], x: str = "step", *, measure: str = "joint", d
                {"field": "seconds", "title": "seconds", "format": ".1f"},
                {"field": "value", "title": measure, "format": ".1%"}]
     zero = {"values": [{"value": 0, "label": "random subset"}]}
+    ended = [] if finals is None else finals.dropna(subset=[x]).to_dict("records")
     return {
         "layer": [
             {"data": zero, "mark": {"type": "rule", "strokeDash": [2, 3], "color": tone.random},
@@ -45,6 +49,11 @@ def overlay(labels: Sequence[str], x: str = "step", *, measure: str = "joint", d
                           "text": {"field": "label", "type": "nominal"}}},
             {"mark": {"type": "line", "strokeWidth": 2.4},
              "encoding": {"x": across, "y": up, "color": colour, "strokeDash": dash}},
+            {"data": {"values": ended},
+             "mark": {"type": "point", "filled": True, "size": 90, "shape": "diamond", "opacity": 1,
+                      "stroke": tone.ground, "strokeWidth": 1.2},
+             "encoding": {"x": across, "y": up, "color": colour, "tooltip": [
+                 {"field": "run", "title": " "}, {"field": "value", "title": "final selection", "format": ".1%"}]}},
             # a baseline has no steps: one mark instead of a line
             {"transform": [{"joinaggregate": [{"op": "count", "as": "records"}], "groupby": ["run"]},
                            {"filter": "datum.records == 1"}],

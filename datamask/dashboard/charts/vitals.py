@@ -20,7 +20,7 @@ def vital(shown: Vital, *, dark: bool = False, height: int = 130) -> dict:
     """
     tone = palette.shades(dark)
     names = list(dict.fromkeys(shown.table["series"]))
-    axis = {"tickCount": 3, **({"labelExpr": PERCENT} if shown.shares else {"format": ",~g"})}
+    axis = {"tickCount": 3, **({"labelExpr": PERCENT} if shown.shares else {"format": ",~r"})}
     across = {"field": "step", "type": "quantitative", "title": "update steps", "scale": {"zero": True},
               "axis": {"grid": False, "tickCount": 4, "format": ",~r"}}
     up = {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": True}, "axis": axis}
@@ -45,7 +45,7 @@ def vital(shown: Vital, *, dark: bool = False, height: int = 130) -> dict:
         y = {"field": "value", "type": "quantitative"}
         layers += [
             {"data": at, "mark": {"type": "rule", "strokeDash": [2, 3], "color": tone.random}, "encoding": {"y": y}},
-            {"data": at, "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -2, "dx": -2,
+            {"data": at, "mark": {"type": "text", "align": "right", "baseline": "top", "dy": 3, "dx": -2,
                                   "fontSize": 11, "color": tone.random},
              "encoding": {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}}]
     key = 0 if len(names) == 1 else KEY_LINE * len(names)

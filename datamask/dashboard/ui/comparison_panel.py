@@ -90,8 +90,12 @@ def curves(entries: Sequence[Entry]) -> None:
     if table.empty:
         st.caption("None of these runs has values of it.")
         return
-    st.vega_lite_chart(table, overlay([entry.label for entry in entries], across, measure=measure, dark=session.dark()),
+    finals = comparison.finals(entries, measure)
+    st.vega_lite_chart(table, overlay([entry.label for entry in entries], across, measure=measure, dark=session.dark(),
+                                      finals=finals),
                        width="stretch", key="compare_curves", alt=f"{measure} of each run over {across}")
+    if len(finals):
+        st.caption("◆ where a selection ended once it was polished by swaps after its last step.")
 
 
 def categories(entries: Sequence[Entry], corpus: Corpus) -> None:

@@ -34,7 +34,9 @@ HELP = {
     "lamb": "An exchange rate: 1 looks at quality alone, 0 at diversity alone. At 0.5 one point of quality, on a scale "
             "from a random subset (0) to the best one (100), weighs as much as one point of diversity.",
     "select_ratio": "Share of the corpus to keep, strictly between 0 and 1. Exactly this many rows are selected.",
-    "objective": "What diversity means in this run. Each of them sees something else; try more than one.",
+    "objective": "What diversity means in this run. Each of them sees something else; try more than one. "
+                 "Facility location, pair-wise similarity and DiSF with fixed scale come with a bound that no "
+                 "selection exceeds; DiSF and graph cut have none.",
     "n_rollout": "G, the group size: how many candidate subsets (masks) are sampled and scored in each step. More of "
                  "them give steadier steps and take longer. 2 is enough with exact credit (Counterfactual); the "
                  "paper's REINFORCE uses 128.",
