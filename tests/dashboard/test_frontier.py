@@ -174,8 +174,12 @@ def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
     survey = found(made)
     figure = charts.frontier(survey.lines, survey.named)
     assert figure.layout.yaxis.range[0] > -0.3
-    arrows = {note.text for note in figure.layout.annotations if note.showarrow}
-    assert arrows == {f"Top quality: diversity −90{words.GAP}%", f"λ 0.95 to 0.97: diversity to −147{words.GAP}%"}
+    notes = figure.layout.annotations
+    assert [(note.x, note.ay) for note in notes if note.showarrow] == [(1.0, -20), (0.99, -20)]
+    assert {note.text for note in notes if "diversity" in note.text} == {
+        f"Top quality: diversity −90{words.GAP}%", f"λ 0.95 to 0.97: diversity to −147{words.GAP}%"}
+    # one block of words, beside the arrow that is further left
+    assert {note.x for note in notes if "diversity" in note.text} == {0.99}
     # they can still be clicked, at the edge
     clickable = {run_id for trace in figure.data if trace.customdata is not None for run_id in trace.customdata
                  if min(trace.y) >= figure.layout.yaxis.range[0]}

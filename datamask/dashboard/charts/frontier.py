@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from plotly import graph_objects as go
 
@@ -19,6 +21,12 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 APART = 0.11
 """Least distance between two labelled points of a curve, in shares."""
+
+SAME_BLOCK, APART_BLOCKS = 0.25, 0.45
+"""Arrows this near to the first of a block have their words in it; blocks this far apart do not reach each other."""
+
+LINE = 16
+"""Pixels from one line of words to the next."""
 
 REACH = 0.2
 """Half the length of the tangent, in shares."""
@@ -46,7 +54,7 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
     _axes(figure, window, tone, dark, height)
     if focus is not None:
         _proved(figure, focus, window, tone, dark)
-    looks = styles(lines)
+    looks = styles(lines, dark)
     for line in lines:
         _curve(figure, line, names[line.key], looks[line.key], window, tone)
     figure.add_trace(go.Scatter(x=[0.0], y=[0.0], mode="markers", name="a random subset", showlegend=False,
@@ -61,9 +69,12 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
     return figure
 
 
-def styles(lines: Sequence[Line]) -> dict[str, tuple[str, str, str]]:
+def styles(lines: Sequence[Line], dark: bool = False) -> dict[str, tuple[str, str, str]]:
     """Colour, symbol and dash of each curve: the colour follows the objective, the rest tells its curves apart."""
     order = [entry.name for entry in catalogue.OBJECTIVES]
+    tone = palette.shades(dark)
+    # the darker ones would sink into a dark ground
+    tones = {palette.LIGHT.accent: tone.accent, palette.LIGHT.diversity: tone.diversity, palette.LIGHT.best: tone.best}
     seen: dict[str, int] = {}
     found = {}
     for line in lines:
@@ -71,7 +82,8 @@ def styles(lines: Sequence[Line]) -> dict[str, tuple[str, str, str]]:
         place = order.index(objective) if objective in order else len(order)
         nth = seen.setdefault(objective, 0)
         seen[objective] += 1
-        found[line.key] = (palette.OKABE_ITO[place % 7], SYMBOLS[nth % len(SYMBOLS)], DASHES[nth % len(DASHES)])
+        color = palette.OKABE_ITO[place % 7]
+        found[line.key] = (tones.get(color, color), SYMBOLS[nth % len(SYMBOLS)], DASHES[nth % len(DASHES)])
     return found
 
 
@@ -169,35 +181,65 @@ def _named(figure: go.Figure, named: Sequence[Spot], colors: Mapping[str, str], 
 def _far(figure: go.Figure, lines: Sequence[Line], named: Sequence[Spot], colors: Mapping[str, str], window: Window,
          tone: palette.Shades) -> None:
     """Arrows at the edge for what lies beyond it, with the value that put it there: one per curve and side."""
+    found = _beyond(lines, named, window)
+    for far in found:
+        arrow, color = far.arrow, colors.get(far.spots[0].scale, tone.text)
+        figure.add_annotation(x=arrow.x, y=arrow.y, ax=-20 * arrow.right, ay=20 * arrow.up, axref="pixel",
+                              ayref="pixel", text="", showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=color)
+        figure.add_trace(go.Scatter(
+            x=far.x, y=far.y, mode="markers", showlegend=False, customdata=[spot.run_id for spot in far.spots],
+            marker={"size": 14, "opacity": 0.01, "color": color}, text=[_hover(spot) for spot in far.spots],
+            hovertemplate=f"<b>{html.escape(far.label)}</b>, beyond the picture<br>%{{text}}<extra></extra>"))
+    # words in blocks beside the arrows, one below the other, so that no arrow runs through them
+    block, level = -math.inf, 0
+    for far in sorted((far for far in found if far.arrow.up < 0), key=lambda far: far.arrow.x):
+        level = 0 if far.arrow.x - block > APART_BLOCKS else level + 1
+        block = far.arrow.x if far.arrow.x - block > SAME_BLOCK else block
+        _words(figure, far, colors, tone, x=block, xanchor="right", xshift=-9, yshift=10 + LINE * level)
+    for level, far in enumerate(far for far in found if far.arrow.up >= 0):
+        left = far.arrow.right < 0
+        # below the curves, which are high there
+        _words(figure, far, colors, tone, x=far.arrow.x, xanchor="left" if left else "right",
+               xshift=6 if left else -6, yshift=-(150 if left else 24) - LINE * level)
+
+
+@dataclass(frozen=True)
+class _Far:
+    """What one arrow stands for: the runs, where each would be at the edge, and the words."""
+
+    arrow: Arrow
+    spots: list[Spot]
+    x: list[float]
+    y: list[float]
+    label: str
+    said: str
+
+
+def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> list[_Far]:
     groups: dict[tuple, list[tuple[Spot, Arrow]]] = {}
-    for key, spots in [*((spot.run_id, [spot]) for spot in named), *((line.key, line.spots) for line in lines)]:
+    for key, spots in [*(("", [spot]) for spot in named), *((line.key, line.spots) for line in lines)]:
         for spot in spots:
             arrow = edge_arrow(spot.quality, spot.diversity, window)
             if arrow is not None:
-                groups.setdefault((key, arrow.right, arrow.up), []).append((spot, arrow))
-    curves = {line.key for line in lines}
-    taken: list[float] = []
-    for (key, right, up), found in groups.items():
-        color = colors.get(found[0][0].scale, tone.text)
-        value = [spot.diversity if up else spot.quality for spot, _ in found]
-        lambdas = sorted({spot.lamb for spot, _ in found})
+                groups.setdefault((key or spot.run_id, bool(key), arrow.right, arrow.up), []).append((spot, arrow))
+    found = []
+    for (_, on_curve, _, up), pairs in groups.items():
+        spots, arrows = [spot for spot, _ in pairs], [arrow for _, arrow in pairs]
+        lambdas = sorted({spot.lamb for spot in spots})
         label = f"λ {lambdas[0]:g}" + (f" to {lambdas[-1]:g}" if len(lambdas) > 1 else "")
-        farthest = words.percent(max(value, key=abs))
-        said = (f"{label if key in curves else found[0][0].label}: {'diversity' if up else 'quality'} "
-                f"{'to ' if len(lambdas) > 1 else ''}{farthest}")
-        arrow = min((arrow for _, arrow in found), key=lambda arrow: arrow.x)
-        # labels above one another where arrows stand side by side
-        level = sum(abs(arrow.x - other) < 0.6 for other in taken)
-        taken.append(arrow.x)
-        figure.add_annotation(
-            x=arrow.x, y=arrow.y, ax=-24 * right, ay=-(20 + 17 * level) * (-1 if up > 0 else 1), axref="pixel",
-            ayref="pixel", text=html.escape(said), showarrow=True, arrowhead=2, arrowwidth=1.6, arrowcolor=color,
-            font={"size": 12, "color": color}, xanchor="left" if right < 0 else "right", bgcolor=tone.ground)
-        figure.add_trace(go.Scatter(
-            x=[arrow.x for _, arrow in found], y=[arrow.y for _, arrow in found], mode="markers", showlegend=False,
-            customdata=[spot.run_id for spot, _ in found], marker={"size": 14, "opacity": 0.01, "color": color},
-            text=[_hover(spot) for spot, _ in found],
-            hovertemplate=f"<b>{html.escape(found[0][0].label)}</b>, beyond the picture<br>%{{text}}<extra></extra>"))
+        label = label if on_curve else spots[0].label
+        farthest = max((spot.diversity if up else spot.quality for spot in spots), key=abs)
+        said = (f"{label}: {'diversity' if up else 'quality'} {'to ' if len(lambdas) > 1 else ''}"
+                f"{words.percent(farthest)}")
+        nearest = min(arrows, key=lambda arrow: (arrow.y, arrow.x) if not up else (arrow.x, arrow.y))
+        found.append(_Far(nearest, spots, [arrow.x for arrow in arrows], [arrow.y for arrow in arrows], label, said))
+    return found
+
+
+def _words(figure: go.Figure, far: _Far, colors: Mapping[str, str], tone: palette.Shades, **place) -> None:
+    figure.add_annotation(text=html.escape(far.said), y=far.arrow.y, yanchor="middle", showarrow=False,
+                          bgcolor=tone.ground, opacity=0.9,
+                          font={"size": 12, "color": colors.get(far.spots[0].scale, tone.text)}, **place)
 
 
 def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:
