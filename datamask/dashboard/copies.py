@@ -26,12 +26,14 @@ class Copies:
         state: ``waiting`` (not asked for), ``counting``, ``ready``, ``failed`` or ``stopped``.
         exact: rows whose features equal, byte for byte, those of a row that is kept; None before they are counted.
         near: share of rows with another row at cosine `NEAR` or above; None before it is known.
+        recall: share of each row's nearest rows that the search behind `near` finds; 1 where it is exact.
         share, message: progress of the neighbour search, 0..1. error: the sentence when it failed.
     """
 
     state: str = "waiting"
     exact: int | None = None
     near: float | None = None
+    recall: float = 1.0
     share: float = 0.0
     message: str = ""
     error: str = ""
@@ -47,7 +49,7 @@ def count(copies: Copies, corpus: Corpus, cache_dir: Path, *, near: bool, should
         if near:
             graph = neighbors_for(corpus, min(NEIGHBORS, len(corpus)), cache_dir, progress=report,
                                   should_stop=should_stop)
-            copies.near = near_copy_rate(graph, NEAR)
+            copies.near, copies.recall = near_copy_rate(graph, NEAR), graph.recall
     except Stopped:
         copies.state = "stopped"
     except DatamaskError as error:
