@@ -64,7 +64,7 @@ def tightness(name: str, features: np.ndarray, mask: np.ndarray, quality: np.nda
     size = len(rows)
     long = float(total @ total)
     return Tightness(name, size, (long - squares) / (size * (size - 1)) if size > 1 else float("nan"),
-                     np.sqrt(long) / size if size else float("nan"),
+                     float(np.sqrt(long)) / size if size else float("nan"),
                      float(quality[mask].mean()) if size else float("nan"), int((mask & selected).sum()))
 
 

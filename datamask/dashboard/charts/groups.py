@@ -48,9 +48,16 @@ def dots(ratio: float, *, dark: bool = False) -> dict:
 
 
 def first_groups(table: pd.DataFrame, limit: int = 14) -> pd.DataFrame:
-    """The groups worth a look, most starved on top, most over-fed at the bottom; all where there are few."""
-    few = table if len(table) <= limit else table.head(limit)
-    return few.sort_values("share", kind="stable")
+    """The groups worth a look, most starved on top, most over-fed at the bottom; all where there are few.
+
+    Half of the places belong to each side, as far as it has groups; what is left goes to the farthest others.
+    """
+    if len(table) <= limit:
+        return table.sort_values("share", kind="stable")
+    sides = [table[table["verdict"] == verdict].head(limit // 2).index for verdict in (STARVED, FED)]
+    kept = sides[0].append(sides[1])
+    kept = kept.append(table.index.difference(kept, sort=True)[:limit - len(kept)])
+    return table.loc[kept].sort_values("share", kind="stable")
 
 
 def heat_map(found: Heat, *, dark: bool = False, height: int = 330) -> dict:
@@ -60,8 +67,9 @@ def heat_map(found: Heat, *, dark: bool = False, height: int = 330) -> dict:
     """
     tone = palette.shades(dark)
     top = max(float(found.table["share"].max()), found.ratio + 0.25 * (1 - found.ratio))
-    x = {"field": "crowding", "type": "ordinal", "title": "similarity to neighbours, rising: crowded on the right",
-         "scale": {"domain": list(range(len(found.crowding)))}, "axis": _steps(found.crowding)}
+    x = {"field": "crowding", "type": "ordinal", "title": "similarity to neighbours, from … on: crowded on the right",
+         "scale": {"domain": list(range(len(found.crowding)))},
+         "axis": _steps([label.partition(" to ")[0] for label in found.crowding])}
     y = {"field": "quality", "type": "ordinal", "title": "quality, rising upwards",
          "scale": {"domain": list(range(len(found.quality)))[::-1]}, "axis": _steps(found.quality)}
     color = {"field": "share", "type": "quantitative", "title": "selected",

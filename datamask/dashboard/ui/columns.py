@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
@@ -37,16 +38,27 @@ def _rows(fingerprint: str, run_id: str, has_crowding: bool, has_topics: bool, _
           _crowding: np.ndarray | None, _found: topics.Topics | None) -> Rows:
     text = _corpus.provenance.columns.get("text")
     numbers, classes = facets.columns_of(_corpus.metadata, skip=(text,) if text else ())
-    numbers = {QUALITY: _corpus.quality, **({LENGTH: _corpus.lengths} if _corpus.lengths is not None else {}),
+    length, unit = lengths(_corpus)
+    numbers = {QUALITY: _corpus.quality, **({LENGTH: length} if length is not None else {}),
                **({CROWDING: _crowding} if has_crowding else {}),
                **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}), **numbers}
     if _run is not None:
         classes[SELECTED] = (_run.selected.astype(np.int32), ("not selected", "selected"))
     if _found is not None:
         classes[CLUSTER] = (_found.codes, _found.names)
-    if _corpus.lengths is not None:
-        classes[BAND] = groups.bands(_corpus.lengths, "tokens")
+    if length is not None:
+        classes[BAND] = groups.bands(length, unit)
     return Rows(len(_corpus), numbers, classes, texts_of(_corpus))
+
+
+def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
+    """How long each sample is, float64 ``(N,)``, and in what: as given, else by its text's characters, else unknown."""
+    if corpus.lengths is not None:
+        return corpus.lengths, "tokens"
+    texts = texts_of(corpus)
+    if texts is None:
+        return None, ""
+    return pc.utf8_length(texts).cast(pa.float64()).to_numpy(), "characters"
 
 
 def choices(found: Rows, has_run: bool) -> list[str]:

@@ -36,8 +36,9 @@ def show(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, st
 
 def _heat(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, str]) -> None:
     corpus = view.corpus
-    st.markdown("**Selected share by quality and crowding of the clusters**",
-                help=ABOUT + " The steps hold about equal numbers of samples. Press a cell to see its texts.")
+    st.markdown("**Clusters by quality and crowding**",
+                help=f"What share of them was selected. {ABOUT} The steps hold about equal numbers of samples. Press a "
+                     "cell to see its texts.")
     if topics.load(corpus, cache_dir) is None:
         _waiting(corpus, cache_dir)
         return
@@ -118,7 +119,9 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
     st.dataframe(listed[columns], hide_index=True, lazy=False, height=240, key=TABLE, on_select=opened,
                  selection_mode="single-row", alt=f"Selected share of each {by}, starved and over-fed first",
                  column_config={
-                     "group": st.column_config.TextColumn(by),
+                     "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
+                     "verdict": st.column_config.TextColumn(width="small"),
+                     "interval": st.column_config.TextColumn(width="small"),
                      "share": st.column_config.NumberColumn("share", format="%.1f %%"),
                      **{name: st.column_config.NumberColumn(format="localized") for name in columns[4:]}})
     st.caption("Starved and over-fed groups first. Mark a row to see its texts.")
