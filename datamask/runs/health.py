@@ -83,9 +83,11 @@ def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> tuple
     """
     found = [_divergence(metrics, config, facts), _collapse(metrics, config), _one_sided(metrics, config),
              _dominated(metrics, config, facts), _flat(metrics, config), _faint(metrics, config)]
-    # masks that have become all alike are the same story as their flat steps and their lost signal
-    alike = found[1] is not None
-    return tuple(c for c in found if c is not None and not (alike and c.name in ("flat", "faint")))
+    # masks that have become all alike are the same story as their flat steps and their lost signal, and a selection of
+    # one term's the same as its share of the reward
+    told = {"flat", "faint"} if found[1] is not None else set()
+    told |= {"dominated"} if found[2] is not None else set()
+    return tuple(concern for concern in found if concern is not None and concern.name not in told)
 
 
 def signal_so_far(metrics: Metrics, config: SelectionConfig) -> np.ndarray:
@@ -185,6 +187,9 @@ def _collapse(metrics: Metrics, config: SelectionConfig) -> Concern | None:
 
 def _one_sided(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     if not BALANCED[0] <= config.lamb <= BALANCED[1]:
+        return None
+    # a run that starts from quality begins with quality's own selection
+    if config.init == "quality" and metrics["step"][-1] < TOO_EARLY * config.n_epochs:
         return None
     overlaps = {name.removeprefix("overlap_"): finite(metrics, name)[-1] for name in metrics
                 if name.startswith("overlap_") and len(finite(metrics, name))}

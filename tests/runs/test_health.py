@@ -77,6 +77,15 @@ def test_each_warning_comes_from_a_real_run(store, name, options, says):
     assert any(says in sentence for sentence in told)
 
 
+def test_a_start_from_quality_is_not_taken_for_a_collapse(store):
+    """Stopped soon after such a start, the selection is still nearly top-quality's."""
+    run = store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(
+        device="cpu", **{**REINFORCE, "init": "quality", "n_epochs": 1000, "max_lr": 0.01, "min_lr": 0.01})))
+    assert execute(run, should_stop=lambda: len(run.metrics().get("step", ())) >= 30, threads=1)["status"] == "stopped"
+    assert np.nanmax(run.metrics()["overlap_quality"]) > health.SAME_SELECTION
+    assert "collapse" not in names(run)
+
+
 def test_masks_of_one_value_are_said(store, tmp_path):
     rng = np.random.default_rng(0)
     pq.write_table(pa.table({"id": np.arange(80), "score": np.full(80, 3.0), "v": list(rng.normal(size=(80, 4)))}),
