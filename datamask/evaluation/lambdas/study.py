@@ -13,7 +13,6 @@ from torch import Tensor
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.corpus.copies import near_families
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError
@@ -30,8 +29,8 @@ from datamask.evaluation.lambdas.worlds import (
     held_out_worlds,
     own_world,
     subset,
+    units_of,
 )
-from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
@@ -96,8 +95,7 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
     words = read_words(pa.chunked_array([*column_texts.chunks, *own.chunks], pa.large_string()), poll)
     progress(0.7 * PREPARED, "learning the second representation")
     meaning = Meaning(words, question.seed, poll)
-    family = near_families(graph, NEAR)
-    units = np.concatenate([family, np.arange(len(corpus), len(words))])
+    units = np.concatenate([units_of(graph, words), 2 * len(corpus) + np.arange(len(words) - len(corpus))])
     if question.target.kind == "texts":
         worlds = [own_world(corpus, words, meaning, poll)]
     else:

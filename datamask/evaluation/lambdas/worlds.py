@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.corpus import row_hash
-from datamask.corpus.copies import near_families
+from datamask.corpus.copies import ROUNDING, near_families
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.errors import InputError, OptionError
@@ -37,6 +37,10 @@ ENOUGH_TEXTS = 400
 HALF_WORDS = 100_000
 """Words asked per half of a split at most; more would cost time and hardly narrow an interval."""
 
+LEAST_REST = 0.25
+"""Share of the rows that must be left to select from."""
+
+LONGEST_CHAIN = 50
 BEST_SHARE = 0.25
 ROWS_AT_ONCE = 32_768
 
@@ -134,7 +138,7 @@ def held_out_worlds(corpus: Corpus, words: Words, graph: NeighborGraph, target: 
     """A world per split, its target held-out rows of the corpus.
 
     Raises:
-        OptionError: too few rows of the target.
+        OptionError: too few rows of the target. InputError: nearly all rows repeat the held-out ones.
     """
     wanted = wanted_rows(corpus, target) & (words.lengths[:len(corpus)] > 0)
     fold = (row_hash(corpus.ids, 0) % np.uint64(FOLDS)).astype(np.int64)
@@ -143,23 +147,63 @@ def held_out_worlds(corpus: Corpus, words: Words, graph: NeighborGraph, target: 
     if texts < LEAST_TEXTS:
         raise OptionError(f"--target: there are {texts:,} texts of the kind {target.label!r}; at least {LEAST_TEXTS} "
                           "are needed to tell selections apart")
-    family = near_families(graph, NEAR)
+    unit, text = units_of(graph, words), words.text_of[:len(corpus)]
     found = []
     for j in range(SPLITS):
         poll()
         held = fold // each == j
-        away = np.isin(family, family[held]) | np.isin(words.text_of[:len(corpus)], words.text_of[:len(corpus)][held])
+        away = near_rows(graph, held, poll) | np.isin(text, text[held])
         rows = np.flatnonzero(held & wanted)
-        found.append(World(np.flatnonzero(~away), int(away.sum() - held.sum()),
-                           (halves(rows, family[rows], words, j),)))
+        found.append(_world(away, int(away.sum() - held.sum()), (halves(rows, unit[rows], words, j),)))
     return found
+
+
+def units_of(graph: NeighborGraph, words: Words) -> np.ndarray:
+    """A number for each row, equal for rows that say nearly the same: int64 ``(N,)``.
+
+    Families of near-copies, but a chain of more than `LONGEST_CHAIN` of them says little about its ends: there, rows
+    with the same text.
+    """
+    family = near_families(graph, NEAR)
+    first = np.unique(words.text_of[:len(family)], return_index=True, return_inverse=True)
+    same_text = first[1][first[2]]
+    sizes = np.bincount(family)
+    # numbers of families come first, those of texts after them
+    return np.where(sizes[family] <= LONGEST_CHAIN, family, len(family) + same_text)
+
+
+def near_rows(graph: NeighborGraph, held: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
+    """The rows of `held`, and those at cosine `NEAR` or above to one of them, as far as either lists the other."""
+    away = held.copy()
+    for low in range(0, len(held), ROWS_AT_ONCE):
+        poll()
+        part = slice(low, low + ROWS_AT_ONCE)
+        near = graph.similarities[part] >= NEAR - ROUNDING
+        away[part] |= (near & held[graph.indices[part]]).any(axis=1)
+        mine = held[part]
+        away[graph.indices[part][mine][near[mine]]] = True
+    return away
+
+
+def _world(away: np.ndarray, near_copies: int, splits: tuple[Asked, ...]) -> World:
+    """The world without the rows that are `away`.
+
+    Raises:
+        InputError: next to nothing is left.
+    """
+    rest = np.flatnonzero(~away)
+    if len(rest) < LEAST_REST * len(away):
+        raise InputError(f"{near_copies:,} of {len(away):,} rows nearly repeat the held-out text, so that too little "
+                         "is left to select from; judge by texts of your own that are less like the corpus, or open a "
+                         "corpus whose features tell its samples apart")
+    return World(rest, near_copies, splits)
 
 
 def own_world(corpus: Corpus, words: Words, meaning: Meaning, poll: Poll = no_poll) -> World:
     """One world for texts of the person's own, numbered after the corpus's rows: dealt into five splits.
 
     Raises:
-        InputError: too few texts with words in them.
+        InputError: too few texts with words in them, or nearly all rows repeat them.
     """
     n = len(corpus)
     texts = np.arange(n, len(words))
@@ -172,7 +216,7 @@ def own_world(corpus: Corpus, words: Words, meaning: Meaning, poll: Poll = no_po
     away = np.isin(words.text_of[:n], words.text_of[texts]) | (meaning.nearest(np.arange(n), texts, poll) >= NEAR)
     dealt = words.text_of[texts] // np.uint64(2) % np.uint64(SPLITS)
     splits = tuple(halves(texts[dealt == j], texts[dealt == j], words, j) for j in range(SPLITS))
-    return World(np.flatnonzero(~away), int(away.sum()), splits)
+    return _world(away, int(away.sum()), splits)
 
 
 def halves(texts: np.ndarray, units: np.ndarray, words: Words, split: int) -> Asked:

@@ -1,0 +1,96 @@
+"""Answers to "which lambda?": sentences, tables, the band, the store."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from datamask.dashboard.charts.lambdas import band
+from datamask.dashboard.views import lambdas as view
+from datamask.evaluation.lambdas import wording
+from datamask.lambda_question import Target
+from datamask.runs import lambda_answers
+from tests.dashboard.made_answers import LAMBDAS, curve, made_answer
+
+
+def test_the_headline_says_no_more_than_the_verdicts():
+    helps, hurts = curve("facility", (-0.05, -0.045, 0.02, 0.2), leads=True), curve("pairwise", (0.5, 0.5, 0.4, 0.2))
+    level = curve("disf", (0.005, 0.0, 0.1, 0.2))
+    assert made_answer("f", helps, hurts)["headline"] == (
+        "Facility location helps on held-out text of the corpus, most at lambda 0 to 0.2, which cannot be told apart. "
+        "Pair-wise similarity does not help: even the best lambda is worse.")
+    assert made_answer("f", hurts)["headline"].startswith("Nothing tried here helps")
+    said = made_answer("f", level, hurts)["headline"]
+    assert "cannot be told apart from a random selection" in said and "does not help" in said
+    assert made_answer("f", helps, target=Target("quality"))["headline"] == wording.CIRCULAR
+    sentence = made_answer("f", helps)["measures"][0]["curves"][0]["sentence"]
+    assert sentence == ("Facility location: helps. Best at lambda 0 (−0.050 nats per word, interval −0.060 to −0.040 "
+                        "against random); lambda 0 to 0.2 cannot be told apart from the best.")
+
+
+def test_only_what_helps_is_recommended_and_gaps_stay_gaps():
+    gap = curve("facility", (-0.05, -0.01, -0.049, 0.2), leads=True)
+    record = made_answer("f", gap)["measures"][0]
+    assert record["curves"][0]["recommended"] == [[0.0, 0.0], [0.5, 0.5]]
+    found = view.recommended(record, 0.1)
+    assert found[["low", "high"]].to_numpy().tolist() == [[0.0, 0.1], [0.35, 0.75]]
+    circular = made_answer("f", gap, target=Target("quality"))["measures"][0]
+    assert view.recommended(circular, 0.1).empty and "circular" in circular["curves"][0]["sentence"]
+    assert view.recommended(made_answer("f", curve("pairwise", (0.5, 0.5, 0.4, 0.2)))["measures"][0], 0.1).empty
+
+
+def test_tables_hold_what_was_stored():
+    answer = made_answer("f")
+    record = view.measure(answer, "cross_entropy")
+    points = view.points(record, 0.1)
+    assert len(points) == 8 and points["difference"].tolist()[:2] == [-0.05, -0.045]
+    assert points[points["best"]]["lambda"].tolist() == [0.0, 1.0]
+    table = view.table(record, 0.1, 60)
+    assert len(table) == 8 + 2 and table["selection"][0] == "Facility location, λ 0"
+    assert table["interval"][0] == "−0.0600 to −0.0400" and table["against random"][0] == "better than random"
+    assert (table["words"] == 1200).all() and (table["texts predicted"] == 60).all()
+    assert view.ratios(made_answer("f", curve("facility", (0, 0, 0, 0)), curve("facility", (0, 0, 0, 0), ratio=0.3))
+                       ) == [0.1, 0.3]
+    said = view.caption(answer, record, 0.1)
+    assert "1,200 words" in said and "equally many" in said and "60 in all" in said
+    assert view.second_caption(answer) == "The second measure is made up." and len(view.other_notes(answer)) == 1
+
+
+def test_what_is_far_worse_becomes_an_arrow_with_its_value():
+    record = view.measure(made_answer("f"), "cross_entropy")
+    assert view.lopsided(record, 0.1)
+    near, whole = view.span(record, 0.1, near=True), view.span(record, 0.1)
+    assert near[1] < 0.25 and whole[1] > 0.5 and near[0] < -0.06
+    points = view.points(record, 0.1)
+    labels = ["Facility location", "Pair-wise similarity"]
+
+    def words_in(spec) -> str:
+        return " ".join(str(value.get("label", "")) for layer in spec["layer"]
+                        for value in layer.get("data", {}).get("values", []))
+
+    spec = band(points, labels, near, "nats per word", recommended=view.recommended(record, 0.1), top_quality=0.2)
+    json.dumps(spec)
+    assert "Pair-wise similarity: +0.40 to +0.50" in words_in(spec)
+    everything = words_in(band(points, labels, whole, "nats per word", top_quality=0.2, dark=True))
+    assert "top quality" in everything and "+0.40" not in everything
+
+
+def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path):
+    old = made_answer("abc", created=1.0)
+    new = made_answer("abc", curve("facility", (0, 0, 0, 0)), created=2.0)
+    for answer in (old, new):
+        lambda_answers.save(tmp_path, answer)
+    assert [one["key"] for one in lambda_answers.answers(tmp_path, "abc")] == [new["key"], old["key"]]
+    assert lambda_answers.load(tmp_path, "abc", old["key"])["headline"] == old["headline"]
+    assert lambda_answers.load(tmp_path, "abc", "../../etc") is None
+    (lambda_answers.folder(tmp_path, "abc") / f"{old['key']}.json").write_text("{")
+    outdated = lambda_answers.folder(tmp_path, "abc") / "0123456789ab.json"
+    outdated.write_text(json.dumps({**new, "version": 0, "key": "0123456789ab"}))
+    assert len(lambda_answers.answers(tmp_path, "abc")) == 1 and lambda_answers.answers(tmp_path, "none") == []
+
+
+@pytest.mark.parametrize("found, said", [([[0, 0.2]], "lambda 0 to 0.2"), ([[0.1, 0.1]], "lambda 0.1"),
+                                         ([[0, 0.1], [0.5, 0.5], [1, 1]], "lambda 0 to 0.1, 0.5 and 1")])
+def test_spoken_lambdas(found, said):
+    assert wording.spoken(found) == said and len(LAMBDAS) == 4

@@ -1,0 +1,127 @@
+"""Which lambda: what is needed, a search that is started and stopped, an answer with its sentence and charts."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig
+from datamask.dashboard import lambdas, tasks
+from datamask.dashboard.openings import openings
+from datamask.errors import InputError, Stopped
+from datamask.runs import lambda_answers
+from tests.dashboard.made_answers import curve, made_answer
+
+PAGE = "pages/which_lambda.py"
+
+
+@pytest.fixture
+def search(monkeypatch):
+    """Stands in for the search: records its questions, reports half, and ends when it is told how."""
+    import datamask.runs.lambdas as runs_lambdas
+
+    asked, go, ending = [], threading.Event(), []
+
+    def answer(corpus, question, cache_dir, *, texts=(), progress, should_stop, **options):
+        asked.append((question, list(texts)))
+        progress(0.5, "selecting by facility at lambda 0")
+        while not go.wait(0.02):
+            if should_stop():
+                raise Stopped("stopped")
+        if ending:
+            raise ending[0]
+        found = {**made_answer(corpus.fingerprint), "key": question.key}
+        lambda_answers.save(cache_dir, found)
+        return found
+
+    monkeypatch.setattr(runs_lambdas, "answer", answer)
+    yield asked, go, ending
+    go.set()
+
+
+def said(app) -> str:
+    return " ".join(element.value for kind in (app.markdown, app.caption, app.subheader, app.info, app.error)
+                    for element in kind)
+
+
+def ended(opened) -> tasks.Task:
+    task = tasks.find(lambdas.key_of(opened.corpus))
+    task.wait(60)
+    return task
+
+
+def test_a_corpus_without_texts_is_told_what_is_needed(page, runs_dir, shard, tmp_path):
+    bare = tmp_path / "bare.parquet"
+    pq.write_table(pq.read_table(shard).drop_columns(["text"]), bare)
+    opening = openings(runs_dir).start(CorpusConfig((str(bare),)), "bare")
+    opening.wait(60)
+    app = page(PAGE, corpus=opening.key)
+    assert app.subheader[0].value == "This corpus has no texts" and not app.button
+
+
+def test_nothing_yet_then_a_search_and_its_answer(page, opened, search, explained):
+    asked, go, _ = search
+    app = page(PAGE, corpus=opened.key)
+    assert "No lambda has been tried" in said(app) and not app.get("vega_lite_chart")
+    explained(app, 5)
+    app.button(key="lambda_start").click().run()
+    assert not app.exception and app.get_by_key("lambda_stop")
+    go.set()
+    assert ended(opened).state == "done"
+    app.run()
+    (question, texts), = asked
+    assert question.objectives == ("facility", "pairwise") and question.ratios == (0.1,) and texts == []
+    assert "Facility location helps" in said(app) and len(app.get("vega_lite_chart")) == 2
+    assert app.dataframe[0].value["selection"].tolist()[0] == "Facility location, λ 0"
+
+
+def test_stopping_and_failing_are_said(page, opened, search):
+    _, go, ending = search
+    app = page(PAGE, corpus=opened.key)
+    app.button(key="lambda_start").click().run()
+    app.button(key="lambda_stop").click().run()
+    assert ended(opened).state == "stopped"
+    assert "stopped" in said(app.run())
+    ending.append(InputError("a selection has only 12 words"))
+    go.set()
+    app.button(key="lambda_start").click().run()
+    assert ended(opened).state == "failed"
+    assert "only 12 words" in said(app.run())
+
+
+def test_own_texts_and_one_kind(page, opened, search):
+    asked, go, _ = search
+    go.set()
+    app = page(PAGE, corpus=opened.key)
+    app.selectbox(key="lambda_target").set_value("texts").run()
+    app.text_area(key="lambda_pasted").set_value("one\ntwo").run()
+    app.button(key="lambda_start").click().run()
+    assert "at least 60" in said(app) and not asked
+    app.text_area(key="lambda_pasted").set_value("\n".join(f"text {i}" for i in range(80))).run()
+    app.button(key="lambda_start").click().run()
+    ended(opened)
+    assert asked[0][0].target.kind == "texts" and len(asked[0][1]) == 80
+    app.selectbox(key="lambda_target").set_value("column").run()
+    app.selectbox(key="lambda_column").set_value("source").run()
+    app.selectbox(key="lambda_value_source").set_value("books").run()
+    app.button(key="lambda_start").click().run()
+    ended(opened)
+    assert (asked[1][0].target.column, asked[1][0].target.value) == ("source", "books")
+
+
+def test_a_stored_answer_is_there_after_a_reload(page, opened, store):
+    print_ = opened.corpus.fingerprint
+    first = made_answer(print_, created=1.0)
+    second = made_answer(print_, curve("pairwise", (0.5, 0.5, 0.4, 0.2), best=3), created=2.0)
+    for answer in (first, second):
+        lambda_answers.save(store.cache_dir, answer)
+    assert "Nothing tried here helps" in said(page(PAGE, corpus=opened.key))
+    app = page(PAGE, corpus=opened.key, answer=first["key"])
+    assert "Facility location helps" in said(app) and "equally many" in said(app)
+    spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+    assert "recommended" in json.dumps(spec) and "Pair-wise similarity: +0.40 to +0.50" in json.dumps(spec)
+    app.get_by_key("lambda_near").set_value("everything").run()
+    assert not app.exception and "+0.40 to" not in app.get("vega_lite_chart")[0].proto.spec

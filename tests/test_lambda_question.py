@@ -1,0 +1,65 @@
+"""The question "which lambda?": what it accepts, and texts of people's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from datamask.cli_lambdas import ratios_of, target_of
+from datamask.errors import DatamaskError, InputError, OptionError
+from datamask.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
+
+
+def test_a_question_survives_json_and_has_one_key():
+    question = LambdaQuestion(("Pair_simi", "facility"), (0.3, 0.1), (1, 0, 0.5), Target("column", "source", "web"))
+    assert question.objectives == ("pairwise", "facility") and question.lambdas == (0.0, 0.5, 1.0)
+    again = LambdaQuestion.from_dict(json.loads(json.dumps(question.to_dict())))
+    assert again == question and again.key == question.key != LambdaQuestion().key
+    own = [Target.own(texts) for texts in (["a b"], ["a b"], ["a c"])]
+    assert own[0] == own[1] != own[2]
+
+
+@pytest.mark.parametrize("wrong", [
+    {"objectives": ()}, {"objectives": ("best",)}, {"ratios": (0.0,)}, {"ratios": ()}, {"lambdas": (0.5,)},
+    {"lambdas": (0.0, 1.5)}, {"words": 10}, {"rows": 10},
+])
+def test_what_cannot_be_tried_is_refused(wrong):
+    with pytest.raises(DatamaskError, match="--"):
+        LambdaQuestion(**wrong)
+
+
+def test_targets(tmp_path):
+    assert Target("quality").circular and not Target().circular
+    with pytest.raises(OptionError, match="--target"):
+        Target("nonsense")
+    with pytest.raises(OptionError, match="COLUMN=VALUE"):
+        Target("column")
+    assert target_of("source=a=b") == (Target("column", "source", "a=b"), [])
+    path = tmp_path / "mine.txt"
+    path.write_text("\n".join(f"line {i}" for i in range(70)))
+    target, texts = target_of(str(path))
+    assert target.name == "mine.txt" and texts[69] == "line 69" and "mine.txt" in target.label
+    with pytest.raises(OptionError, match="no such file"):
+        target_of("elsewhere.txt")
+    assert ratios_of("0.1,0.3") == (0.1, 0.3)
+    with pytest.raises(OptionError, match="--ratios"):
+        ratios_of("a")
+
+
+def test_texts_are_lines_or_json_lines_without_repeats(tmp_path):
+    assert texts_of("one\n\n two \none\r\n{not json") == ["one", "two", "{not json"]
+    assert texts_of('{"text": "a"}\n{"text": "b"}\n', "x.jsonl") == ["a", "b"]
+    with pytest.raises(InputError, match=r"x\.jsonl line 2"):
+        texts_of('{"text": "a"}\n{"body": "b"}\n', "x.jsonl")
+    with pytest.raises(InputError, match="at least 60"):
+        check_texts(["a"] * 5, "mine")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_texts(tmp_path / "nothing")
+
+
+def test_lambdas_as_range_or_list():
+    assert parse_lambdas("0:1:3") == (0.0, 0.5, 1.0) and parse_lambdas("0,0.3") == (0.0, 0.3)
+    for wrong in ("a", "0:1", "0,nan"):
+        with pytest.raises(OptionError, match="--lambdas"):
+            parse_lambdas(wrong)
