@@ -32,12 +32,16 @@ from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Anchor, Joint, Term
 
-ANCHOR_VERSION = 1
+ANCHOR_VERSION = 2
 PROVED_GAP = 1e-4
 """A best end is called proved when its bound is within this share of the distance from random to best."""
 
 RANDOM_DRAWS = 32
 """Random subsets that fill a budget, whose mean value is its random end."""
+
+FAR = 0.05
+"""A relaxation whose rounding stays further than this share below its bound (DiSF with fixed scale has too many
+fractional weights to round well) is no reference; then masks are learned too, and the better of the two counts."""
 
 RELAXED_STEPS = 30
 LEARNED_STEPS = 60
@@ -144,11 +148,19 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
         mask, values = rounded(problem, here, poll)
         if bound - values.joint > PROVED_GAP * abs(values.joint - random):
             mask = polish(problem, mask, poll)
+            value = function.value(mask, poll)
+            if bound - value > FAR * abs(value - random):
+                mask = max(mask, _learned(problem, poll), key=lambda one: function.value(one, poll))
         return mask, bound
+    return _learned(problem, poll), None
+
+
+def _learned(problem: Problem, poll: Poll) -> Tensor:
+    """Masks learned by exact credit, then swaps, bool ``(n,)``."""
     config = SelectionConfig.from_options(estimator="counterfactual", lamb=0.0, n_rollout=1, n_epochs=LEARNED_STEPS,
                                           max_lr=1.0, min_lr=0.05, partial=1.0, init="same", polish="none")
     learner = Counterfactual(problem, config)
     state = learner.init()
     while learner.finished(state) is None:
         state, _ = learner.step(state, poll)
-    return polish(problem, learner.result(state, poll), poll), None
+    return polish(problem, learner.result(state, poll), poll)
