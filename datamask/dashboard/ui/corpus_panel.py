@@ -92,7 +92,7 @@ def _copies(key: str, counting: bool) -> None:
         elif copies.exact is not None:
             st.caption(f"{copies.exact:,} exact copies")
             if copies.near is not None and copies.recall < 1:
-                st.caption(f"By an approximate search, which finds {words.percent(copies.recall, 1)} of the nearest rows")
+                st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
         if copies.state in ("waiting", "stopped", "failed"):
             st.button("Count them", key="count_copies", type="tertiary", icon=":material/search:",
                       on_click=session.all_openings().count_copies, args=(opening,),
