@@ -132,7 +132,7 @@ class Stage:
             self.page.mouse.move(centre[0] + size * math.cos(k * math.pi / 20),
                                  centre[1] + size * math.sin(k * math.pi / 20))
         self.page.mouse.up()
-        expect(self.page.get_by_text("samples in the region")).to_be_visible()
+        expect(self.page.get_by_text("samples shown")).to_be_visible()
         self.settle()
 
     def shoot(self, name: str) -> None:

@@ -1,0 +1,32 @@
+"""A page with one map for the browser test: two panels of its own, and a third that a fragment sends anew on demand."""
+
+import numpy as np
+import streamlit as st
+
+from datamask.dashboard.layers import Number, Selection
+from datamask.dashboard.parcels import ground_parcel
+from datamask.dashboard.places import place
+from datamask.dashboard.ui.canvas_map import canvas_layer, canvas_map
+from datamask.dashboard.ui.chosen import KEY
+
+N = 5000
+rng = np.random.default_rng(0)
+points = rng.normal(size=(N, 2)).astype(np.float32)
+places = place(points, hexagons=False)
+ground = ground_parcel(places, [f"sample {row}\nquality 1\n<b>text</b> of {row}" for row in places.drawn])
+turned = st.toggle("Other colours")
+first = Number.of("By height" if turned else "By width", points[:, int(turned)])
+regions = canvas_map("map", "scope", ground, places, [first, Number.of("Noise", rng.normal(size=N)), None],
+                     alt="Points", height=300, on_pick=lambda row: st.session_state.update({KEY: row}))
+
+
+@st.fragment
+def live() -> None:
+    """The third panel, on its own."""
+    step = st.session_state.setdefault("step", 0)
+    st.button("Next", on_click=lambda: st.session_state.update(step=step + 1))
+    canvas_layer("map", 2, Selection(f"Step {step}", points[:, 0] > step - 1), places)
+
+
+live()
+st.text(f"regions {len(regions)}, picked {st.session_state.get(KEY)}")

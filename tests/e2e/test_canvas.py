@@ -1,0 +1,121 @@
+"""The map in a real browser: what travels, what survives other colours and live updates, what the keyboard reaches."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run")
+COORDINATES = 5000 * 8
+"""Bytes of the coordinates: no smaller message can hold them."""
+
+
+@pytest.fixture
+def address(tmp_path):
+    """Of a server of its own, ended by its process id."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(Path(__file__).with_name("canvas_page.py")),
+               "--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true",
+               "--server.fileWatcherType", "none"]
+    with (tmp_path / "server.log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log,
+                                  env={**os.environ, "PYTHONPATH": str(ROOT)})
+        try:
+            deadline = time.monotonic() + 120
+            while True:
+                with contextlib.suppress(OSError), urllib.request.urlopen(
+                        f"http://127.0.0.1:{port}/_stcore/health", timeout=2) as answer:
+                    if answer.status == 200:
+                        break
+                assert server.poll() is None, (tmp_path / "server.log").read_text()
+                assert time.monotonic() < deadline, "the server did not answer within two minutes"
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def colours(page, panel: int) -> set[str]:
+    """The colours on a panel, paper included."""
+    return set(page.locator(".stage canvas").nth(2 * panel).evaluate("""canvas => {
+        const seen = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, found = [];
+        for (let k = 0; k < seen.length; k += 4) found.push([seen[k], seen[k + 1], seen[k + 2]].join(","));
+        return [...new Set(found)];
+    }"""))
+
+
+@pytest.mark.timeout(600)
+def test_the_map_keeps_its_place_while_its_colours_change(address):
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert found, f"this test needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        page = browser.new_page(viewport={"width": 1200, "height": 700})
+        page.set_default_timeout(90_000)
+        expect.set_options(timeout=90_000)
+        frames = []
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
+        page.goto(address)
+        expect(page.locator(".map[data-drawn='3']")).to_be_visible()
+        said = page.get_by_text(re.compile("^regions"))
+        assert max(frames) > COORDINATES
+        root, stage = page.locator(".map"), page.locator(".stage").first
+        assert root.get_attribute("aria-label") == "Points" and len(colours(page, 0)) > 50
+        assert page.get_by_role("toolbar", name="Tools of the map").get_by_role("button").count() == 6
+
+        # by keyboard alone: closer, to the side, and what is in view as region
+        stage.focus()
+        home = json.loads(root.get_attribute("data-view"))
+        for key in ("+", "+", "ArrowRight", "Enter"):
+            page.keyboard.press(key)
+        expect(said).to_have_text("regions 1, picked None")
+        view = root.get_attribute("data-view")
+        assert json.loads(view)["scale"] == pytest.approx(1.3**2 * home["scale"]) and json.loads(view)["x"] > home["x"]
+
+        # other colours and a live panel move nothing, and coordinates do not travel again
+        frames.clear()
+        page.get_by_text("Other colours").click()
+        expect(page.locator(".panel .title").first).to_have_text("By height")
+        before = colours(page, 2)
+        for step in (1, 2):
+            page.get_by_role("button", name="Next").click()
+            expect(page.locator(".panel .title").nth(2)).to_have_text(f"Step {step}")
+        expect(said).to_have_text("regions 1, picked None")
+        assert root.get_attribute("data-view") == view and max(frames) < COORDINATES
+        assert before & colours(page, 2)
+
+        # a click picks the sample under the pointer, and its label is text, not markup
+        stage.focus()
+        page.keyboard.press("Escape")
+        expect(said).to_have_text("regions 0, picked None")
+        page.keyboard.press("0")
+        view = json.loads(root.get_attribute("data-view"))
+        points = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
+        row = int(np.argmax(points[:, 0] * (np.abs(points) < 2.2).all(axis=1)))
+        box = stage.bounding_box()
+        x = box["x"] + 1 + stage.evaluate("s => s.clientWidth") / 2 + (points[row, 0] - view["x"]) * view["scale"]
+        y = box["y"] + 1 + stage.evaluate("s => s.clientHeight") / 2 - (points[row, 1] - view["y"]) * view["scale"]
+        page.mouse.move(float(x), float(y))
+        expect(page.locator(".tip")).to_contain_text(f"<b>text</b> of {row}")
+        page.mouse.click(float(x), float(y))
+        expect(said).to_have_text(f"regions 0, picked {row}")
+        browser.close()
