@@ -89,7 +89,7 @@ class Selection:
             "scale": config.scale,
             "anchors": posed.anchors(),
             "upper_bound": None if proof is None else proof.upper_bound,
-            "gap": None if proof is None else proof.upper_bound - values.joint,
+            "gap": None if proof is None else proof.upper_bound - proof.value,
             "bound_holds_for": None if proof is None else proof.holds_for,
         }
         return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, posed.given, logits, score, quality,

@@ -16,7 +16,7 @@ adds a fixed amount per member, and that amount enters the dual of the facility 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -43,10 +43,17 @@ ENOUGH = 1e-6
 
 @dataclass(frozen=True)
 class Certificate:
-    """An upper bound and what it holds for: ``exact`` (the objective) or ``listed`` (its listed-neighbour value)."""
+    """An upper bound, and what it is a bound of.
+
+    Attributes:
+        upper_bound: no subset has more.
+        holds_for: ``exact`` (the objective) or ``listed`` (its value over listed neighbours).
+        value: what the selection itself has of that, so that ``upper_bound - value`` is its gap.
+    """
 
     upper_bound: float
     holds_for: str
+    value: float
 
 
 def provable(problem: Problem) -> bool:
@@ -73,15 +80,14 @@ def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, 
     terms = problem.joint.counting
     dual = next((term for term in terms if catalogue.objective(term.name).proof == "dual"), None)
     if dual is None:
-        found = Certificate(_relaxed(problem, mask, poll), "exact")
+        found = Certificate(_relaxed(problem, mask, poll), "exact", value)
     else:
         found = _with_dual(problem, mask, value, dual, poll, dual_steps)
-    if found.upper_bound < value - ROUNDING * max(1.0, abs(value)):
-        if found.holds_for == "exact":  # a bound of listed pairs may well lie below an exact value
-            log.warning("a bound of %.12g lies below the value %.12g it should bound: not proved", found.upper_bound,
-                        value)
+    if found.upper_bound < found.value - ROUNDING * max(1.0, abs(found.value)):
+        log.warning("a bound of %.12g lies below the value %.12g it should bound: not proved", found.upper_bound,
+                    found.value)
         return None
-    return Certificate(max(found.upper_bound, value), found.holds_for)
+    return replace(found, upper_bound=max(found.upper_bound, found.value))
 
 
 def _relaxed(problem: Problem, mask: Tensor, poll: Poll) -> float:
@@ -104,6 +110,8 @@ def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, s
     constant = smooth - float(gradient @ mask.double())
     bonus = torch.full_like(gradient, -torch.inf)
     bonus[problem.eligible] = gradient[problem.eligible] / weight
+    if not function.exact_lists:
+        value = smooth + weight * (function.listed_value(mask, poll) - dual.scale.zero)
     target = (value - constant) / weight + dual.scale.zero
     choose = None
     if problem.limited:
@@ -113,4 +121,5 @@ def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, s
     start = ((nearest.best + nearest.second) / 2).cpu().numpy()
     found = descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), problem.size, target, start,
                     bonus.cpu().numpy(), choose=choose, steps=steps, tolerance=ENOUGH / weight, poll=poll).upper_bound
-    return Certificate(constant + weight * (found - dual.scale.zero), "exact" if function.exact_lists else "listed")
+    return Certificate(constant + weight * (found - dual.scale.zero), "exact" if function.exact_lists else "listed",
+                       value)

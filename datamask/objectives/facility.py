@@ -196,6 +196,10 @@ class Facility(SetFunction):
     def exact_value(self, mask: Tensor, poll: Poll = no_poll) -> float:
         return self._mean(self.exact_coverage(mask, poll, needed=1).best)
 
+    def listed_value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        """The listed-neighbour value, float64: rows without a listed member count as 0."""
+        return self._mean(self.coverage(mask, poll).best)
+
     def _mean(self, best: Tensor) -> float:
         return float(best.to(torch.float64 if self.device.type != "mps" else torch.float32).mean())
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PAPER = "paper preset"
 DEVICES = ("auto", "cpu", "cuda", "mps")
-NEIGHBORS = {"auto": "Exact, approximate above 200,000 rows", "exact": "Exact", "approximate": "Approximate, quicker"}
+NEIGHBORS = {"auto": "Automatic", "exact": "Exact", "approximate": "Approximate, quicker"}
 COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
             "near": "Keep the best of near-copies"}
 
@@ -61,8 +61,8 @@ HELP = {
               "E5's: what all texts share is taken away, and diversity looks at what differs.",
     "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
     "neighbors": "Facility location, graph cut and near-copies look at each row's nearest rows. An approximate search "
-                 "misses about 1 in 100 of them and is quicker. How many it found is measured and shown. A search that "
-                 "is exact already is used again.",
+                 "misses about 1 in 100 of them and is quicker. How many it finds is measured and shown. Automatic is "
+                 "exact up to 200,000 rows, and on a GPU. A search that is kept and exact is always used again.",
     "seed": "Every random choice follows from it: the same seed on the same corpus gives the same selection.",
     "device": "Where to compute. Auto takes a GPU where there is one. cuda:1 names the second GPU.",
     "name": "What to call this run in lists and pictures. You can change it later.",

@@ -200,7 +200,8 @@ def references(run: Run, measure: str) -> tuple[Reference, ...]:
         found.append(Reference("final selection, polished", final, "final"))
     bound = summary.get("upper_bound")
     if bound is not None and measure == "joint":
-        found.append(Reference("proved bound", float(bound), "bound"))
+        exact = summary.get("bound_holds_for", "exact") == "exact"
+        found.append(Reference("proved bound" if exact else "bound of listed neighbours", float(bound), "bound"))
     return tuple(sorted(found, key=lambda reference: -reference.value))
 
 
