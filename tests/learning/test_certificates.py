@@ -63,6 +63,36 @@ def test_a_bound_is_never_below_the_best_subset(objective, seed):
     assert proof.upper_bound >= best - 1e-6
 
 
+@pytest.mark.parametrize("objective", ["facility", "pairwise+facility"])
+@pytest.mark.parametrize("seed", range(6))
+def test_on_approximate_lists_bound_and_value_are_of_listed_neighbours(objective, seed):
+    """Every second neighbour is missing: an exhaustive search over what is listed, in numpy."""
+    rng = np.random.default_rng([seed, 7])
+    n, size, lamb = 9, 3, 0.4
+    x, q = truth.unit_rows(rng, n, 3), rng.normal(size=n)
+    features = torch.from_numpy(x).float()
+    indices, similarities = (part[:, ::2] for part in exact_lists(features, 7))
+    terms = tuple(Term(name, 1 / len(objective.split("+")), objectives.load(name).bind(
+        features, (indices, similarities), exact_lists=False), Scale(-0.1, 1.5)) for name in objective.split("+"))
+    problem = Problem(Joint(Quality(torch.from_numpy(q)), terms, lamb, Scale(0.2, 0.7)), size, torch.arange(n),
+                      torch.arange(n))
+    near = np.zeros((n, n))
+    np.put_along_axis(near, indices.numpy(), similarities.double().numpy().clip(0), 1)
+
+    def listed(members):
+        raw = {"facility": near[:, members].max(axis=1).mean(), "pairwise": truth.OBJECTIVES["pairwise"](x, members)}
+        diversity = np.mean([(raw[name] + 0.1) * 1.5 for name in objective.split("+")])
+        return lamb * (q[list(members)].mean() - 0.2) * 0.7 + (1 - lamb) * diversity
+
+    best = max(listed(m) for m in itertools.combinations(range(n), size))
+    members = tuple(rng.choice(n, size=size, replace=False))
+    exact = problem.joint.evaluate(mask_of(members, n), exact=True).joint
+    proof = certify(problem, mask_of(members, n), exact)
+    assert proof.holds_for == "listed"
+    assert proof.value == pytest.approx(listed(members), abs=1e-6) and proof.value < exact
+    assert proof.upper_bound >= best - 1e-6
+
+
 @pytest.mark.parametrize("objective", UNPROVED)
 def test_no_bound_is_claimed_where_there_is_none(objective, rng):
     problem, f = make(rng, objective, 9, 4, 0.4)
