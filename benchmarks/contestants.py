@@ -179,12 +179,12 @@ def blocks(spec: dict) -> dict:
     clock = Clock(spec["limit"])
     chosen = torch.zeros(whole.joint.n, dtype=torch.bool)
     generator = torch.Generator().manual_seed(0)
-    while (made := int(chosen.sum())) < whole.size and clock.seconds < spec["limit"]:
+    while (made := int(chosen.sum())) < whole.size and (not made or clock.seconds < spec["limit"]):
         left = (~chosen).nonzero().squeeze(1)
         left = left[torch.randperm(len(left), generator=generator)]
         for rows in left.split(BLOCK):
             count = min(PICKS, whole.size - made, len(rows) - 1)
-            if count < 1 or clock.seconds >= spec["limit"]:
+            if count < 1 or (made and clock.seconds >= spec["limit"]):
                 break
             block = Problem(whole.joint.batch(rows, count), count, torch.arange(len(rows)), whole.ties[rows])
             learner = Greedy(block, config)
