@@ -116,8 +116,8 @@ def story(run: Run) -> Story | None:
     status = run.status()
     at = f"at step {status.step:,} of {status.total_steps:,}" if status.step else "before its first step"
     if status.state == "queued":
-        return Story("Waiting for its turn", "Another run is using this device. This one starts by itself as soon as "
-                     "that one ends.", "info", ("stop",))
+        return Story("Waiting for its turn", "It starts by itself as soon as its device is free. The first run after "
+                     "the server's start takes some seconds longer.", "info", ("stop",))
     if status.state == "running":
         return Story("Learning", status.message or "starting", "info", ("stop",))
     if status.state == "stopped":
