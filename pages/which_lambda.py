@@ -4,7 +4,6 @@ import streamlit as st
 
 from datamask.dashboard.ui import lambda_panel, session
 from datamask.dashboard.ui.frame import frame
-from datamask.runs.lambda_answers import answers
 
 frame("Which lambda", "Does it help, and which lambda?")
 
@@ -19,7 +18,7 @@ with controls:
     lambda_panel.form(corpus, cache_dir)
 with picture:
     under_way = lambda_panel.under_way(corpus)
-    found = answers(cache_dir, corpus.fingerprint)
+    found = lambda_panel.stored(corpus, cache_dir)
     if found:
         lambda_panel.show(lambda_panel.choose(found))
     elif not under_way:

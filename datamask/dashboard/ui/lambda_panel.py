@@ -18,6 +18,7 @@ from datamask.dashboard.ui import session
 from datamask.dashboard.views import lambdas as view
 from datamask.errors import DatamaskError
 from datamask.lambda_question import LAMBDAS, LambdaQuestion, Target, check_texts, texts_of
+from datamask.runs import lambda_answers
 
 TARGETS = {"random": "Held-out text of the corpus", "column": "One kind of text in the corpus",
            "texts": "Texts of my own", "quality": "The best by quality (circular)"}
@@ -153,6 +154,11 @@ def nothing_yet() -> None:
         st.subheader("No lambda has been tried on this corpus", anchor=False)
         st.write("Press Start. Samples are selected at several lambdas, a small model learns from each selection, and "
                  "text that none of them has seen tells which one taught it most, or that they cannot be told apart.")
+
+
+def stored(corpus: Corpus, cache_dir: Path) -> list[dict]:
+    """Every answer on this corpus, newest first."""
+    return lambda_answers.answers(cache_dir, corpus.fingerprint)
 
 
 def choose(answers: list[dict]) -> dict:
