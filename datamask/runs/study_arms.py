@@ -48,6 +48,8 @@ def arms(kind: str, given: Mapping[str, Any], *, seeds: int = 3, quick: bool = F
     if kind not in STUDIES:
         raise OptionError(f"KIND must be one of {', '.join(STUDIES)}, got {kind!r}")
     given = {name: value for name, value in given.items() if value is not None}
+    if "budget" in given:
+        raise OptionError("--budget: a study compares selections of one number of rows; use --select_ratio")
     if kind == "single":
         names = objectives or ([given["objective"]] if "objective" in given else
                                [entry.name for entry in catalogue.OBJECTIVES])
