@@ -119,7 +119,7 @@ tabs = st.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES] if run is not None els
 with tabs[0]:
     if tabs[0].open:
         if not view.filters:
-            st.caption("Draw around samples with the lasso or the box (top right of the map), search their texts, or "
+            st.caption("Draw around samples with the lasso or the box (right of the map), search their texts, or "
                        "take a range in a distribution: all other views follow. All samples count, not only the drawn "
                        "ones. Mark a row, or click a sample on the map, to read it.")
         texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,

@@ -171,7 +171,7 @@ def _change(layer: Change, places: Places, dark: bool) -> Marks:
         colors, shapes = [tone.muted, tone.random, tone.best, tone.accent], ("circle", "circle", "cross", "triangle")
         # of equal weight to the eye: a cross covers more than a triangle of its size
         return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark, (0.45, 0.7, 1.0, 1.0)),
-                     shapes=shapes, sizes=(0.9, 0.9, 1.25, 1.55), told={"names": list(CHANGE_NAMES)},
+                     shapes=shapes, sizes=(0.9, 1.0, 1.5, 1.9), told={"names": list(CHANGE_NAMES)},
                      key=tuple((shapes[k], colors[k], f"{CHANGE_NAMES[k]} {counts[k]:,}")
                                for k in (GAINED, LOST, KEPT, NEITHER)))
     cells = places.cells
