@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import threading
 import types
@@ -160,8 +159,7 @@ class Session:
         while self._wanted and not self._end.is_set():
             with self._changed:
                 key, work = self._wanted.popitem(last=True)
-            # a moment's work that somebody waits for: on all cores
-            with self._turn, threads(os.cpu_count() or 1):
+            with self._turn, threads(_cores()):
                 found = work(live, self._poll)
             with self._changed:
                 self._results[key] = found

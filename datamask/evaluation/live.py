@@ -86,7 +86,8 @@ class _Known:
 
 def fits(config: SelectionConfig) -> bool:
     """Whether these settings can follow a slider: pair-wise similarity or facility location alone, without rules."""
-    return config.objective in ("pairwise", "facility") and not config.ruled and config.scale == "calibrated"
+    free = not config.ruled and config.budget is None
+    return config.objective in ("pairwise", "facility") and free and config.scale == "calibrated"
 
 
 def open_live(corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Poll = no_poll,

@@ -28,7 +28,8 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
     Only for curves whose solver is quick: pair-wise similarity and facility location by the relaxed estimator.
     """
     settings = line.settings
-    if settings.objective not in frontier_form.LIVE or settings.estimator != "relaxed" or settings.ruled:
+    free = not settings.ruled and settings.budget is None
+    if settings.objective not in frontier_form.LIVE or settings.estimator != "relaxed" or not free:
         return
     wanted = (line.key, quality)
     if st.button("Find the exact λ", key="frontier_exact", icon=":material/target:", type="tertiary",

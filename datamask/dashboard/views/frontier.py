@@ -189,8 +189,8 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
         mine = line.settings.to_dict()
         alike = [other.settings.to_dict() for other in lines
                  if other.settings.objective == line.settings.objective
-                 and other.settings.select_ratio == line.settings.select_ratio]
-        name = f"{outcome.objective_label(line.settings.objective)}, {ratio_words(line.settings.select_ratio)}"
+                 and size_words(other.settings) == size_words(line.settings)]
+        name = f"{outcome.objective_label(line.settings.objective)}, {size_words(line.settings)}"
         for field, said in SETTINGS.items():
             if field not in FREE and len({str(other.get(field)) for other in alike}) > 1 and mine.get(field):
                 value = catalogue.estimator(mine[field]).label if field == "estimator" else mine[field]
@@ -198,6 +198,13 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
         names[line.key] = name
     said = list(names.values())
     return {key: name if said.count(name) == 1 else f"{name} ({key[:4]})" for key, name in names.items()}
+
+
+def size_words(settings: SelectionConfig) -> str:
+    """How much is selected: a share of the rows, or tokens."""
+    if settings.budget is not None:
+        return f"{words.short(settings.budget)} tokens"
+    return ratio_words(settings.select_ratio)
 
 
 def ratio_words(ratio: float) -> str:

@@ -1,0 +1,45 @@
+"""A dashboard of its own for a browser test, on the loopback, ended by its process id."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a dashboard whose runs are in ``folder / "runs"``; its log is beside them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address",
+             "127.0.0.1", "--server.headless", "true", "--server.fileWatcherType", "none"]
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=log, env=environment)
+        try:
+            address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
+            while True:
+                with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as ok:
+                    if ok.status == 200:
+                        break
+                assert server.poll() is None, (folder / "server.log").read_text()
+                assert time.monotonic() < deadline, "the server did not answer within two minutes"
+                time.sleep(0.2)
+            yield address
+        finally:
+            server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()

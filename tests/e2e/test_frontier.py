@@ -1,0 +1,78 @@
+"""The frontier in a real browser: a sweep is started, its points are the package's own answer, and a point opens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.dashboard.openings import openings
+from datamask.evaluation.frontier import frontier
+from datamask.evaluation.pool import Pool
+from datamask.runs.store import RunStore
+from tests.e2e.serving import served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
+LONG = 240_000
+
+# those of the curve; what stands at the edge for a far-off point can be clicked too
+POINTS = """chart => chart.data.filter(trace => trace.customdata?.length === 5).flatMap(trace =>
+    trace.customdata.map((run, i) => ({run: String(run), x: trace.x[i], y: trace.y[i]})))"""
+PLACE = """([chart, x, y]) => {
+    const {xaxis, yaxis} = chart._fullLayout, box = chart.getBoundingClientRect();
+    return [box.left + xaxis._offset + xaxis.l2p(x), box.top + yaxis._offset + yaxis.l2p(y)];
+}"""
+
+
+@pytest.mark.timeout(900)
+def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_page: Page):  # noqa: F811
+    opening = openings(tmp_path / "runs").start(CorpusConfig((TINY,)), "tiny")
+    opening.wait(LONG / 1000)
+    with served(tmp_path) as address:
+        page = browser_page
+        page.goto(f"{address}/frontier?corpus={opening.key}")
+        expect(page.get_by_text("No run on this corpus yet")).to_be_visible(timeout=LONG)
+        # pair-wise similarity alone, five values of lambda
+        page.get_by_test_id("stMultiSelect").get_by_role("button", name=re.compile("Facility")).first.click()
+        slider = page.get_by_role("slider").first
+        slider.focus()
+        slider.press("ArrowLeft")
+        expect(page.get_by_text(re.compile(r"^5 runs"))).to_be_visible(timeout=LONG)
+        page.get_by_role("button", name="Start the sweep").click()
+        expect(page.get_by_text("All 5 runs are stored")).to_be_visible(timeout=LONG)
+        # the chart is mounted anew with every point, so for a moment there may be two
+        page.wait_for_function("""() => {
+            const charts = document.querySelectorAll('.js-plotly-plot');
+            return charts.length === 1 && charts[0].data?.some(trace => trace.customdata?.length === 5);
+        }""", timeout=LONG)
+        chart = page.locator(".js-plotly-plot")
+        points = chart.evaluate(POINTS)
+
+        store = RunStore(tmp_path / "runs")
+        lambdas = {point["run"]: store.get(point["run"]).config.selection.lamb for point in points}
+        assert sorted(lambdas.values()) == [0, 0.25, 0.5, 0.75, 1]
+        settings = SelectionConfig.from_options(objective="pairwise", estimator="relaxed")
+        pool = Pool(opening.corpus, torch.device("cpu"), tmp_path / "cache")
+        answers = {answer.lamb: answer for answer in frontier(pool, settings, np.linspace(0, 1, 5))}
+        for point in points:
+            lamb = lambdas[point["run"]]
+            answer = answers[lamb]
+            joint = lamb * point["x"] + (1 - lamb) * point["y"]
+            # both are within their gaps of one optimum
+            assert joint == pytest.approx(answer.joint, abs=2 * answer.gap + 1e-3)
+            assert point["x"] == pytest.approx(answer.quality, abs=0.03)
+
+        # a click chooses the point, tells its price, and opens its map
+        chosen = next(point for point in points if lambdas[point["run"]] == 0.25)
+        page.mouse.click(*page.evaluate(PLACE, [chart.element_handle(), chosen["x"], chosen["y"]]))
+        expect(page.get_by_text("costs 0.33 points of diversity")).to_be_visible(timeout=LONG)
+        assert f"run={chosen['run']}" in page.url
+        page.get_by_role("link", name="Map and texts").click()
+        expect(page.get_by_role("heading", name=re.compile("Which samples are kept"))).to_be_visible(timeout=LONG)
+        assert f"run={chosen['run']}" in page.url and "/explore" in page.url
