@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 EXACT_UP_TO = 200_000
 """Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
 
-LEAST_APPROXIMATE = 5_000
-"""Rows below which all pairs are compared whatever is asked for: that takes no time worth saving."""
+LEAST_APPROXIMATE = 20_000
+"""Rows below which all pairs are compared whatever is asked for: at 16,000 the two take equally long (benchmarks)."""
 
 RECALL_ROWS = 400
 """Random rows on which recall is measured; not those that the search was tuned on."""

@@ -107,8 +107,8 @@ def neighbors(run: Run) -> str | None:
     nearest = graph["k"] - 1
     if graph["kind"] == "exact":
         return f"Exact: every row with its {nearest:,} nearest other rows."
-    return (f"Approximate: it lists {words.percent(graph['recall'], 1)} of the {nearest:,} truly nearest rows, measured "
-            f"on {graph['recall_rows']:,} random rows. Values at the end are exact all the same.")
+    return (f"Approximate: it lists {words.percent(graph['recall'], 1)} of the {nearest:,} truly nearest rows, "
+            f"measured on {graph['recall_rows']:,} random rows. Values at the end are exact all the same.")
 
 
 def story(run: Run) -> Story | None:
