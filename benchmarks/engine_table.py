@@ -90,8 +90,8 @@ def _against(ours: dict, rival: dict) -> str:
     return (f"{ours['who']} has {rival['who']}'s {rival['joint']:.4f}, {when}, after {seconds:.2f} s, and ends at "
             f"{ours['joint']:.4f} after {_middle(ours):.2f} s; all steps of {rival['who']} take "
             f"{_middle(rival):,.0f} s{' (extrapolated)' if rival.get('extrapolated') else ''}: "
-            f"{_middle(rival) / seconds:,.0f} and {_middle(rival) / _middle(ours):,.0f} times as long, in CPU seconds of "
-            f"the whole {_middle(rival, 'cpu') / _middle(ours, 'cpu'):,.0f} times.")
+            f"{_middle(rival) / seconds:,.0f} and {_middle(rival) / _middle(ours):,.0f} times as long, in CPU "
+            f"seconds of the whole {_middle(rival, 'cpu') / _middle(ours, 'cpu'):,.0f} times.")
 
 
 def _with_graph(problem: dict, rows: dict) -> list[str]:
@@ -115,5 +115,6 @@ def _saved(ours: dict, rival: dict) -> str:
     mark = ", extrapolated" if rival.get("extrapolated") else ""
     share, cpu = (100 * (1 - _middle(ours, key) / _middle(rival, key)) for key in ("seconds", "cpu"))
     value = f", {rival['joint']:.4f}" if "joint" in rival else ""
-    return (f"Time saved against {rival['who']}: {share:.2f} %, {cpu:.2f} % of CPU seconds ({_middle(ours):.1f} s, {ours['joint']:.4f}, against "
+    return (f"Time saved against {rival['who']}: {share:.2f} %, {cpu:.2f} % of CPU seconds "
+            f"({_middle(ours):.1f} s, {ours['joint']:.4f}, against "
             f"{_middle(rival):,.0f} s{mark}{value}).")

@@ -79,7 +79,8 @@ def test_the_table_says_what_the_rows_say():
                "rows_of_table": [ours, row("reinforce", 1000.0, 0.72, extrapolated=True, note="stopped"),
                                  row("greedy", 200.0, 0.75)]}
     said = " ".join(sentences(problem))
-    assert "after 1.00 s" in said and "1,000 and 500 times as long, in CPU seconds of the whole 500" in said and "when it was stopped" in said
+    assert "after 1.00 s" in said and "when it was stopped" in said
+    assert "1,000 and 500 times as long, in CPU seconds of the whole 500 times" in said
     assert "Time saved against greedy: 99.00 %, 99.00 % of CPU" in said
     text = table({"corpus": "c", "problems": [problem]})
     assert "| reinforce | 0.720000 | 0.720000 |  | ~1,000 |" in text
