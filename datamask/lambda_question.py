@@ -162,8 +162,8 @@ def check_texts(texts: list[str], name: str) -> list[str]:
         InputError: too few.
     """
     if len(texts) < LEAST_TEXTS:
-        raise InputError(f"{name} holds {len(texts):,} different texts, one per line; at least {LEAST_TEXTS} are "
-                         "needed to tell selections apart, and some hundreds are better")
+        raise InputError(f"There are {len(texts):,} different texts in {name}, one per line; at least {LEAST_TEXTS} "
+                         "are needed to tell selections apart, and some hundreds are better")
     return texts
 
 
