@@ -75,7 +75,8 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
     canvas_layer(MAP, 0, Selection(f"Selected at λ {lamb:g}", answer.mask), places)
     canvas_layer(MAP, 1, Change.between(f"Against {name}", held, answer.mask), places)
     if answer.gap is not None:
-        st.caption(f"Within {words.percent(answer.gap, 2)} of the best possible at this λ, proved.")
+        within = "0.01" if answer.gap < 1e-4 else f"{100 * answer.gap:.2f}"
+        st.caption(f"Within {within}{words.GAP}% of the attainable gain of the best possible at this λ.")
     elif not answer.solved:
         st.caption("A quick answer between solved values of λ: a stored run is polished further.")
 
