@@ -20,6 +20,7 @@ from datamask.dashboard.ui import (
     scene,
     session,
     texts_panel,
+    why_panel,
 )
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
@@ -123,7 +124,8 @@ with tabs[0]:
                        "take a range in a distribution: all other views follow. All samples count, not only the drawn "
                        "ones. Mark a row, or click a sample on the map, to read it.")
         texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,
-                         [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names])
+                         [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
+                         why=lambda row: why_panel.show(by_id[run_id], runs, corpus, row) if run is not None else None)
 with tabs[1]:
     if tabs[1].open:
         distribution_panel.show(view, columns.distributions(corpus, run_id, found), selected)

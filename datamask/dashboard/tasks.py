@@ -39,7 +39,7 @@ class Task:
     _ended: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for the work to end, at most `seconds`. For tests and scripts; a page never waits."""
+        """Wait for the work to end, at most `seconds`. A page waits a blink at most, for what is often there at once."""
         self._ended.wait(seconds)
 
     def stop(self) -> None:
@@ -66,6 +66,15 @@ def start(key: str, work: Callable[[Progress, Callable[[], bool]], object]) -> T
 def find(key: str) -> Task | None:
     """The task of that key, under way or ended."""
     return _holder().tasks.get(key)
+
+
+def forget(key: str) -> None:
+    """Forget an ended task, so that its work may be done anew. For a button's `on_click`."""
+    holder = _holder()
+    with holder.lock:
+        found = holder.tasks.get(key)
+        if found is not None and found.state != "working":
+            del holder.tasks[key]
 
 
 def _work(task: Task, work: Callable[[Progress, Callable[[], bool]], object]) -> None:

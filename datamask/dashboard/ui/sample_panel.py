@@ -31,7 +31,7 @@ def show(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
             st.caption("This corpus has no texts.")
             return
         text = texts[row].as_py() or ""
-        with st.container(height=270, border=False):
+        with st.container(height=170, border=False):
             st.code(text[:LETTERS] + ("…" if len(text) > LETTERS else ""), language=None, wrap_lines=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,8 @@ PAGE = 100
 ORDERS = ("best quality", "worst quality", "input order")
 
 
-def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str] = ()) -> None:
+def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str] = (),
+         why: Callable[[int], None] = lambda row: None) -> None:
     """Everything about the rows that are shown.
 
     Args:
@@ -27,6 +28,7 @@ def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | Non
         rows: ascending int64 ``(n,)``.
         selected: bool ``(N,)`` of the run in question, or None.
         extra: metadata columns to list beside id, quality and text.
+        why: draws what there is to say about the chosen row, below it.
     """
     st.markdown(headline(corpus, rows, selected))
     if not len(rows):
@@ -36,11 +38,12 @@ def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | Non
     if row is None:
         _list(name, corpus, rows, selected, extra)
         return
-    listed, told = st.columns([2.15, 1], gap="medium")
+    listed, told = st.columns([1.7, 1], gap="medium")
     with listed:
         _list(name, corpus, rows, selected, extra)
     with told:
         sample_panel.show(corpus, row, selected)
+        why(row)
 
 
 def headline(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None) -> str:

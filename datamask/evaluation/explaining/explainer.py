@@ -107,6 +107,10 @@ class Explainer:
         return [self._one(int(row), int(near), float(cosine), poll)
                 for row, near, cosine in zip(rows, nearest, similarity)]
 
+    def copies_of(self, row: int) -> np.ndarray:
+        """The rows that were left out as near-copies of this one, int64, rising."""
+        return np.flatnonzero((self._winner == row) & (np.arange(len(self._winner)) != row))
+
     def _one(self, row: int, nearest: int, similarity: float, poll: Poll) -> Explanation:
         poll()
         threshold = float(self.threshold[row])

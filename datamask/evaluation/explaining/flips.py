@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,17 +32,24 @@ def intervals(lambdas: Sequence[float], inside: Sequence[bool]) -> list[tuple[fl
 
 
 def flip_lambda(pool: Pool, config: SelectionConfig, row: int, low: float, high: float, tolerance: float = 1e-3,
-                poll: Poll = no_poll) -> float:
+                poll: Poll = no_poll, progress: Callable[[float, str], None] = lambda share, what: None) -> float:
     """A lambda between `low` and `high` at which the sample changes sides, by solving again and halving.
 
     Args:
         config: the selection's settings, lambda aside. low, high: lambdas at which the sample is on different sides.
         tolerance: the sample is on different sides at some two lambdas at most this far apart, around the result.
+        progress: called before each solution.
 
     Raises:
         ValueError: the sample is on the same side at both ends.
     """
+    total = 2 + max(0, math.ceil(math.log2(max((high - low) / tolerance, 1.0))))
+    solved = 0
+
     def inside(lamb: float) -> bool:
+        nonlocal solved
+        progress(solved / total, f"solving at lambda {lamb:.4g}")
+        solved += 1
         return bool(frontier(pool, replace(config, lamb=lamb), [lamb], poll=poll)[0].mask[row])
 
     at_low = inside(low)

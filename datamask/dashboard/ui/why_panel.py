@@ -1,0 +1,97 @@
+"""Why the chosen sample is in a run's selection, or not: a sentence, a waterfall, who is behind it, and over lambda."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from datamask import catalogue
+from datamask.corpus import Corpus
+from datamask.dashboard import explanations, tasks, words
+from datamask.dashboard.charts import why as pictures
+from datamask.dashboard.explanations import Answer
+from datamask.dashboard.places import cut
+from datamask.dashboard.ui import scene, session
+from datamask.dashboard.ui.asking import settled
+from datamask.dashboard.views import why
+from datamask.runs.store import Run
+
+ABOUT = ("A sample's score is λ times what it adds to quality plus 1 − λ times what it adds to diversity, given the "
+         "rest of the selection. The threshold lies between the last score that is in and the next. The bars add up "
+         "to score minus threshold.")
+
+
+def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int) -> None:
+    """One sample under one run.
+
+    Args:
+        runs: finished runs on this corpus.
+    """
+    with st.container(border=True):
+        selected = bool(scene.run_columns(run).selected[row])
+        st.markdown(f"**Why is it {'kept' if selected else 'left out'}?**", help=ABOUT)
+        task = explanations.ask(run, row, runs)
+        if not settled(task, "why"):
+            return
+        answer = task.result
+        st.markdown(words.plain(answer.told.sentence, 600))
+        _waterfall(answer)
+        for said in (why.copies_sentence(answer, _texts(corpus)), why.nearest_sentence(answer, _texts(corpus))):
+            if said:
+                st.caption(said)
+        _along(run, row, answer)
+        _witnesses(answer, corpus)
+
+
+def _waterfall(answer: Answer) -> None:
+    table = why.waterfall(answer)
+    st.vega_lite_chart(table, pictures.waterfall(dark=session.dark()), key="why_waterfall", width="stretch",
+                       alt="What each part adds to the sample's score, from the average sample to score minus threshold")
+    total = table["amount"].iloc[-1]
+    st.caption(f"In all {abs(total):.2f} {why.UNIT} {'above' if total >= 0 else 'below'} the threshold (dashed).")
+
+
+def _along(run: Run, row: int, answer: Answer) -> None:
+    st.markdown("**At which λ is it in?**", help="Dots: stored runs that differ from this one in λ alone. The upright "
+                                                 "line marks this run.")
+    if len(answer.along.lambdas) > 1:
+        st.vega_lite_chart(why.strip(answer.along, run.id), pictures.strip(dark=session.dark()), key="why_strip",
+                           width="stretch", alt="At which lambda of the stored runs the sample is in")
+    st.caption(why.along_sentence(answer.along))
+    task = tasks.find(explanations.flip_key(run, row))
+    if task is not None:
+        if settled(task, "flip"):
+            st.markdown(why.flip_sentence(task.result))
+        return
+    if catalogue.estimator(run.config.selection.estimator).guided:
+        st.button("Find the exact λ", key="flip", icon=":material/target:", on_click=explanations.flip,
+                  args=(run, row, answer.told.selected, answer.along),
+                  help="Selects again at some ten λ, halving the gap each time, until the λ at which this sample "
+                       "changes sides is known to a thousandth. In the background; can be stopped.")
+
+
+def _witnesses(answer: Answer, corpus: Corpus) -> None:
+    for objective in answer.told.witnesses:
+        said, table = why.witnesses(answer, objective, _texts(corpus))
+        st.markdown(f"**{catalogue.objective(objective).label}**: {said}")
+        if table.empty:
+            continue
+        number = st.column_config.NumberColumn
+        st.dataframe(table, hide_index=True, lazy=False, key=f"why_{objective}", height=min(36 * len(table) + 38, 220),
+                     alt=f"What is behind the part of {objective}", column_config={
+                         "sample": st.column_config.TextColumn(width="medium"),
+                         "cosine": number(format="%.3f", width="small"),
+                         "otherwise": number(format="%.3f", width="small"),
+                         "adds": number(format="%+.3f", width="small", help=f"To the score, in {why.UNIT}, before the "
+                                        "average sample's part is taken off.")})
+
+
+def _texts(corpus: Corpus):
+    """A function from a row to its id and the beginning of its text."""
+    texts = scene.texts_of(corpus)
+
+    def text_of(row: int) -> str:
+        name = cut(corpus.ids[row].as_py(), 40)
+        return name if texts is None else f"{name}: {cut(texts[row].as_py() or '', 90)}"
+    return text_of

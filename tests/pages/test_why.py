@@ -1,0 +1,111 @@
+"""Why (not) this sample: the page's bars are the package's own numbers, and a flip is where solving again flips."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard import explanations, tasks
+from datamask.evaluation.frontier import frontier
+from datamask.runs.execute import execute
+from datamask.runs.explaining import explainer_of
+
+PATIENCE = 240
+
+
+def learned(store, opened, **options):
+    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(device="cpu", **options)))
+    execute(run, threads=1)
+    return run
+
+
+def waited(app, prefix):
+    """The page once the task whose key begins like that has ended."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        found = [task for key, task in tasks._holder().tasks.items() if key.startswith(prefix)]
+        if found and all(task.state != "working" for task in found):
+            app.run()
+            assert not app.exception, app.exception[0].message
+            return app, found[-1]
+        time.sleep(0.05)
+    raise AssertionError(f"no task {prefix} ended")
+
+
+def chart_table(app, column):
+    """The table under the chart that has this column."""
+    drawn = [chart.proto.data.data for chart in app.get("vega_lite_chart")]
+    tables = [pa.ipc.open_stream(io.BytesIO(data)).read_pandas() for data in drawn if data]
+    return next(table for table in tables if column in table)
+
+
+@pytest.fixture
+def pairwise(store, opened):
+    return [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb) for lamb in (0.1, 0.5, 0.9)]
+
+
+def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(page, opened, store, mapped, pairwise):
+    run = pairwise[1]
+    told = explainer_of(run)
+    flipping = np.flatnonzero(pairwise[0].rows()["selected"].to_numpy() != pairwise[2].rows()["selected"].to_numpy())
+    row = int(flipping[0])
+    one = told.explain([row])[0]
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample=one.id)
+    app, _ = waited(app, f"why {run.path} {row} ")
+    bars = chart_table(app, "part")
+    assert list(bars["amount"].iloc[:-1] * told.sd) == pytest.approx([part.value for part in one.parts], abs=1e-9)
+    assert bars["end"].iloc[-1] * told.sd == pytest.approx(one.score - one.threshold, abs=1e-9)
+    assert bars["end"].iloc[-2] == pytest.approx(bars["end"].iloc[-1], abs=1e-9)
+    assert any(one.sentence.split(":")[0] in text.value for text in app.markdown)
+    strip = chart_table(app, "here")
+    inside = [bool(other.rows()["selected"][row].as_py()) for other in pairwise]
+    assert list(strip["lambda"]) == [0.1, 0.5, 0.9] and list(strip["state"] == "in") == inside
+    assert list(strip["here"]) == [False, True, False]
+
+    app.button(key="flip").click().run()
+    app, task = waited(app, f"flip {run.path} {row}")
+    assert task.state == "done", task.error
+    found = task.result
+    assert found.between in ((0.1, 0.5), (0.5, 0.9))
+    config = run.config.selection
+    low, high = (frontier(told.pool, replace(config, lamb=lamb), [lamb])[0].mask[row]
+                 for lamb in (found.lamb - 1e-3, found.lamb + 1e-3))
+    assert (low, high) == (found.below, not found.below)
+    assert any(f"λ **{found.lamb:.3f}**" in text.value for text in app.markdown)
+
+
+def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped):
+    run = learned(store, opened, objective="facility", n_epochs=10, collapse="exact")
+    told = explainer_of(run)
+    row = int(np.flatnonzero(told.mask)[0])
+    one = told.explain([row])[0]
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample=one.id)
+    app, _ = waited(app, f"why {run.path} {row} ")
+    tables = [element.value for element in app.dataframe if "adds" in element.value]
+    assert len(tables) == bool(one.witnesses["facility"])
+    for table in tables:
+        assert list(table["cosine"]) == pytest.approx([w.similarity for w in one.witnesses["facility"]])
+        assert [name.split(":")[0] for name in table["sample"]] == [
+            opened.corpus.ids[w.row].as_py() for w in one.witnesses["facility"]]
+    assert any("differs from this one in λ alone" in caption.value for caption in app.caption)
+
+
+def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened, store, mapped):
+    run = learned(store, opened, objective="pairwise", estimator="top-quality")
+    with run.writer() as writer:
+        writer.update_facts(fingerprint="0" * 64)
+    task = explanations.ask(run, 3, [run])
+    task.wait(PATIENCE)
+    assert task.state == "failed" and "has changed since" in task.error
+
+
+def test_it_looks_next_to_the_nearest_run_on_the_other_side_first():
+    along = explanations.Along((0.0, 0.2, 0.5, 0.6, 1.0), (False, False, True, True, False), tuple("abcde"))
+    assert explanations.brackets(0.5, True, along) == [(0.2, 0.5), (0.5, 1.0), (0.0, 0.5)]
+    assert explanations.brackets(1.0, True, explanations.Along()) == [(0.0, 1.0)]
