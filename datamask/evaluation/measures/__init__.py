@@ -51,8 +51,8 @@ PANEL: tuple[MeasureEntry, ...] = (
                  "member: coverage in a second representation.", "higher", False, _POOL, tf_idf_coverage),
     MeasureEntry("cross_entropy", "Cross-entropy", "Nats per word of held-out text under a bigram model trained on as "
                  "many words of each selection, held-out rows and their near-copies left out. They are left out after "
-                 "selecting, which costs a diverse selection its covers of them; `which-lambda` leaves them out first.", "lower", False,
-                 "5 hold-outs", cross_entropy),
+                 "selecting, which costs a diverse selection its covers of them; `which-lambda` leaves them out first.",
+                 "lower", False, "5 hold-outs", cross_entropy),
     MeasureEntry("domain", "Domain drift", "Jensen-Shannon distance of the shares of a column's values from the "
                  "corpus's: 0 equal, 1 disjoint.", "neither", False, _ROWS, domain_drift),
     MeasureEntry("drift", "Drift", "How far a column's mean has moved from the corpus's, in its standard deviations.",
