@@ -39,7 +39,7 @@ class Task:
     _ended: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for the work to end, at most `seconds`. A page waits a blink at most, for what is often there at once."""
+        """Wait for the work to end, at most `seconds`. A page waits a blink, for what is often there at once."""
         self._ended.wait(seconds)
 
     def stop(self) -> None:

@@ -37,7 +37,7 @@ def waterfall(*, dark: bool = False) -> dict:
 
 
 def strip(*, dark: bool = False) -> dict:
-    """A dot per stored run over lambda: filled where the sample is in, a ring where it is out. For `views.why.strip`."""
+    """A dot per stored run over lambda: filled where the sample is in, else a ring. For `views.why.strip`."""
     tone = palette.shades(dark)
     across = {"field": "lambda", "type": "quantitative", "title": "λ (0: diversity alone, 1: quality alone)",
               "scale": {"domain": [0, 1]}, "axis": {"tickCount": 5, "grid": False}}

@@ -47,7 +47,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int) -> None:
 def _waterfall(answer: Answer) -> None:
     table = why.waterfall(answer)
     st.vega_lite_chart(table, pictures.waterfall(dark=session.dark()), key="why_waterfall", width="stretch",
-                       alt="What each part adds to the sample's score, from the average sample to score minus threshold")
+                       alt="What each part adds to the sample's score, up to score minus threshold")
     total = table["amount"].iloc[-1]
     st.caption(f"In all {abs(total):.2f} {why.UNIT} {'above' if total >= 0 else 'below'} the threshold (dashed).")
 
