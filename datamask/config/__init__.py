@@ -1,0 +1,19 @@
+"""What to select and how: frozen, self-validating records that feed command line, forms and run folder alike.
+
+Three records: `CorpusConfig` (which rows), `SelectionConfig` (which subset of them, found how) and `RunConfig` (both,
+with a name). All of them round-trip through JSON (`to_dict`, `from_dict`), and `RunConfig.arguments` writes a run as
+the command line that repeats it. Nothing here loads torch or reads a file.
+"""
+
+from datamask.config.corpus import TRANSFORMS, CorpusConfig, QualityColumn
+from datamask.config.run import RunConfig
+from datamask.config.selection import (
+    LEARNER_OPTIONS,
+    NEIGHBOR_SEARCHES,
+    PAPER_PRESET,
+    Quota,
+    SelectionConfig,
+)
+
+__all__ = ["LEARNER_OPTIONS", "NEIGHBOR_SEARCHES", "PAPER_PRESET", "TRANSFORMS", "CorpusConfig", "QualityColumn",
+           "Quota", "RunConfig", "SelectionConfig"]
