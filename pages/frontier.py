@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from datamask.dashboard import sweeping, words
+from datamask.dashboard import words
 from datamask.dashboard.ui import frontier_form, frontier_live, frontier_picture, frontier_sweeps, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 from datamask.errors import DatamaskError
-from datamask.runs.varying import Plan
 
 FRONTIER, LIVE, RATIO, GROUP, TRANSFER = VIEWS = ("Frontier", "Live λ", "Ratio", "Group size", "Transfer")
 
@@ -29,19 +28,13 @@ with controls:
     try:
         plans = []
         if view == FRONTIER:
-            count = frontier_form.lambda_count()
-            plans = frontier_form.plan_of(opening, sweeping.along_lambda(
-                settings.objectives, sweeping.lambdas(count), **settings.options))
+            plans = frontier_form.plan_of(opening, frontier_form.lambda_points(settings))
         elif view == RATIO:
             plans = frontier_form.plan_of(opening, frontier_form.ratio_points(settings))
         elif view == GROUP:
             plans = frontier_form.plan_of(opening, frontier_form.group_points(settings))
         elif view == TRANSFER:
-            points = sweeping.along_lambda(settings.objectives, sweeping.lambdas(frontier_form.lambda_count()),
-                                           **settings.options)
-            slices = sweeping.slices(opening.config, len(opening.corpus))
-            plans = [Plan(corpus, points, f"{sweeping.plan_name(points[0])}, {name}")
-                     for name, corpus in slices.items()]
+            plans = frontier_form.transfer_plans(opening, frontier_form.lambda_points(settings))
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
     if view != LIVE:

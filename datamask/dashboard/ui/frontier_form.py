@@ -69,11 +69,18 @@ def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, 
     return Shared(tuple(chosen), float(share), collapse)
 
 
-def lambda_count() -> int:
-    """How many lambdas a sweep has."""
-    return st.select_slider("Values of λ", COUNTS, 11, key="frontier_count", persist_state="session",
-                            help="Evenly from 0 (diversity alone) to 1 (quality alone). Values that are stored already "
-                                 "are not computed again.")
+def lambda_points(settings: Shared) -> tuple[Point, ...]:
+    """The control of a sweep over lambda, and its points."""
+    count = st.select_slider("Values of λ", COUNTS, 11, key="frontier_count", persist_state="session",
+                             help="Evenly from 0 (diversity alone) to 1 (quality alone). Values that are stored "
+                                  "already are not computed again.")
+    return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
+
+
+def transfer_plans(opening: Opening, points: Sequence[Point]) -> list[Plan]:
+    """The same points on an eighth, a quarter and all of the corpus."""
+    slices = sweeping.slices(opening.config, len(opening.corpus))
+    return [Plan(corpus, tuple(points), f"{sweeping.plan_name(points[0])}, {name}") for name, corpus in slices.items()]
 
 
 def ratio_points(settings: Shared) -> tuple[Point, ...]:
