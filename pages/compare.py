@@ -1,21 +1,37 @@
-"""Compare: what changes between these runs? Maps, overlap, values, curves, settings and samples of two to four runs."""
+"""Compare: what changes between these runs? Kept, gained and lost; who is better at what; what would come out again."""
 
 import streamlit as st
 
 from datamask.dashboard import comparison, words
 from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.places import HEXAGONS_FROM
-from datamask.dashboard.ui import canvas_map, comparison_panel, preparing, scene, session
+from datamask.dashboard.ui import (
+    agreement_panel,
+    canvas_map,
+    changes_panel,
+    comparison_panel,
+    downstream_panel,
+    label_panel,
+    preparing,
+    scene,
+    scoreboard_panel,
+    session,
+)
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
+
+CHANGES, SELECTED, AGREEMENT = "changes", "selected", "agreement"
+TABS = ("Texts", "Where", "Values", "Scoreboard", "Agreement", "Downstream results")
 
 frame("Compare", "What changes between these runs?")
 
 corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
-runs, refused = comparison.candidates(session.store().list(), corpus.fingerprint)
-by_id = {run.id: run for run in runs}
-names = listing.unlike({run.id: listing.name_of(run) for run in runs})
+everyone, refused = comparison.candidates(session.store().list(), corpus.fingerprint, archived=True)
+archived = st.session_state.get("compare_archived", False)
+runs = [run for run in everyone if archived or not run.label().archived]
+by_id = {run.id: run for run in everyone}
+names = listing.unlike({run.id: listing.name_of(run) for run in everyone})
 
 
 def draw_refused() -> None:
@@ -27,7 +43,7 @@ def draw_refused() -> None:
                 st.caption(f"**{name}** {words.plain(entry.reason, 300)}")
 
 
-if len(runs) < 2:
+if len(runs) < 2 and not archived:
     with st.container(border=True):
         st.subheader("Two finished runs on this corpus are needed" if not runs else "One more finished run is needed",
                      anchor=False)
@@ -35,24 +51,36 @@ if len(runs) < 2:
                  "makes a good baseline. Then this page shows what one keeps and the other does not.")
         st.page_link("pages/run.py", label="Start a run", icon=":material/arrow_forward:",
                      query_params=session.link_parameters())
+    if len(everyone) > len(runs):
+        st.caption(f"{len(everyone) - len(runs):,} more are archived.")
+        st.toggle("Show archived runs", key="compare_archived", persist_state="session",
+                  help="Runs that were put away are left out of every menu, unless this is on.")
     draw_refused()
     st.stop()
 
 current = session.current_run()
-st.session_state.setdefault("compare", [run.id for run in comparison.default_pair(runs, current)])
-st.session_state["compare"] = [run_id for run_id in st.session_state["compare"] if run_id in by_id]
-which, panels_of, layout, marks_of = st.columns([4.4, 2.1, 1.5, 1.9], gap="small")
-with which:
-    chosen = st.multiselect("Runs", list(by_id), key="compare", max_selections=comparison.MOST, persist_state="session",
-                            format_func=names.get,
+if len(runs) > 1:
+    st.session_state.setdefault("compare", [run.id for run in comparison.default_pair(runs, current)])
+st.session_state["compare"] = [run_id for run_id in st.session_state.get("compare", ()) if run_id in by_id]
+which, panels_of, layout, marks_of = st.columns([4.5, 2.55, 1.35, 1.7], gap="small")
+with which, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+    offered = [run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))]
+    # those chosen before stay in the menu, or a search would take them off the page
+    offered = [run.id for run in everyone if run.id in {*offered, *st.session_state["compare"]}]
+    chosen = st.multiselect("Runs", offered, key="compare", max_selections=comparison.MOST, persist_state="session",
+                            format_func=names.get, width="stretch",
                             placeholder="Choose two to four",
                             help="Finished runs on the open corpus, newest first. The first one chosen is A, which the "
                                  "others are held against.")
+    label_panel.find("compare")
+    if chosen:
+        label_panel.edit_any([by_id[run_id] for run_id in chosen], names, listing.tags_of(everyone), "compare")
 with panels_of:
-    panels = st.segmented_control("Draw the others as", ("changes", "selected"), default="changes", required=True,
+    panels = st.segmented_control("Draw as", (CHANGES, SELECTED, AGREEMENT), default=CHANGES, required=True,
                                   key="compare_panels", persist_state="session",
                                   help="Changes: what each other run gained and lost against A, the first one. "
-                                       "Selected: simply what it selected.")
+                                       "Selected: what each selected. Agreement: how surely each would select a sample "
+                                       "again, once that is computed below.")
 with layout:
     wanted = st.segmented_control("Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="compare_layout",
                                   persist_state="session",
@@ -68,16 +96,18 @@ if len(chosen) < 2:
     draw_refused()
     st.stop()
 
-entries = comparison.load([by_id[run_id] for run_id in chosen], len(corpus))
+compared = [by_id[run_id] for run_id in chosen]
+entries = comparison.load(compared, len(corpus))
 first = entries[0]
-layers = [Selection(first.label, first.selected)]
-for entry in entries[1:]:
-    if panels == "changes":
-        if len(entries) == 2:
+layers = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
+for entry, run in zip(entries, compared):
+    if panels == AGREEMENT:
+        layers.append(agreement_panel.layer(entry, run, corpus, cache_dir))
+    elif entry is not first:
+        if panels == SELECTED or len(entries) == 2:
             layers.append(Selection(entry.label, entry.selected))
-        layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
-    else:
-        layers.append(Selection(entry.label, entry.selected))
+        if panels == CHANGES:
+            layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
 
 preparing.prepare(corpus, cache_dir)
 ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
@@ -85,13 +115,32 @@ canvas_map.canvas_map("compare_map", ground.scope, scene.ground_parcel(corpus, g
                       alt="Maps of the compared runs with matched axes", height=340)
 st.caption(ground.caption)
 
-comparison_panel.overlaps(entries)
-left, right = st.columns([1.15, 1], gap="large")
-with left:
-    comparison_panel.values(entries)
+numbers, differing = st.columns([1.3, 1], gap="medium")
+with numbers:
+    comparison_panel.overlaps(entries)
+with differing:
     comparison_panel.settings(entries)
-with right:
-    st.fragment(comparison_panel.curves)(entries)
-    st.fragment(comparison_panel.categories)(entries, corpus)
-st.fragment(comparison_panel.only_one)(entries, corpus)
+
+tabs = dict(zip(TABS, st.tabs(TABS, key="compare_tab", on_change="rerun")))
+for name, tab in tabs.items():
+    with tab:
+        if not tab.open:
+            continue
+        if name == "Texts":
+            changes_panel.texts(entries, corpus)
+        elif name == "Where":
+            changes_panel.groups(entries, corpus, cache_dir)
+        elif name == "Values":
+            left, right = st.columns([1.15, 1], gap="large")
+            with left:
+                comparison_panel.values(entries)
+                st.fragment(comparison_panel.categories)(entries, corpus)
+            with right:
+                st.fragment(comparison_panel.curves)(entries)
+        elif name == "Scoreboard":
+            scoreboard_panel.show(entries, compared, corpus, cache_dir)
+        elif name == "Agreement":
+            agreement_panel.show(entries, compared, corpus, cache_dir)
+        else:
+            downstream_panel.show(everyone, chosen, names)
 draw_refused()

@@ -75,10 +75,16 @@ class Refused:
     reason: str
 
 
-def candidates(runs: Sequence[Run], fingerprint: str) -> tuple[list[Run], list[Refused]]:
-    """Finished runs on the corpus of that fingerprint, in the order given, and the others with the reason."""
+def candidates(runs: Sequence[Run], fingerprint: str, archived: bool = False) -> tuple[list[Run], list[Refused]]:
+    """Finished runs on the corpus of that fingerprint, in the order given, and the others with the reason.
+
+    Args:
+        archived: whether runs that were put away are among them.
+    """
     fit, others = [], []
     for run in runs:
+        if not archived and run.label().archived:
+            continue
         state = run.status().state
         try:
             known = run.config and run.facts().get("fingerprint")
@@ -170,16 +176,6 @@ def overlaps(entries: Sequence[Entry]) -> pd.DataFrame:
                      "overlap": shared / (sum(sizes) - shared), "chance": chance_overlap(a.ratio, b.ratio),
                      "most": sizes[0] / sizes[1]})
     return pd.DataFrame(rows)
-
-
-def only_in(entries: Sequence[Entry], letter: str) -> np.ndarray:
-    """Rows that this run selected and none of the others did, ascending int64 ``(n,)``."""
-    others = np.zeros(len(entries[0].selected), bool)
-    for entry in entries:
-        if entry.letter != letter:
-            others |= entry.selected
-    own = next(entry for entry in entries if entry.letter == letter)
-    return np.flatnonzero(own.selected & ~others)
 
 
 def by_category(entries: Sequence[Entry], category: Category) -> pd.DataFrame:

@@ -60,6 +60,12 @@ def value(number: float | None, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
+def signed(number: float, digits: int = 1) -> str:
+    """A difference with its sign: ``+3.1``, ``−2.0``; ``0.0`` without one."""
+    text = f"{number:+.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")
+
+
 def size(bytes_: float) -> str:
     """Bytes as ``18 MB``: powers of 1000, as disks and most file managers say."""
     for unit in ("B", "kB", "MB", "GB"):

@@ -62,11 +62,15 @@ def test_overlaps_are_set_arithmetic(three):
     assert table.loc["A and B", "most"] == 1.0 and table.loc["A and C", "most"] == pytest.approx(24 / 72)
 
 
-def test_rows_only_one_run_kept(three):
-    entries, _, _ = three
-    sets = [set(np.flatnonzero(entry.selected)) for entry in entries]
-    assert set(comparison.only_in(entries, "A")) == sets[0] - sets[1] - sets[2]
-    assert set(comparison.only_in(entries, "C")) == sets[2] - sets[0] - sets[1]
+def test_archived_runs_stay_out_unless_asked_for(world):
+    store, corpus, config = world
+    scores = np.arange(len(corpus))
+    away, here = (finish_run(store, corpus, config, scores, name=name) for name in ("away", "here"))
+    away.relabel(archived=True)
+    fit, refused = comparison.candidates(store.list(), corpus.fingerprint)
+    assert [run.id for run in fit] == [here.id] and not refused
+    assert {run.id for run in comparison.candidates(store.list(), corpus.fingerprint, archived=True)[0]} == {
+        away.id, here.id}
 
 
 def test_only_the_settings_that_differ(three):

@@ -30,6 +30,26 @@ def test_runs_of_a_corpus_by_fingerprint_then_by_files(tmp_path):
     assert {run.id for run in listing.runs_on(store, None)} == {known.id, other.id, fresh.id, elsewhere.id}
 
 
+def test_archived_runs_are_left_out_unless_asked_for(tmp_path):
+    store = RunStore(tmp_path)
+    away, here = create(store, "away"), create(store, "here")
+    away.relabel(archived=True)
+    assert [run.id for run in listing.runs_on(store, None)] == [here.id]
+    assert {run.id for run in listing.runs_on(store, None, archived=True)} == {away.id, here.id}
+
+
+def test_runs_are_found_by_name_id_and_tag(tmp_path):
+    store = RunStore(tmp_path)
+    first, second = create(store, "Wide net"), create(store, "narrow")
+    first.relabel(tags=["paper", "Section 4"])
+    second.relabel(tags=["paper"])
+    runs = [first, second]
+    assert listing.found(runs, "") == listing.found(runs, " PAPER ") == runs
+    assert listing.found(runs, "wide section") == [first] and listing.found(runs, second.id[-6:]) == [second]
+    assert listing.found(runs, "wide narrow") == []
+    assert listing.tags_of(runs) == ["paper", "Section 4"]
+
+
 def test_a_damaged_record_belongs_to_no_corpus(tmp_path):
     store = RunStore(tmp_path)
     (create(store).path / "config.json").write_text("{")

@@ -76,3 +76,7 @@ def test_foreign_text_can_neither_mark_up_nor_run_over():
 def test_an_option_at_the_beginning_is_the_sentence_s_first_word_and_a_file_keeps_its_name():
     assert words.sentence("--device cuda is not here") == "Device cuda is not here"
     assert words.sentence("shard is empty, see --id-column") == "shard is empty, see id column"
+
+
+def test_a_difference_has_its_sign():
+    assert [words.signed(x) for x in (3.14, -2.0, 0.0, -0.01)] == ["+3.1", "−2.0", "0.0", "0.0"]

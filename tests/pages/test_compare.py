@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from datamask.dashboard import comparison, words
+from datamask.runs.boards import agreement_path, board_path
+from datamask.runs.store import Run
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import map_data, parcels, titles
 
@@ -20,6 +23,24 @@ def runs(opened, store, mapped):
     return [finish_run(store, corpus, config, noise[0], name="first", lamb=0.5),
             finish_run(store, corpus, config, noise[0] + noise[1], name="second", lamb=0.2),
             finish_run(store, corpus, config, noise[1], name="third", select_ratio=0.1, objective="pairwise")]
+
+
+def write_fake_board(runs, corpus, cache_dir) -> None:
+    """A scoreboard of two measures, as the measuring leaves it: the first made A, the second made nobody."""
+    def cell(value, verdict=""):
+        return {"value": value, "low": value - 0.1, "high": value + 0.1, "verdict": verdict, "note": "",
+                "against_random": None}
+
+    a, b = (run.id for run in runs)
+    about = {"better": "higher", "optimisable": True, "interval": "", "tied": []}
+    measures = [
+        {**about, "measure": "quality", "label": "Mean quality", "says": "Mean.", "best": b, "selections": {
+            a: cell(2.0, "hatched"), b: cell(1.0, "best"), "random": cell(0.0), "top-quality": cell(3.0, "hatched")}},
+        {**about, "measure": "vendi", "label": "Vendi <b>", "says": "Number.", "best": b, "selections": {
+            a: cell(2.0), b: cell(5.0, "best"), "random": cell(4.0), "top-quality": cell(1.0)}}]
+    path = board_path(runs, corpus.fingerprint, cache_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"n": len(corpus), "notes": [], "measures": measures, "optimised": {}}))
 
 
 def text_of(app) -> str:
@@ -41,22 +62,134 @@ def test_two_runs_of_one_kind(page, opened, runs, explained):
     assert shown == {"Overlap": words.percent(len(a & b) / len(a | b)), "Kept": words.count(len(a & b)),
                      "Lost": words.count(len(a - b)), "Gained": words.count(len(b - a))}
     assert f"by chance {words.percent(0.3 / 1.7)}" in text_of(app)
-    values, settings, only = (frame.value for frame in app.dataframe)
-    assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
+    settings, lost = (frame.value for frame in app.dataframe)
     assert settings["Setting"].tolist() == ["Balance λ"]
-    assert set(only["chunk_id"]) == {f"doc-{row:04d}" for row in a - b}
+    assert set(lost["chunk_id"]) == {f"doc-{row:04d}" for row in a - b}
     change = parcels(app)["2"]
     assert [said for _, _, said in change["key"]][:2] == [f"gained {len(b - a):,}", f"lost {len(a - b):,}"]
-    charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
-    assert len(charts) == 2
     explained(app, 6)
 
 
-def test_the_other_side_can_be_listed(page, opened, runs):
+def tab(app, name):
+    app.session_state["compare_tab"] = name
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def test_values_and_curves_have_a_tab(page, opened, runs, explained):
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Values")
+    values = app.dataframe[1].value
+    assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
+    assert len(app.get("vega_lite_chart")) == 2
+    explained(app, 6)
+
+
+def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
     app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
-    app.get_by_key("compare_only").set_value("B").run()
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
-    assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in b - a}
+    for kind, rows in (("kept", a & b), ("gained", b - a), ("lost", a - b)):
+        app.get_by_key("compare_kind").set_value(kind).run()
+        assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in rows}
+        assert any(f"{len(rows):,} samples" in caption.value for caption in app.caption)
+    app.text_input(key="compare_search").set_value("LONG 23").run()
+    texts = opened.corpus.metadata["text"].to_pylist()
+    held = {row for row in a - b if "23" in texts[row] and "long" in texts[row]}
+    assert held and set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in held}
+    app.text_input(key="compare_search").set_value("no such words").run()
+    assert "No such text is among them." in text_of(app)
+
+
+def test_changes_by_group_are_counted(page, opened, runs, explained):
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Where")
+    a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
+    sources, lengths = opened.corpus.metadata["source"].to_pylist(), opened.corpus.lengths
+    table = app.dataframe[-1].value.set_index("group")
+    assert set(table.index) == set(sources)
+    for source, row in table.iterrows():
+        here = {k for k, of in enumerate(sources) if of == source}
+        assert (row.n, row.kept, row.gained, row.lost) == (
+            len(here), len(here & a & b), len(here & (b - a)), len(here & (a - b)))
+        assert row.tokens_lost == sum(lengths[k] for k in here & (a - b))
+    app.get_by_key("compare_group_by").set_value("length band").run()
+    assert app.dataframe[-1].value["n"].sum() == 240
+    explained(app, 6)
+
+
+def test_labels_find_and_archive(page, opened, store, runs):
+    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
+    app.get_by_key("compare_edit").set_value(runs[0].id).run()
+    app.text_input(key=f"name_{runs[0].id}").set_value("renamed <script>")
+    app.multiselect(key=f"tags_{runs[0].id}").set_value(["good"])
+    app.get_by_key(f"archived_{runs[0].id}").set_value(True)
+    app.button(key=f"save_{runs[0].id}").click().run()
+    assert not app.exception
+    label = store.get(runs[0].id).label()
+    assert (label.name, label.tags, label.archived) == ("renamed <script>", ("good",), True)
+    fresh = page("pages/compare.py", corpus=opened.key)
+    options = fresh.multiselect(key="compare").options
+    assert len(options) == 2 and "renamed <script>" not in options
+    fresh.get_by_key("compare_archived").set_value(True).run()
+    assert "renamed <script>" in fresh.multiselect(key="compare").options
+    fresh.multiselect(key="compare").set_value([runs[1].id, runs[2].id]).run()
+    fresh.text_input(key="compare_find").set_value("GOOD").run()
+    assert set(fresh.multiselect(key="compare").options) == {"renamed <script>", "second", "third"}
+
+
+def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, store, runs, monkeypatch):
+    """Counted, not timed: whatever 200 runs weigh, the page reads the rows of those it compares and of no other."""
+    for number in range(200):
+        shutil.copytree(runs[0].path, store.root / f"copy-{number:03d}")
+    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
+    app.multiselect(key="compare").set_value([runs[0].id, runs[1].id])
+    read = []
+    table = Run._table
+    monkeypatch.setattr(Run, "_table", lambda run, name: (read.append((run.id, name)), table(run, name))[1])
+    app.run()
+    assert len(app.multiselect(key="compare").options) == 203
+    assert set(read) == {(runs[0].id, "rows.parquet"), (runs[1].id, "rows.parquet")}
+
+
+def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, runs):
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Scoreboard")
+    assert app.button(key="measure_board").label == "Measure these runs"
+    write_fake_board(runs[:2], opened.corpus, store.cache_dir)
+    app.run()
+    drawn = " ".join(element.proto.body for element in app.get("html"))
+    assert "Mean quality" in drawn and "made by it: A, so nobody is called best" in drawn and "B is best" in drawn
+    assert any("B on 1" in element.value for element in app.markdown)
+
+
+def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Agreement")
+    assert app.button(key="measure_agreement").label == "Select again 20 times"
+    appeared = np.full(240, 16, np.int32)
+    selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
+    path = agreement_path(runs[0], opened.corpus.fingerprint, store.cache_dir)
+    np.savez(path, appeared=appeared, selected=selected)
+    app.run()
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert (shown["Consensus core"], shown["Coin-flips"]) == ("60", "10")
+    assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in range(60, 70)}
+    app.get_by_key("compare_panels").set_value("agreement").run()
+    assert titles(app) == ["A · first: selected by parts", "B · second"]
+    explained(app, 6)
+
+
+def test_results_are_attached_and_drawn(page, opened, store, runs, explained):
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Downstream results")
+    app.get_by_key("downstream_run").set_value(runs[1].id).run()
+    app.text_area(key="downstream_text_0").set_value("task,score\nmath,not a number").run()
+    app.button(key="downstream_attach").click().run()
+    assert "finite score" in app.error[0].value and not store.get(runs[1].id).results()
+    app.text_area(key="downstream_text_0").set_value("task,score,seed\nmath,0.5,0\nmath,0.7,1\nlogic,0.2,0").run()
+    app.button(key="downstream_attach").click().run()
+    assert not app.exception and not app.error
+    assert len(store.get(runs[1].id).results()) == 3 and len(app.get("vega_lite_chart")) == 2
+    assert app.text_area(key="downstream_text_1").value == ""
+    explained(app, 6)
+    app.button(key="downstream_remove").click().run()
+    assert not store.get(runs[1].id).results() and not app.get("vega_lite_chart")
 
 
 def test_three_runs_of_different_kinds(page, opened, runs):
@@ -65,7 +198,10 @@ def test_three_runs_of_different_kinds(page, opened, runs):
     assert not app.exception
     assert titles(app) == ["A · first", "B · second against A", "C · third against A"]
     assert not app.metric and app.dataframe[0].value["runs"].tolist() == ["A and B", "A and C", "B and C"]
-    said = text_of(app)
+    app.get_by_key("compare_other").set_value("C").run()
+    a, c = (set(np.flatnonzero(run.rows()["selected"])) for run in (runs[0], runs[2]))
+    assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in a - c}
+    said = text_of(tab(app, "Values"))
     assert "different numbers of rows" in said and "no common scale of quality" in said
     app.get_by_key("compare_panels").set_value("selected").run()
     assert titles(app) == ["A · first", "B · second", "C · third"]

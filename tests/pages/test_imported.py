@@ -46,8 +46,10 @@ def test_it_compares_with_a_selected_run(page, opened, store, imported):
         estimator="greedy"), "greedy"))
     execute(other)
     app = page("pages/compare.py", corpus=opened.key, run=other.id)
-    assert app.dataframe[0].value["run"].tolist() == ["A · theirs", "B · greedy"]
+    app.session_state["compare_tab"] = "Values"
+    app.run()
+    assert app.dataframe[1].value["run"].tolist() == ["A · theirs", "B · greedy"]
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in (imported, other))
     shown = {metric.label: metric.value for metric in app.metric}
     assert (shown["Kept"], shown["Gained"]) == (words.count(len(a & b)), words.count(len(b - a)))
-    assert app.dataframe[1].value["Setting"].tolist() == ["Estimator"]
+    assert app.dataframe[0].value["Setting"].tolist() == ["Estimator"]

@@ -1,4 +1,4 @@
-"""The lower half of the Compare page: overlap, values, curves, settings, and the samples only one run kept."""
+"""The Compare page's overlap, values, curves and settings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from datamask.dashboard.charts.overlay import overlay
 from datamask.dashboard.charts.shares import shares
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.layers import Category, categorical
-from datamask.dashboard.ui import scene, session
-from datamask.runs.exports import table_csv
-
-PAGE = 100
+from datamask.dashboard.ui import session
 
 
 def overlaps(entries: Sequence[Entry]) -> None:
@@ -25,7 +22,7 @@ def overlaps(entries: Sequence[Entry]) -> None:
     if len(table) == 1:
         pair = table.iloc[0]
         a, b = entries
-        with st.container(horizontal=True, gap="large"):
+        with st.container(horizontal=True, gap="medium"):
             for label, value, caption, help_ in (
                     ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
                     ("Kept", words.count(pair.shared), "selected by both", None),
@@ -121,27 +118,3 @@ def settings(entries: Sequence[Entry]) -> None:
         return
     st.dataframe(table, hide_index=True, lazy=False, alt="Settings that differ between the runs")
 
-
-def only_one(entries: Sequence[Entry], corpus: Corpus) -> None:
-    """The samples that one run kept and no other, a page of them with their texts, and a download."""
-    labels = {entry.letter: entry.label for entry in entries}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        letter = st.segmented_control("Samples that only this run kept", list(labels), default="A", required=True,
-                                      format_func=lambda found: words.plain(labels[found], 60), key="compare_only",
-                                      help="Selected by this run and by none of the others above.")
-        rows = comparison.only_in(entries, letter)
-        pages = max(1, -(-len(rows) // PAGE))
-        page = st.number_input("Page", 1, pages, 1, key=f"compare_page_{letter}_{pages}", width=120,
-                               help=f"{PAGE} samples a page, {pages:,} pages.")
-        id_name = str(corpus.provenance.columns.get("id", "id"))
-        st.download_button(f"CSV, {len(rows):,} ids", lambda: table_csv(scene.id_table(corpus, rows)),
-                           file_name=f"only-{letter}.csv", mime="text/csv", on_click="ignore", key="compare_csv",
-                           icon=":material/download:", disabled=not len(rows),
-                           help=f"{id_name}, quality, and where in the input each sample stands.")
-    if not len(rows):
-        st.caption("None: the others selected all of them too.")
-        return
-    st.dataframe(scene.sample_table(corpus, rows[(page - 1) * PAGE:page * PAGE]), hide_index=True, lazy=False,
-                 height=360, alt=f"Samples that only {labels[letter]} kept", column_config={
-                     "text": st.column_config.TextColumn("text", width=760),
-                     "quality": st.column_config.NumberColumn(format="%.4g", width="small")})

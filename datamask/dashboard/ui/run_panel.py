@@ -10,7 +10,7 @@ import streamlit as st
 from datamask.dashboard import words
 from datamask.dashboard.charts.convergence import convergence
 from datamask.dashboard.charts.vitals import vital
-from datamask.dashboard.ui import forms, session
+from datamask.dashboard.ui import forms, label_panel, session
 from datamask.dashboard.views import convergence as curves
 from datamask.dashboard.views import listing, outcome, provenance, vitals
 from datamask.errors import DatamaskError
@@ -45,7 +45,7 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
                      help="All runs on this corpus, newest first, those made on the command line included.")
         if run is not None:
             with st.popover("Name and notes", icon=":material/edit:"):
-                _label(run)
+                label_panel.edit(run, listing.tags_of(runs))
 
 
 def other_corpus(run: Run) -> None:
@@ -67,20 +67,6 @@ def _chosen(ids: dict[str, str]) -> None:
     """Take the chosen run. Where its line has changed since it was drawn, the choice is that line's old words."""
     choice = st.session_state["run_choice"]
     session.choose_run(ids.get(choice, choice))
-
-
-def _label(run: Run) -> None:
-    name = st.text_input("Name", run.config.name, key=f"name_{run.id}", max_chars=80,
-                         help="What this run is called in lists and pictures.")
-    notes = st.text_area("Notes", run.config.notes, key=f"notes_{run.id}", max_chars=2000,
-                         help="Anything worth remembering. Kept in the run's folder.")
-    if st.button("Save", key=f"save_{run.id}", type="primary", help="Keeps name and notes in the run's folder."):
-        try:
-            run.relabel(name.strip(), notes.strip())
-        except DatamaskError as error:
-            st.error(words.sentence(error))
-        else:
-            st.rerun()
 
 
 def nothing_yet() -> None:

@@ -42,12 +42,30 @@ def unlike(lines: Mapping[str, str]) -> dict[str, str]:
     return {run_id: line if said.count(line) == 1 else f"{line}  ·  {run_id[-4:]}" for run_id, line in lines.items()}
 
 
-def runs_on(store: RunStore, opening: Opening | None) -> list[Run]:
+def runs_on(store: RunStore, opening: Opening | None, archived: bool = False) -> list[Run]:
     """The runs learned on the open corpus, newest first; all of them where none is open.
 
     By fingerprint where the run got far enough to know it, else by the same files and columns.
+
+    Args:
+        archived: whether runs that were put away are among them.
     """
-    return [run for run in store.list() if is_on(run, opening)]
+    return [run for run in store.list() if (archived or not run.label().archived) and is_on(run, opening)]
+
+
+def found(runs: Iterable[Run], search: str) -> list[Run]:
+    """Those whose name, id or tags hold every word of the search, whatever their case; in the order given."""
+    wanted = search.casefold().split()
+    return [run for run in runs if all(word in _searched(run) for word in wanted)] if wanted else list(runs)
+
+
+def _searched(run: Run) -> str:
+    return " ".join((run.id, name_of(run), *run.label().tags)).casefold()
+
+
+def tags_of(runs: Iterable[Run]) -> list[str]:
+    """Every tag of these runs once, by name."""
+    return sorted({tag for run in runs for tag in run.label().tags}, key=str.casefold)
 
 
 def is_on(run: Run, opening: Opening | None) -> bool:

@@ -1,0 +1,50 @@
+"""Scoreboards and agreements behind a page: computed on request in the background, one thread, and kept on disk.
+
+They wait for the run that computes at present and take its place beside the server. Torch is loaded inside the thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamask.corpus import Corpus
+from datamask.dashboard import tasks
+from datamask.runs.boards import agreement_path, board_path
+from datamask.runs.store import Run
+
+
+def board_key(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> str:
+    """The name under which `datamask.dashboard.tasks` knows the scoreboard of these runs."""
+    return f"{board_path(runs, corpus.fingerprint, cache_dir).stem}-{corpus.fingerprint}"
+
+
+def agreement_key(run: Run, corpus: Corpus) -> str:
+    """The name under which `datamask.dashboard.tasks` knows the agreement of this run."""
+    return f"{agreement_path(run, corpus.fingerprint, Path()).stem}-{corpus.fingerprint}"
+
+
+def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> tasks.Task:
+    """Measure these runs on every measure; joins the work under way where there is one."""
+    def work(report: tasks.Progress, should_stop) -> None:
+        from datamask.evaluation.live import threads
+        from datamask.runs import jobs, measuring
+
+        report(0.0, "waiting for the run that is learning")
+        with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
+            measuring.write_board(runs, corpus, cache_dir, progress=report, should_stop=should_stop)
+
+    return tasks.start(board_key(runs, corpus, cache_dir), work)
+
+
+def start_agreement(run: Run, corpus: Corpus, cache_dir: Path) -> tasks.Task:
+    """Select again on random parts of the corpus; joins the work under way where there is one."""
+    def work(report: tasks.Progress, should_stop) -> None:
+        from datamask.evaluation.live import threads
+        from datamask.runs import jobs, measuring
+
+        report(0.0, "waiting for the run that is learning")
+        with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
+            measuring.write_agreement(run, corpus, cache_dir, progress=report, should_stop=should_stop)
+
+    return tasks.start(agreement_key(run, corpus), work)

@@ -1,0 +1,121 @@
+"""Agreement: what a run would keep again on a slightly different corpus, and which samples are coin-flips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from datamask.corpus import Corpus
+from datamask.dashboard import measuring, words
+from datamask.dashboard.charts.agreement import agreement
+from datamask.dashboard.comparison import Entry
+from datamask.dashboard.layers import Blank, Layer, Number
+from datamask.dashboard.ui import background, scene, session
+from datamask.dashboard.views import agreements
+from datamask.runs.boards import read_agreement
+from datamask.runs.exports import table_csv
+from datamask.runs.store import Run
+
+SHOWN = 100
+"""Coin-flips listed on the page; the download has all of them."""
+
+ABOUT = (f"The run is made again, with its own settings, on {agreements.PARTS} random parts of the corpus, each "
+         "without a fifth of the samples. A sample that nearly every part selects is in the consensus core. One that "
+         f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} of them select is a coin-flip: "
+         "whether it is in depends on which other samples happen to be there.")
+
+
+def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreements.Agreed | None:
+    """What is stored about a run; None: not computed yet."""
+    stored = read_agreement(run, corpus.fingerprint, cache_dir)
+    if stored is None or len(stored[0]) != len(corpus):
+        return None
+    return agreements.agreed(*stored, entry.selected)
+
+
+def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
+    """A panel of the map: how many of the parts select each sample."""
+    found = read(entry, run, corpus, cache_dir)
+    if found is None:
+        return Blank(entry.label, "not computed yet: open Agreement below")
+    return Number(f"{entry.label}: selected by parts", found.share.astype(np.float32), 0.0, 1.0, False)
+
+
+def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
+    """Numbers, distribution and coin-flips of one of the compared runs."""
+    labels = {entry.letter: entry for entry in entries}
+    letter = st.segmented_control("Agreement of", list(labels), default="A", required=True, key="compare_agreement",
+                                  format_func=lambda found: words.plain(labels[found].label, 60), help=ABOUT) \
+        if st.session_state.get("compare_agreement", "A") in labels else "A"
+    entry, run = labels[letter], runs[list(labels).index(letter)]
+    found = read(entry, run, corpus, cache_dir)
+    if found is None:
+        _missing(run, entry, corpus, cache_dir)
+        return
+    numbers, picture = st.columns([1, 1.5], gap="large")
+    with numbers:
+        with st.container(horizontal=True, gap="large"):
+            for label, mask, caption in (("Consensus core", found.core, "selected by 9 of 10 parts or more"),
+                                         ("Coin-flips", found.flips, "selected by 3 to 7 of 10 parts")):
+                with st.container(gap=None, width="content"):
+                    st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
+                    st.caption(caption)
+        inside = int((found.flips & entry.selected).sum())
+        st.markdown(f"{words.percent(found.kept)} of what {letter} selected is in the core. A part that holds a "
+                    f"selected sample selects it again {words.percent(found.repeated)} of the time. Of the "
+                    f"{int(found.flips.sum()):,} coin-flips {letter} selected {inside:,}.")
+        st.caption("Draw the map as agreement, above it, to see where they lie.")
+    with picture:
+        st.vega_lite_chart(agreements.histogram(found, entry.selected), agreement(dark=session.dark()),
+                           width="stretch", key="compare_agreement_chart",
+                           alt="Samples by the share of random parts that select them")
+        st.caption("Samples that no part selects are left out. A run that hangs on nothing but its settings has all "
+                   "blue at the right end.")
+    _flips(found, entry, corpus)
+
+
+def _flips(found: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
+    rows = np.flatnonzero(found.flips)
+    if not len(rows):
+        st.caption("There is no coin-flip: every sample is nearly always in, or nearly always out.")
+        return
+    rows = rows[np.argsort(np.abs(found.share[rows] - 0.5), kind="stable")]
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        st.markdown(f"**The coin-flips**, the most undecided first"
+                    f"{f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else ''}", width="content")
+        st.download_button(f"CSV, {len(rows):,} ids",
+                           lambda: table_csv(scene.id_table(corpus, rows, entry.selected)),
+                           file_name=f"coin-flips-{entry.run_id}.csv", mime="text/csv", on_click="ignore",
+                           key="compare_flips_csv", icon=":material/download:",
+                           help="Id, quality, whether selected, and where in the input each sample stands.")
+    shown = rows[:SHOWN]
+    table = scene.sample_table(corpus, shown)
+    table = table.add_column(0, "parts", [100 * found.share[shown]]).add_column(1, "selected", [entry.selected[shown]])
+    st.dataframe(table, hide_index=True, lazy=False, height=320, alt="Coin-flips, the most undecided first",
+                 column_config={"parts": st.column_config.NumberColumn("parts", format="%.0f %%", width="small",
+                                                                       help="Share of the parts that select it."),
+                                "selected": st.column_config.CheckboxColumn(width="small"),
+                                "text": st.column_config.TextColumn("text", width=700),
+                                "quality": st.column_config.NumberColumn(format="%.4g", width="small")})
+
+
+def _missing(run: Run, entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
+    key = measuring.agreement_key(run, corpus)
+    with st.container(border=True):
+        st.markdown(f"**Would {entry.letter} keep the same samples again?**")
+        st.write(ABOUT)
+        settings = run.config.selection
+        if settings.ruled or settings.budget is not None:
+            st.caption("Not for this run: pins, quotas, given rows and budgets mean something else on a part of the "
+                       "corpus. Make a run without them to see it.")
+            return
+        if background.under_way(key):
+            return
+        background.ending(key)
+        st.button(f"Select again {agreements.PARTS} times", key="measure_agreement", type="primary",
+                  icon=":material/casino:", on_click=measuring.start_agreement, args=(run, corpus, cache_dir),
+                  help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "
+                       "on disk.")

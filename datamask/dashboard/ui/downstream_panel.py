@@ -1,0 +1,103 @@
+"""Downstream results: numbers measured elsewhere, attached to runs as CSV and drawn over lambda."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from datamask.dashboard import words
+from datamask.dashboard.charts.downstream import downstream
+from datamask.dashboard.ui import session
+from datamask.dashboard.views import downstream as results
+from datamask.errors import DatamaskError
+from datamask.runs.labels import read_results
+from datamask.runs.store import Run
+
+EXAMPLE = "task,score,seed\nhellaswag,0.412,0\nhellaswag,0.418,1\narc-easy,0.533,0"
+TASKS = 6
+"""Charts drawn at once; more tasks are chosen from a menu."""
+
+
+def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -> None:
+    """The form on the left, one chart per task on the right.
+
+    Args:
+        runs: all finished runs on the corpus; every attached number of them is drawn.
+        chosen: ids of the compared ones, first in the menu. names: of all, by id.
+    """
+    by_id = {run.id: run for run in runs}
+    found = results.collected(runs)
+    form, pictures = st.columns([1, 2.6], gap="large")
+    with form:
+        _form(by_id, [*chosen, *(run_id for run_id in by_id if run_id not in chosen)], names)
+    with pictures:
+        if found.empty:
+            st.markdown("**Does it help what you care about?**")
+            st.write("Train a model on each selection, measure it on your tasks, and attach the scores here. They are "
+                     "then drawn over λ, with the spread over training seeds, one curve for each objective and ratio.")
+            return
+        _charts(found)
+        with st.expander("Which runs have results"):
+            st.dataframe(results.tally(found, names), hide_index=True, lazy=False, alt="Runs with attached results")
+
+
+def _charts(found) -> None:
+    table = results.points(found)
+    tasks, curves = sorted(table["task"].unique()), sorted(table["curve"].unique())
+    if len(tasks) > TASKS:
+        tasks = st.multiselect("Tasks", tasks, tasks[:TASKS], key="downstream_tasks", max_selections=TASKS,
+                               help=f"Up to {TASKS} at a time.")
+    for first in range(0, len(tasks), 2):
+        for place, task in zip(st.columns(2, gap="medium"), tasks[first:first + 2]):
+            with place:
+                st.vega_lite_chart(table[table["task"] == task], downstream(task, curves, dark=session.dark()),
+                                   width="stretch", key=f"downstream_{first}_{task}",
+                                   alt=f"Mean score on {words.plain(task, 60)} over lambda")
+    st.caption("Marks are means; lines reach one standard deviation to either side, over training seeds. A curve joins "
+               "runs of one objective and ratio. Differences smaller than the spread say nothing.")
+
+
+def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, str]) -> None:
+    run_id = st.selectbox("Results of", order, key="downstream_run", format_func=names.get,
+                          help="The run that the trained model's data came from.")
+    run = by_id.get(run_id, by_id[order[0]])
+    version = st.session_state.get("downstream_version", 0)
+    file = st.file_uploader("CSV file", type=["csv", "txt"], key=f"downstream_file_{version}", max_upload_size=5,
+                            help="With the columns task, score and seed; seed may be missing.")
+    text = st.text_area("Or paste it", key=f"downstream_text_{version}", placeholder=EXAMPLE, height=118,
+                        help="With the columns task, score and seed; seed may be missing.")
+    present = run.results()
+    with st.container(horizontal=True):
+        st.button("Attach", key="downstream_attach", type="primary", icon=":material/attach_file:",
+                  disabled=file is None and not text.strip(), on_click=_attach, args=(run, file, text),
+                  help="Kept in the run's folder, in the place of numbers attached before.")
+        if present:
+            st.button(f"Take off {len(present):,}", key="downstream_remove", icon=":material/delete:", type="tertiary",
+                      on_click=_take_off, args=(run,), help="Removes the numbers attached to this run.")
+    trouble = st.session_state.pop("downstream_trouble", None)
+    if trouble:
+        st.error(words.sentence(trouble), icon=":material/error:")
+
+
+def _attach(run: Run, file, text: str) -> None:
+    try:
+        if file is not None:
+            try:
+                text = file.getvalue().decode("utf-8-sig")
+            except UnicodeDecodeError:
+                st.session_state["downstream_trouble"] = f"{file.name} is not text in UTF-8; save it as CSV again."
+                return
+        run.attach(read_results(text, "the file" if file is not None else "the pasted text"))
+    except DatamaskError as error:
+        st.session_state["downstream_trouble"] = str(error)
+        return
+    # a fresh form: what was attached is not to be attached again to another run
+    st.session_state["downstream_version"] = st.session_state.get("downstream_version", 0) + 1
+
+
+def _take_off(run: Run) -> None:
+    try:
+        run.attach([])
+    except DatamaskError as error:
+        st.session_state["downstream_trouble"] = str(error)

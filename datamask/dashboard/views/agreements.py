@@ -1,0 +1,56 @@
+"""Which samples a run would keep again on a slightly different corpus: numbers, distribution, and who flips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+PARTS, CORE, FLIP = 20, 0.9, (0.3, 0.7)
+"""As `datamask.evaluation.agreement` has them, which loads torch."""
+
+BINS = 20
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """Attributes:
+        share: float64 ``(N,)``, of the parts that held a row those in which it was selected; NaN: in none.
+        core: bool ``(N,)``, the consensus core; flips: bool ``(N,)``, the coin-flips.
+        kept: of the rows that the run itself selected, the share in the core.
+        repeated: of the rows that the run itself selected, the mean share of parts that select them again.
+    """
+
+    share: np.ndarray
+    core: np.ndarray
+    flips: np.ndarray
+    kept: float
+    repeated: float
+
+
+def agreed(appeared: np.ndarray, selected: np.ndarray, own: np.ndarray) -> Agreed:
+    """From the stored counts.
+
+    Args:
+        appeared, selected: int ``(N,)``, parts that held the row, and that selected it. own: bool ``(N,)`` of the run.
+    """
+    share = np.divide(selected, appeared, out=np.full(len(selected), np.nan), where=appeared > 0)
+    core, flips = share >= CORE, (share >= FLIP[0]) & (share <= FLIP[1])
+    inside = share[own & np.isfinite(share)]
+    return Agreed(share, core, flips, float(core[own].mean()), float(inside.mean()) if len(inside) else np.nan)
+
+
+def histogram(found: Agreed, own: np.ndarray) -> pd.DataFrame:
+    """``low, high, rows, of``: rows by the share of parts that select them, of selected ones and of the others.
+
+    Rows that no part ever selects are left out of the bars; there are many, and they would hide everything else.
+    """
+    edges = np.linspace(0, 1, BINS + 1)
+    tables = []
+    for name, mask in (("selected by the run", own), ("not selected", ~own)):
+        values = found.share[mask & (found.share > 0)]
+        # shares are fractions of a few parts: rounding must not move one across the edge of its bar
+        counts = np.bincount(np.clip(np.floor(values * BINS + 1e-9).astype(int), 0, BINS - 1), minlength=BINS)
+        tables.append(pd.DataFrame({"low": edges[:-1], "high": edges[1:], "rows": counts, "of": name}))
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,121 @@
+"""A stored scoreboard for people: what to draw in each row, who is best where that may be said, and all its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+RANDOM, TOP_QUALITY = "random", "top-quality"
+BESIDE = {RANDOM: "a random subset", TOP_QUALITY: "top quality"}
+HATCHED = "hatched"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One selection on one measure.
+
+    Attributes:
+        key: the run's id, or one of `BESIDE`; letter: of a run, empty for what stands beside them; label: its words.
+        low, high: 95 % interval, None without one.
+        optimised: whether it was made by this measure, so that it may not be called best on it.
+        note: what a person should know beside the number.
+    """
+
+    key: str
+    letter: str
+    label: str
+    value: float
+    low: float | None
+    high: float | None
+    optimised: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure.
+
+    Attributes:
+        measure, label, says: its name, and what it measures in a sentence.
+        better: ``higher``, ``lower`` or ``neither``.
+        places: what can be drawn; empty where it could not be measured, `verdict` then says why.
+        verdict: who is best, in words.
+        best: the run or reference that is best, or None.
+    """
+
+    measure: str
+    label: str
+    says: str
+    better: str
+    places: tuple[Place, ...]
+    verdict: str
+    best: str | None
+
+
+def rows(board: Mapping, letters: Mapping[str, tuple[str, str]]) -> list[Row]:
+    """The rows of a scoreboard in its order.
+
+    Args:
+        board: as `datamask.evaluation.scoreboard` gives it.
+        letters: run id -> its letter and label, in the order to draw.
+    """
+    found = []
+    for measure in board["measures"]:
+        cells = measure["selections"]
+        places = tuple(
+            Place(key, *letters.get(key, ("", BESIDE.get(key, key))), float(cell["value"]), cell["low"], cell["high"],
+                  cell["verdict"] == HATCHED, str(cell.get("note") or ""))
+            for key in (*letters, *BESIDE) if (cell := cells.get(key)) is not None and cell["value"] is not None)
+        found.append(Row(measure["measure"], measure["label"], measure["says"], measure["better"], places,
+                         _verdict(measure, letters, places), measure["best"]))
+    return found
+
+
+def summary(found: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
+    """Who is best on how many of the measures nobody optimised, in a sentence."""
+    fair = [row for row in found if row.places and row.better != "neither"
+            and not _makers(row.places)]
+    if not fair:
+        return ("Every measure that has a better and a worse was optimised by one of these runs, so none of them is "
+                "called best.")
+    won = {key: sum(row.best == key for row in fair) for key in (*letters, *BESIDE)}
+    said = [f"{letters[key][0] if key in letters else BESIDE[key]} on {count}" for key, count in won.items() if count]
+    level = len(fair) - sum(won.values())
+    head = f"Of {len(fair)} measures that none of these runs optimised, best are: {', '.join(said)}" if said else \
+        f"On none of the {len(fair)} measures that nobody here optimised is one of them surely best"
+    return head + (f"; on {level} the best cannot be told apart." if level and said else ".")
+
+
+def numbers(found: list[Row]) -> pd.DataFrame:
+    """Every number: ``measure, better, of, value, low, high, made by it, note``."""
+    return pd.DataFrame([{
+        "measure": row.label, "better": row.better, "of": place.label, "value": place.value, "from": place.low,
+        "to": place.high, "made by it": place.optimised, "note": place.note,
+    } for row in found for place in row.places])
+
+
+def _verdict(measure: Mapping, letters: Mapping[str, tuple[str, str]], places: tuple[Place, ...]) -> str:
+    def named(key: str) -> str:
+        return letters[key][0] if key in letters else BESIDE.get(key, key)
+
+    if not places:
+        note = next((str(cell["note"]) for cell in measure["selections"].values() if cell.get("note")), "not measured")
+        return note
+    if measure["better"] == "neither":
+        return "no better or worse, only more or less changed"
+    makers = _makers(places)
+    if makers:
+        return f"made by it: {', '.join(makers)}, so nobody is called best"
+    if measure["best"]:
+        return f"{named(measure['best'])} is best"
+    tied = [named(key) for key in (*letters, *BESIDE) if key in measure["tied"]]
+    if len(tied) > 1:
+        return f"{', '.join(tied[:-1])} and {tied[-1]} cannot be told apart"
+    return "without intervals nobody is called best"
+
+
+def _makers(places: tuple[Place, ...]) -> list[str]:
+    """Letters of the runs that were made by the measure; what only stands beside them competes with nobody."""
+    return [place.letter for place in places if place.optimised and place.letter]

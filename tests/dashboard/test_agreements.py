@@ -1,0 +1,38 @@
+"""What stored counts say, against plain counting."""
+
+import numpy as np
+import pytest
+
+from datamask.dashboard.charts.agreement import agreement
+from datamask.dashboard.views import agreements
+from datamask.evaluation import agreement as engine
+
+
+def test_the_bounds_are_the_engines():
+    assert (agreements.PARTS, agreements.CORE, agreements.FLIP) == (engine.RESAMPLES, engine.CORE, engine.FLIP)
+
+
+def test_core_flips_and_repetition():
+    appeared = np.array([16, 16, 10, 10, 16, 0])
+    selected = np.array([16, 15, 5, 2, 0, 0])
+    own = np.array([True, True, True, False, False, True])
+    found = agreements.agreed(appeared, selected, own)
+    assert found.core.tolist() == [True, True, False, False, False, False]
+    assert found.flips.tolist() == [False, False, True, False, False, False]
+    assert found.kept == 0.5 and found.repeated == pytest.approx((1 + 15 / 16 + 0.5) / 3)
+    same = engine.Agreement(appeared, selected)
+    assert np.array_equal(same.core, found.core) and np.array_equal(same.flips, found.flips)
+
+
+def test_every_row_that_a_part_selects_is_in_one_bar():
+    rng = np.random.default_rng(0)
+    appeared = np.full(500, 20)
+    selected, own = rng.integers(0, 21, 500), rng.random(500) < 0.3
+    table = agreements.histogram(agreements.agreed(appeared, selected, own), own)
+    for name, mask in (("selected by the run", own), ("not selected", ~own)):
+        part = table[table["of"] == name]
+        assert part["rows"].sum() == (mask & (selected > 0)).sum()
+        # a share of k of 20 lies at the lower end of its bar; the last bar holds 19 and 20 of 20
+        assert part["rows"].tolist()[:19] == [0 if k == 0 else int((selected[mask] == k).sum()) for k in range(19)]
+        assert part["rows"].iloc[19] == (selected[mask] >= 19).sum()
+    assert {layer["mark"]["type"] for layer in agreement(dark=True)["layer"]} == {"rect", "text", "bar"}
