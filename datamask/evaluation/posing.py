@@ -7,8 +7,6 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
@@ -19,10 +17,11 @@ from datamask.errors import InputError, OptionError
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor, quality_best
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
+from datamask.feasibility import quota_groups
 from datamask.learning.budget import Budget
 from datamask.learning.masks import top
 from datamask.learning.problem import Problem
-from datamask.learning.rules import Rules, quota_bounds
+from datamask.learning.rules import Rules
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Anchor, Joint, Scale, Term, Values
 
@@ -41,6 +40,7 @@ class Posed:
             the S rows to select are those beside them, so ``problem.size`` is S and the given ones together, and so
             is ``problem.budget``.
         best_quality: bool ``(n,)``, the rows of highest quality, free of any rules.
+        ruled: how many rows are ``pinned`` and ``banned``, by these names.
     """
 
     problem: Problem
@@ -49,6 +49,7 @@ class Posed:
     diversity_anchors: dict[str, Anchor]
     given: np.ndarray
     best_quality: Tensor
+    ruled: dict[str, int]
 
     @property
     def wanted(self) -> int:
@@ -111,7 +112,8 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
 
     problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features,
                       rules, _column(pool, config), budget)
-    return Posed(problem, joint(True), quality, diversity, given, quality_best(pool, size, tokens, config.seed))
+    return Posed(problem, joint(True), quality, diversity, given, quality_best(pool, size, tokens, config.seed),
+                 {"pinned": int(pinned.sum()), "banned": int(banned.sum())})
 
 
 def _column(pool: Pool, config: SelectionConfig) -> Tensor | None:
@@ -143,28 +145,9 @@ def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:
 
 def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, given: np.ndarray,
            eligible: np.ndarray) -> Rules:
-    """Pins and quotas over the eligible rows; rows of values without a quota form one free group.
-
-    Quotas are shares of the new rows: those a group is given already are added to both its counts.
-    """
-    group = np.zeros(len(pool), dtype=np.int64)
-    low, high, names = [0], [size], ["the rest"]
-    if config.quotas:
-        column = config.quotas[0].column
-        if column not in pool.corpus.metadata.schema.names:
-            raise OptionError(f"--quota: the corpus has no column {column!r}; it has "
-                              f"{', '.join(pool.corpus.metadata.schema.names) or 'no metadata columns'}")
-        values = pool.corpus.metadata[column].cast(pa.string())
-        for quota in config.quotas:
-            rows = pc.fill_null(pc.equal(values, quota.value), False).to_numpy(zero_copy_only=False)
-            group[rows] = len(names)
-            least, most = quota_bounds(quota.low, quota.high, size - int(given.sum()))
-            already = int((given & rows).sum())
-            low.append(least + already)
-            high.append(most + already)
-            names.append(f"{column}={quota.value}")
-    rules = Rules(pinned[eligible], group[eligible], np.array(low), np.array(high), tuple(names),
-                  given[eligible])
+    """Pins and quotas over the eligible rows."""
+    group, low, high, names = quota_groups(config.quotas, pool.corpus.metadata, size, given)
+    rules = Rules(pinned[eligible], group[eligible], low, high, names, given[eligible])
     rules.check(size)
     return rules
 

@@ -8,14 +8,13 @@ alike.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.errors import OptionError
+from datamask.feasibility import check_rules
 
 
 @dataclass(frozen=True)
@@ -48,26 +47,7 @@ class Rules:
             OptionError: too many pins, a minimum above what a group has, maxima that leave too few rows, and so on.
         """
         given = np.zeros_like(self.pinned) if self.given is None else self.given
-        size = size - int(given.sum())
-        pins = int((self.pinned & ~given).sum())
-        if pins > size:
-            raise OptionError(f"--pin names {pins:,} rows, but only {size:,} are to be selected; raise --select_ratio")
-        had = np.bincount(self.group[given], minlength=len(self.low))
-        lows, highs = np.maximum(self.low - had, 0), self.high - had
-        there = np.bincount(self.group, minlength=len(self.low)) - had
-        pinned = np.bincount(self.group[self.pinned], minlength=len(self.low)) - had
-        for name, low, high, has, fixed in zip(self.names, lows, highs, there, pinned):
-            if low > has:
-                raise OptionError(f"--quota: {name} must have at least {low:,} members, but {has:,} may be selected")
-            if fixed > high:
-                raise OptionError(f"--quota: {name} may have at most {high:,} members, but {fixed:,} are pinned")
-            if low > high:
-                raise OptionError(f"--quota: {name} must have at least {low:,} and at most {high:,} members")
-        least = int(np.maximum(lows, pinned).sum())
-        most = int(np.minimum(highs, there).sum())
-        if not least <= size <= most:
-            raise OptionError(f"--quota and --pin allow from {least:,} to {most:,} members together, but {size:,} are "
-                              "to be selected; loosen a quota or change --select_ratio")
+        check_rules((self.group, self.low, self.high, self.names), self.pinned, given, size)
 
     def top(self, scores: Tensor, size: int, ties: Tensor) -> Tensor:
         """The mask ``(m,)`` of the `size` highest scores that obey the rules; equal scores by the smaller tie value."""
@@ -109,8 +89,3 @@ class Rules:
         chosen = mask.cpu().numpy()
         count = np.bincount(self.group[chosen], minlength=len(self.low))
         return bool(chosen[self.pinned].all() and (count >= self.low).all() and (count <= self.high).all())
-
-
-def quota_bounds(low: float, high: float, size: int) -> tuple[int, int]:
-    """Counts for a quota given in shares of the selection: ``ceil(low S)`` and ``floor(high S)``, rounding forgiven."""
-    return math.ceil(low * size - 1e-9), math.floor(high * size + 1e-9)

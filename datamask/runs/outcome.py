@@ -45,7 +45,7 @@ def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
 def of_problem(posed: Posed, poll: Poll) -> dict:
     """Facts of the posed problem: rows that may be taken, the ends of the scales, and what lies between them."""
     problem = posed.problem
-    return {"selected": posed.wanted, "given": int(posed.given.sum()), "eligible": len(problem.eligible),
+    return {"selected": posed.wanted, "given": int(posed.given.sum()), **posed.ruled, "eligible": len(problem.eligible),
             "budget": None if problem.budget is None else problem.budget.wanted,
             "anchors": posed.anchors(), "references": references(posed, posed.best_quality, poll),
             "switched_off": posed.switched_off()}

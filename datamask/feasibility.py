@@ -1,0 +1,87 @@
+"""Whether any selection can obey pins, given rows and quotas: counted, and refused with the reason. Loads no torch.
+
+Posing a problem asks here, and so does a page before a run is started.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.config import Quota
+from datamask.errors import OptionError
+
+Groups = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]
+"""Group of every row int64 ``(n,)`` from 0, least and most members per group int64 ``(C,)``, and their names."""
+
+
+def quota_bounds(low: float, high: float, size: int) -> tuple[int, int]:
+    """Counts for a quota given in shares of the selection: ``ceil(low S)`` and ``floor(high S)``, rounding forgiven."""
+    return math.ceil(low * size - 1e-9), math.floor(high * size + 1e-9)
+
+
+def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: np.ndarray) -> Groups:
+    """The groups of quotas; rows of values without one form the first, free group.
+
+    Quotas are shares of the new rows: those a group is given already are added to both its counts.
+
+    Args:
+        quotas: on one column of `metadata`. size: the given rows among them. given: bool ``(n,)``.
+
+    Raises:
+        OptionError: there is no such column.
+    """
+    group = np.zeros(len(given), dtype=np.int64)
+    low, high, names = [0], [size], ["the rest"]
+    if quotas:
+        column = quotas[0].column
+        if column not in metadata.schema.names:
+            raise OptionError(f"--quota: the corpus has no column {column!r}; it has "
+                              f"{', '.join(metadata.schema.names) or 'no metadata columns'}")
+        values = metadata[column].cast(pa.string())
+        for quota in quotas:
+            rows = pc.fill_null(pc.equal(values, quota.value), False).to_numpy(zero_copy_only=False)
+            group[rows] = len(names)
+            least, most = quota_bounds(quota.low, quota.high, size - int(given.sum()))
+            already = int((given & rows).sum())
+            low.append(least + already)
+            high.append(most + already)
+            names.append(f"{column}={quota.value}")
+    return group, np.array(low), np.array(high), tuple(names)
+
+
+def check_rules(groups: Groups, pinned: np.ndarray, given: np.ndarray, size: int) -> None:
+    """Raise the reason why no selection of `size` can obey the rules.
+
+    Args:
+        groups: of the rows that may be selected. pinned, given: bool, of the same rows; given ones are pinned too.
+        size: S, the given rows among them.
+
+    Raises:
+        OptionError: too many pins, a minimum above what a group has, maxima that leave too few rows, and so on.
+    """
+    group, low_counts, high_counts, names = groups
+    size = size - int(given.sum())
+    pins = int((pinned & ~given).sum())
+    if pins > size:
+        raise OptionError(f"--pin names {pins:,} rows, but only {size:,} are to be selected; raise --select_ratio")
+    had = np.bincount(group[given], minlength=len(names))
+    lows, highs = np.maximum(low_counts - had, 0), high_counts - had
+    there = np.bincount(group, minlength=len(names)) - had
+    fixed_counts = np.bincount(group[pinned], minlength=len(names)) - had
+    for name, low, high, has, fixed in zip(names, lows, highs, there, fixed_counts):
+        if low > has:
+            raise OptionError(f"--quota: {name} must have at least {low:,} members, but {has:,} may be selected")
+        if fixed > high:
+            raise OptionError(f"--quota: {name} may have at most {high:,} members, but {fixed:,} are pinned")
+        if low > high:
+            raise OptionError(f"--quota: {name} must have at least {low:,} and at most {high:,} members")
+    least = int(np.maximum(lows, fixed_counts).sum())
+    most = int(np.minimum(highs, there).sum())
+    if not least <= size <= most:
+        raise OptionError(f"--quota and --pin allow from {least:,} to {most:,} members together, but {size:,} are "
+                          "to be selected; loosen a quota or change --select_ratio")
