@@ -61,7 +61,7 @@ def threads(count, call):
 
 def join(started):
     for thread in started:
-        thread.join(10)
+        thread.join(120)
         assert not thread.is_alive()
 
 
@@ -69,7 +69,7 @@ def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, ope
     shelf, seen = Shelf(), []
     shard = config(tmp_path)  # written once, before the threads: a second write is a changed file, so another corpus
     started, results = threads(6, lambda: shelf.get(shard, progress=lambda s, w: seen.append((s, w))))
-    assert openings.inside.wait(10)
+    assert openings.inside.wait(120)
     waiting = threading.Event()
     with pytest.raises(Stopped):
         shelf.get(config(tmp_path), should_stop=lambda: waiting.is_set() or waiting.set())
@@ -83,8 +83,9 @@ def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, ope
 def test_an_error_reaches_everyone_who_waited_and_is_not_kept(tmp_path, openings):
     shelf = Shelf()
     openings.fail = InputError("x.parquet is bad")
-    started, results = threads(3, lambda: shelf.get(config(tmp_path)))
-    assert openings.inside.wait(10)
+    shard = config(tmp_path)
+    started, results = threads(3, lambda: shelf.get(shard))
+    assert openings.inside.wait(120)
     openings.go.set()
     join(started)
     assert [str(error) for error in results] == ["x.parquet is bad"] * 3
@@ -96,7 +97,7 @@ def test_an_error_reaches_everyone_who_waited_and_is_not_kept(tmp_path, openings
 def test_when_the_opener_is_stopped_a_waiting_caller_opens(tmp_path, openings):
     shelf, stop = Shelf(), threading.Event()
     first, stopped = threads(1, lambda: shelf.get(config(tmp_path), should_stop=stop.is_set))
-    assert openings.inside.wait(10)
+    assert openings.inside.wait(120)
     second, opened = threads(1, lambda: shelf.get(config(tmp_path)))
     stop.set()
     join(first)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -74,11 +75,17 @@ def kept(folder):
     return folder / ("f" * 32) / "neighbors-unfinished.npz"
 
 
-def stopped_half_way(corpus, folder, total, count, **options):
-    """Build until half of the blocks are done, then stop."""
+def stopped_half_way(corpus, folder, total, count, asked, **options):
+    """Build until half of the blocks are done, then stop; `asked` is set when that was said."""
     count[0] = 0
+
+    def should_stop():
+        if count[0] >= total // 2:
+            asked.set()
+        return asked.is_set()
+
     with pytest.raises(Stopped):
-        neighbors_for(corpus, 12, folder, should_stop=lambda: count[0] >= total // 2, threads=2, **options)
+        neighbors_for(corpus, 12, folder, should_stop=should_stop, threads=2, **options)
     assert kept(folder).is_file()
     with np.load(kept(folder)) as file:
         return file["done"]
@@ -89,14 +96,16 @@ def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done,
     corpus = make_corpus(features)
     # threads polled every 0.1 s would be done before the first poll
     whole = neighbors_for(corpus, 12, None, search=search)
-    total, real = tasks_done[0], exact_search.np.dot
+    total, real, asked = tasks_done[0], exact_search.np.dot, threading.Event()
 
     def slow(*args, **kwargs):
         time.sleep(0.005)
+        if tasks_done[0] >= total // 2 and not asked.wait(120):
+            pytest.fail("nobody asked whether to stop")
         return real(*args, **kwargs)
 
     monkeypatch.setattr(np, "dot", slow)
-    done = stopped_half_way(corpus, tmp_path, total, tasks_done, search=search)
+    done = stopped_half_way(corpus, tmp_path, total, tasks_done, asked, search=search)
     assert 0 < done.sum() < len(done)
     tasks_done[0] = 0
     shares = []
@@ -152,7 +161,7 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
                                 env=os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"})
 
     def wait_for(condition):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while not condition():
             assert time.monotonic() < end, "waited too long"
             time.sleep(0.02)
@@ -165,14 +174,14 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
             wait_for(kept(cache).is_file)
             assert second.poll() is None
             first.send_signal(signal.SIGKILL)
-            first.wait(20)
-            said = second.communicate(timeout=60)[0]
+            first.wait(120)
+            said = second.communicate(timeout=240)[0]
         finally:
             second.kill()
-            second.wait(20)
+            second.wait(120)
     finally:
         first.kill()
-        first.wait(20)
+        first.wait(120)
         first.stdout.close()
     assert second.returncode == 0
     blocks = -(-len(features) // 64)

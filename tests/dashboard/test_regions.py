@@ -76,7 +76,7 @@ def test_a_long_lasso_over_many_points_is_quick():
     angle = np.linspace(0, 2 * np.pi, 300, endpoint=False)
     radius = 1 + 0.3 * np.sin(9 * angle)
     region = Region.lasso(radius * np.cos(angle), radius * np.sin(angle))
-    start = time.perf_counter()
+    start = time.thread_time()
     found = inside(points, region)
-    assert time.perf_counter() - start < 2.0  # 0.15 s alone on one core; points times corners takes 3 s
+    assert time.thread_time() - start < 2  # of one core, whoever else is at work: 0.15; points times corners takes 3
     assert 0.3 < found.mean() < 0.5

@@ -8,7 +8,7 @@ from datamask.errors import InputError, Stopped
 
 def ended(key, work):
     task = tasks.start(key, work)
-    task.wait(10)
+    task.wait(120)
     return task
 
 
@@ -26,12 +26,12 @@ def test_a_key_works_once_at_a_time_and_again_afterwards():
 
     def work(progress, should_stop):
         calls.append(1)
-        go.wait(10)
+        go.wait(120)
 
     first = tasks.start("once", work)
     assert tasks.start("once", work) is first
     go.set()
-    first.wait(10)
+    first.wait(120)
     assert ended("once", work) is not first and len(calls) == 2
 
 
@@ -43,7 +43,7 @@ def test_stopped_failed_and_faulty_are_told_apart():
 
     task = tasks.start("stopping", stopping)
     task.stop()
-    task.wait(10)
+    task.wait(120)
     assert task.state == "stopped"
 
     def failing(progress, should_stop):

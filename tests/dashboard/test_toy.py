@@ -17,7 +17,7 @@ from tests.reference import truth
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
     task = toy.start(folder)
-    task.wait(120)
+    task.wait(280)
     assert task.state == "done", task.error
     return folder
 

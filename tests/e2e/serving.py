@@ -18,6 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a dashboard whose runs are in ``folder / "runs"``; its log is beside them."""
+    with serving(folder) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[tuple[str, subprocess.Popen]]:
+    """As `served`, with the server's process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -35,7 +42,7 @@ def served(folder: Path) -> Iterator[str]:
                 assert server.poll() is None, (folder / "server.log").read_text()
                 assert time.monotonic() < deadline, "the server did not answer within two minutes"
                 time.sleep(0.2)
-            yield address
+            yield address, server
         finally:
             server.terminate()
             try:

@@ -70,8 +70,8 @@ def test_the_map_keeps_its_place_while_its_colours_change(address):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1200, "height": 700})
-        page.set_default_timeout(90_000)
-        expect.set_options(timeout=90_000)
+        page.set_default_timeout(240_000)
+        expect.set_options(timeout=240_000)
         frames = []
         page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
         page.goto(address)

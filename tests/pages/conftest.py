@@ -42,7 +42,7 @@ def shard(tmp_path) -> Path:
 def opened(runs_dir, tmp_path) -> Opening:
     """A corpus that is open in this process, copies counted."""
     opening = openings(runs_dir).start(write_shard(tmp_path / "shard.parquet"), "shard.parquet")
-    opening.wait(60)
+    opening.wait(240)
     assert opening.state == "ready", opening.error
     return opening
 
@@ -65,7 +65,7 @@ def mapped(opened, store) -> np.ndarray:
 def page(runs_dir):
     """Draws a page: ``page("pages/run.py", corpus=..., run=...)``."""
     def draw(script: str = "app.py", **parameters: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=280)
         for name, value in parameters.items():
             app.query_params[name] = value
         if script != "app.py":

@@ -16,6 +16,9 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.runs.store import Run, RunStore
 
+STEPS = 100_000
+"""Of a slow run, 10 ms each: more than any test waits for."""
+
 
 def config(name: str = "", **selection) -> RunConfig:
     """A run's settings on a shard that need not exist."""
@@ -60,7 +63,7 @@ def fake_execute(run: Run, *, should_stop, progress=None, threads=None, warn=Non
     """
     with run.writer() as writer:
         behaviour = run.config.name
-        writer.set_status("running", total_steps=1000)
+        writer.set_status("running", total_steps=STEPS)
         if behaviour == "mistake":
             raise InputError("shard.parquet: no column\n'quality'")
         if behaviour == "bug":
@@ -72,13 +75,13 @@ def fake_execute(run: Run, *, should_stop, progress=None, threads=None, warn=Non
         step = 0
         while behaviour == "slow":
             step += 1
-            if should_stop() or step == 1000:
+            if should_stop() or step == STEPS:
                 writer.save_checkpoint({"x": np.arange(3)}, {"step": step})
                 writer.finish("stopped", ending="stopped on request", step=step)
                 return {"run_id": run.id, "status": "stopped"}
-            writer.beat(step, 1000, "learning")
+            writer.beat(step, STEPS, "learning")
             if progress is not None:
-                progress(step / 1000, f"step {step} of 1,000")
+                progress(step / STEPS, f"step {step} of {STEPS:,}")
             time.sleep(0.01)
         writer.write_selection(pa.table({"id": ["a", "b"], "rank": [1, 2]}), run.config.to_dict())
         summary = {"run_id": run.id, "n": 10, "selected": 2, "quality": 0.5, "diversity": -0.25, "joint": 0.125,
@@ -95,7 +98,7 @@ def install_fake_execute() -> None:
     sys.modules["datamask.runs.execute"] = module
 
 
-def wait_for(condition, seconds: float = 10.0) -> float:
+def wait_for(condition, seconds: float = 120.0) -> float:
     """Poll until `condition` holds; fails after `seconds`. Returns how long it took."""
     start = time.perf_counter()
     while not condition():

@@ -159,7 +159,8 @@ def test_a_broken_run_is_listed_as_failed_with_a_sentence(store, name, text):
     assert [run.id for run in store.list()] == ["good"]
 
 
-def test_two_hundred_runs_are_listed_quickly(store):
+def test_two_hundred_runs_are_listed_quickly(store, monkeypatch):
+    monkeypatch.setattr(store_module, "QUEUE_GRACE", 3600.0)  # a slow disk must not turn them into interrupted ones
     first = store.create(config(), run_id="run-0")
     for k in range(1, 200):
         folder = store.root / f"run-{k}"
@@ -173,7 +174,7 @@ def test_two_hundred_runs_are_listed_quickly(store):
     states = [(run.config.selection.lamb, run.status().state) for run in store.list()]
     seconds = time.perf_counter() - start
     assert states == [(0.5, "queued")] * 200
-    assert seconds < 2.0  # 0.05 s on an idle machine
+    assert seconds < 5  # 0.05 s on an idle machine
 
 
 # -- what a reader sees -----------------------------------------------------------------------------------------------
@@ -480,7 +481,7 @@ def test_a_queued_run_of_a_dead_process_is_interrupted(store, monkeypatch):
     assert run.status().state == "interrupted"
     with run.queued():
         assert run.status().state == "queued"
-    monkeypatch.setattr(store_module, "QUEUE_GRACE", 10.0)
+    monkeypatch.setattr(store_module, "QUEUE_GRACE", 3600.0)
     assert run.status().state == "queued"  # just created: its owner may still be on its way to the queue
 
 
