@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamask import catalogue
-from datamask.amounts import tokens_text
 from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
 from datamask.cli_explain import explain
 from datamask.cli_lambdas import which_lambda
@@ -37,6 +36,7 @@ from datamask.cli_output import (
 from datamask.cli_own import check_objective, check_typed, permit_own
 from datamask.cli_parser import corpus_config, import_config, inputs, parse, run_config
 from datamask.cli_sweeps import study, sweep
+from datamask.config.amounts import tokens_text
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
 from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence

@@ -18,15 +18,14 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "amounts", "catalogue", "config", "files", "lambda_question"}
+BOTTOM = {"errors", "catalogue", "config", "files", "lambda_question"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
-    "amounts": {"errors"},
     "catalogue": {"errors"},
-    "config": {"errors", "amounts", "catalogue"},
+    "config": {"errors", "catalogue"},
     "files": {"errors"},
     "lambda_question": {"errors", "catalogue", "config"},
     "objectives": BOTTOM,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datamask import catalogue
-from datamask.amounts import tokens_text
+from datamask.config.amounts import tokens_text
 from datamask.config.checks import number_text
 from datamask.config.corpus import CorpusConfig
 from datamask.config.selection import SelectionConfig

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from datamask import catalogue
-from datamask.amounts import parse_tokens
+from datamask.config.amounts import parse_tokens
 from datamask.config.checks import check, finite, number_text
 from datamask.errors import OptionError
 

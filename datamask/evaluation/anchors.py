@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.amounts import tokens_text
 from datamask.config import SelectionConfig
+from datamask.config.amounts import tokens_text
 from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
 from datamask.files import replacing, write_text

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datamask import catalogue
-from datamask.amounts import tokens_text
 from datamask.config import SelectionConfig
+from datamask.config.amounts import tokens_text
 from datamask.dashboard import words
 from datamask.runs.store import Run
 
