@@ -86,12 +86,14 @@ def _against(ours: dict, rival: dict) -> str:
     if not reached:
         return f"{ours['who']} does not reach the {rival['joint']:.4f} of {rival['who']} on its way."
     seconds = max(reached[0], 1e-3)
+    early = [joint for seconds, joint in ours["curve"] if seconds <= _middle(rival) / 100]
     when = "what it had when it was stopped" if rival.get("extrapolated") else "its final value"
     return (f"{ours['who']} has {rival['who']}'s {rival['joint']:.4f}, {when}, after {seconds:.2f} s, and ends at "
             f"{ours['joint']:.4f} after {_middle(ours):.2f} s; all steps of {rival['who']} take "
             f"{_middle(rival):,.0f} s{' (extrapolated)' if rival.get('extrapolated') else ''}: "
             f"{_middle(rival) / seconds:,.0f} and {_middle(rival) / _middle(ours):,.0f} times as long, in CPU "
-            f"seconds of the whole {_middle(rival, 'cpu') / _middle(ours, 'cpu'):,.0f} times.")
+            f"seconds of the whole {_middle(rival, 'cpu') / _middle(ours, 'cpu'):,.0f} times."
+            + (f" In a hundredth of that time {ours['who']} has {early[-1]:.4f}." if early else ""))
 
 
 def _with_graph(problem: dict, rows: dict) -> list[str]:
