@@ -6,6 +6,7 @@ function.
 
 from __future__ import annotations
 
+import base64
 import html
 import math
 from collections.abc import Sequence
@@ -101,8 +102,23 @@ class Drawing:
         self.parts.append(f'<text x="{x:.2f}" y="{y:.2f}" fill="var(--{color})" text-anchor="{anchor}" '
                           f'font-size="{size}"{weight}>{escape(said)}</text>')
 
-    def markup(self) -> str:
-        """The whole drawing as an ``svg`` element."""
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-                f'aria-label="{escape(self.label)}" style="width:100%;max-width:{self.width:g}px;height:auto;{FONT}">'
-                + "".join(self.parts) + "</svg>")
+    def markup(self, variables: str = "") -> str:
+        """The whole drawing as an ``svg`` element.
+
+        Args:
+            variables: CSS variables of its colours; empty: those of the page around it hold.
+        """
+        look = f"width:100%;max-width:{self.width:g}px;height:auto;{FONT};{variables}"
+        return (f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
+                f'aria-label="{escape(self.label)}" style="{escape(look)}">' + "".join(self.parts) + "</svg>")
+
+    def image(self, dark: bool) -> str:
+        """The drawing as an ``img`` that needs no file: for pages that take foreign ``svg`` elements out.
+
+        What it shows is said in words under the pointer, since an image has no marks to point at.
+        """
+        alone = self.markup(style(dark)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+        source = base64.b64encode(alone.encode()).decode()
+        said = escape(self.label)
+        return (f'<img src="data:image/svg+xml;base64,{source}" alt="{said}" title="{said}" '
+                f'style="width:100%;max-width:{self.width:g}px">')

@@ -1,5 +1,6 @@
 """What a scoreboard says of made boards: praise only on measures that none of the runs optimised."""
 
+import base64
 import re
 from html.parser import HTMLParser
 
@@ -74,20 +75,25 @@ class Reader(HTMLParser):
 
 def test_the_drawing_is_hollow_where_made_and_escapes_names(board):
     rows = scoreboards.rows(board, LETTERS)
-    drawn = scoreboard.scoreboard(rows, dark=False)
+    drawn = scoreboard.scoreboard(rows)
     assert "<script" not in drawn and "&lt;script&gt;" in drawn
     reader = Reader()
     reader.feed(drawn)
     assert sum(tag == "svg" for tag, _ in reader.found) == 5, "what was not measured is not drawn"
     quality = Reader()
-    quality.feed(scoreboard.drawing(rows[0]))
+    quality.feed(scoreboard.drawing(rows[0]).markup())
     hollow = [a for tag, a in quality.found if tag in ("circle", "polygon") and a["fill"] == "var(--ground)"]
     assert len(hollow) == 2
+    images = Reader()
+    images.feed(scoreboard.scoreboard(rows, dark=True))
+    sources = [a["src"] for tag, a in images.found if tag == "img"]
+    assert len(sources) == 5 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert b"--accent:#56B4E9" in base64.b64decode(sources[0].split(",")[1])
     assert scoreboard.missing(rows) == "Not measured: Text (the corpus has no text column)."
 
 
 def test_places_on_the_axis_are_in_order_of_value(board):
-    found = scoreboard.drawing(scoreboards.rows(board, LETTERS)[1])
+    found = scoreboard.drawing(scoreboards.rows(board, LETTERS)[1]).markup()
     centers = [float(x) for x in re.findall(r'stroke-width="2"', found) and re.findall(
         r'<line x1="([\d.]+)" y1="[\d.]+" x2="[\d.]+" y2="[\d.]+" stroke="var\(--(?:series|random|best)', found)]
     assert len(centers) == 4 and sorted(range(4), key=centers.__getitem__) == [2, 0, 1, 3]

@@ -24,10 +24,9 @@ def scoreboard(rows: Sequence[Row], dark: bool | None = None) -> str:
     """All measures as HTML; what could not be measured is left to `missing`.
 
     Args:
-        dark: the ground it is drawn on; None: the page around it says so in CSS variables.
+        dark: the ground it is drawn on, as images; None: as inline drawings that follow the page around them.
     """
-    look = f' style="{svg.style(dark)}"' if dark is not None else ""
-    return f'<div class="scores"{look}>' + "".join(_measure(row) for row in rows if row.places) + "</div>"
+    return '<div class="scores">' + "".join(_measure(row, dark) for row in rows if row.places) + "</div>"
 
 
 def missing(rows: Sequence[Row]) -> str:
@@ -36,13 +35,15 @@ def missing(rows: Sequence[Row]) -> str:
     return f"Not measured: {', '.join(found)}." if found else ""
 
 
-def _measure(row: Row) -> str:
+def _measure(row: Row, dark: bool | None) -> str:
+    picture = drawing(row)
+    drawn = picture.markup() if dark is None else picture.image(dark)
     return (f'<div class="score"><div class="head"><b>{svg.escape(row.label)}</b>'
             f'<span class="verdict">{svg.escape(row.verdict)}</span></div>'
-            f'<div class="says">{svg.escape(row.says)}</div>{drawing(row)}</div>')
+            f'<div class="says">{svg.escape(row.says)}</div>{drawn}</div>')
 
 
-def drawing(row: Row) -> str:
+def drawing(row: Row) -> svg.Drawing:
     """One measure: a line for each selection, one axis for all."""
     places = row.places
     ends = [end for place in places for end in (place.value, place.low, place.high) if end is not None]
@@ -69,7 +70,7 @@ def drawing(row: Row) -> str:
     hint = {"higher": "higher is better →", "lower": "← lower is better", "neither": ""}[row.better]
     anchor, x = ("start", LEFT) if row.better == "lower" else ("end", WIDTH - RIGHT)
     picture.text(x, bottom + 27, hint, "random", anchor, 11)
-    return picture.markup()
+    return picture
 
 
 def _order(place: Place) -> int:

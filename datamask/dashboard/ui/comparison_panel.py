@@ -116,5 +116,6 @@ def settings(entries: Sequence[Entry]) -> None:
     if table.empty:
         st.caption("None: the same settings on the same rows.")
         return
-    st.dataframe(table, hide_index=True, lazy=False, alt="Settings that differ between the runs")
+    st.dataframe(table, hide_index=True, lazy=False, height=215 if len(table) > 5 else "auto",
+                 alt="Settings that differ between the runs")
 

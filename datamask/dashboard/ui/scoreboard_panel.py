@@ -30,7 +30,8 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
     rows = scoreboards.rows(board, letters)
     st.markdown(f"**{words.plain(scoreboards.summary(rows, letters), 600)}**", help=ABOUT)
     if any(place.optimised for row in rows for place in row.places):
-        st.caption("Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % intervals. "
+        st.caption("Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % intervals; "
+                   "rest the pointer on a picture for its numbers. "
                    "Whether two runs can be told apart is judged by their difference, sample by sample, not by whether "
                    "their lines overlap.")
     for note in board["notes"]:
