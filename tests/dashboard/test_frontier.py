@@ -68,6 +68,15 @@ def test_curves_are_never_joined_across_objective_ratio_rules_or_scale(made):
     assert not frontier.named_for(survey, survey.lines[:2]) and len(frontier.named_for(survey, survey.lines[2:3])) == 2
 
 
+def test_another_learner_is_called_by_its_name_not_by_its_options(made):
+    circle(made)
+    for steps in (20, 40):
+        made(0.5, 0.5, lamb=0.5, estimator="counterfactual", n_epochs=steps)
+    names = sorted(frontier.line_names(found(made).lines).values())
+    assert len(set(names)) == 3
+    assert sum("steps" in name for name in names) == 2 and not any("batch share" in name for name in names)
+
+
 def test_seeds_of_one_lambda_are_drawn_apart_and_joined_by_their_mean(made):
     for seed, quality in enumerate((0.4, 0.6)):
         made(quality, 0.8, lamb=0.4, seed=seed, estimator="counterfactual")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from datamask import catalogue
-from datamask.config import SelectionConfig
+from datamask.config import LEARNER_OPTIONS, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.comparison import SETTINGS
 from datamask.dashboard.geometry import HalfPlane, price
@@ -192,7 +192,10 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
                  and size_words(other.settings) == size_words(line.settings)]
         name = f"{outcome.objective_label(line.settings.objective)}, {size_words(line.settings)}"
         for field, said in SETTINGS.items():
-            if field not in FREE and len({str(other.get(field)) for other in alike}) > 1 and mine.get(field):
+            # options of the learner tell apart only what the same learner made; its name says the rest
+            held = [other for other in alike if field not in LEARNER_OPTIONS
+                    or other["estimator"] == mine["estimator"]]
+            if field not in FREE and len({str(other.get(field)) for other in held}) > 1 and mine.get(field):
                 value = catalogue.estimator(mine[field]).label if field == "estimator" else mine[field]
                 name += f", {value}" if field == "estimator" else f", {said.lower()} {value}"
         names[line.key] = name
