@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from datamask.errors import OptionError, StoreError
 from datamask.runs.formats import to_plain
 from datamask.runs.progress import Eta, duration
+from datamask.runs.steering import rule_words
 from datamask.runs.store import Run
 
 LINE_SECONDS = 5.0
@@ -95,7 +96,8 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     tokens = f" with {summary['tokens']:,.0f} tokens" if summary.get("budget") else ""
     lines = [f"Run {run.id} is {run.status().state}{took}.",
              f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{tokens}{beside} {how} "
-             f"({selection.objective}, lambda {selection.lamb:g}).", ""]
+             f"({selection.objective}, lambda {selection.lamb:g}).",
+             *([f"Rules: {'; '.join(rules)}."] if (rules := rule_words(selection, run.facts())) else []), ""]
     calibrated = summary.get("calibrated") or {}
     lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):

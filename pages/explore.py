@@ -2,6 +2,7 @@
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from datamask.dashboard import comparison
 from datamask.dashboard.filters import Inside, Rows
@@ -19,6 +20,7 @@ from datamask.dashboard.ui import (
     preparing,
     scene,
     session,
+    steering_panel,
     texts_panel,
     why_panel,
 )
@@ -115,6 +117,15 @@ shown = view.mask()
 with summary:
     filter_panel.search(view)
     filter_panel.show(view, MAP, int(shown.sum()))
+    steering_panel.offer(view, shown)
+
+
+
+def explain(row: int, below: DeltaGenerator) -> None:
+    """Why the chosen sample is in the chosen run, or not."""
+    if run is not None:
+        why_panel.show(by_id[run_id], runs, corpus, row, below)
+
 
 tabs = st.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES] if run is not None else [])], key=TAB, on_change="rerun")
 with tabs[0]:
@@ -125,7 +136,7 @@ with tabs[0]:
                        "ones. Mark a row, or click a sample on the map, to read it.")
         texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,
                          [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
-                         why=lambda row: why_panel.show(by_id[run_id], runs, corpus, row) if run is not None else None)
+                         why=explain)
 with tabs[1]:
     if tabs[1].open:
         distribution_panel.show(view, columns.distributions(corpus, run_id, found), selected)

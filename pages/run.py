@@ -4,7 +4,7 @@ import streamlit as st
 
 from datamask.dashboard.ui import forms, run_panel, session, start_panel, toy_panel
 from datamask.dashboard.ui.frame import frame
-from datamask.dashboard.views import listing
+from datamask.dashboard.views import listing, overview
 
 frame("Run", "How does the learner choose?")
 
@@ -24,7 +24,8 @@ with controls:
         session.draw_opening(opening)
     else:
         columns = opening.corpus.provenance.columns.get("quality") or ()
-        settings, name, place = forms.run_form({"collapse": "exact"} if opening.sample else {}, columns)
+        settings, name, place = forms.run_form({"collapse": "exact"} if opening.sample else {}, columns,
+                                               overview.token_total(opening.corpus))
         if settings is not None:
             with place:
                 start_panel.start(opening, runs, settings, name)

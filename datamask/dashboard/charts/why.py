@@ -15,7 +15,7 @@ def waterfall(*, dark: bool = False) -> dict:
             "scale": {"domain": [FOR, AGAINST, TOTAL], "range": [tone.accent, tone.quality, tone.random]},
             "legend": {"orient": "top", "offset": 0, "padding": 0, "symbolType": "square"}}
     across = {"type": "quantitative", "title": f"score above the threshold, in {UNIT}",
-              "axis": {"tickCount": 5, "titleLimit": 400}}
+              "axis": {"tickCount": 5, "titleLimit": 400}, "scale": {"padding": 36}}
     tooltip = [{"field": "part", "title": "part"}, {"field": "amount", "title": "adds", "format": "+.3f"},
                {"field": "end", "title": "then at", "format": "+.3f"}]
     return {
@@ -59,6 +59,6 @@ def strip(*, dark: bool = False) -> dict:
                           "fill": {**state, "legend": legend,
                                    "scale": {"domain": ["in", "out"], "range": [tone.accent, tone.ground]}}}},
         ],
-        "height": 34, "config": {"view": {"stroke": None}},
+        "height": 104, "config": {"view": {"stroke": None}},
         "padding": {"left": 8, "right": 12, "top": 2, "bottom": 2},
     }

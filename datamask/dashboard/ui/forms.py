@@ -9,6 +9,7 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.config import LEARNER_OPTIONS, PAPER_PRESET, SelectionConfig
+from datamask.config.amounts import tokens_text
 from datamask.dashboard import words
 from datamask.dashboard.views import outcome
 from datamask.errors import OptionError
@@ -22,8 +23,11 @@ NEIGHBORS = {"auto": "Automatic", "exact": "Exact", "approximate": "Approximate,
 COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
             "near": "Keep the best of near-copies"}
 
+AMOUNTS = ("rows", "tokens")
+
 DEFAULTS: dict[str, Any] = {
-    "lamb": 0.5, "select_ratio": 0.3, "objective": "facility", "estimator": "counterfactual", "scale": "calibrated",
+    "lamb": 0.5, "amount": "rows", "select_ratio": 0.3, "budget": "", "objective": "facility",
+    "estimator": "counterfactual", "scale": "calibrated",
     "prune": 0.0, "collapse": "none", "cosine": 0.95, "center": False, "neighbors": "auto",
     "seed": 0, "device": "auto", "name": "",
     **{option: value for entry in reversed(catalogue.ESTIMATORS) for option, value in entry.defaults.items()},
@@ -34,6 +38,8 @@ HELP = {
     "lamb": "An exchange rate: 1 looks at quality alone, 0 at diversity alone. At 0.5 one point of quality, on a scale "
             "from a random subset (0) to the best one (100), weighs as much as one point of diversity.",
     "select_ratio": "Share of the corpus to keep, strictly between 0 and 1. Exactly this many rows are selected.",
+    "amount": "Select a share of the rows, or as many rows as fill a number of tokens.",
+    "budget": "Tokens to fill, such as 150M or 1.5G. How many rows that is follows from their lengths.",
     "objective": "What diversity means in this run. Each of them sees something else; try more than one. "
                  "Facility location, pair-wise similarity and DiSF with fixed scale come with a bound that no "
                  "selection exceeds; DiSF and graph cut have none.",
@@ -138,6 +144,9 @@ def use_settings(config: SelectionConfig) -> None:
         del values["estimator"]  # how its ids were found is not known
     if config.collapse not in ("none", "exact"):
         values |= {"collapse": "near", "cosine": float(config.collapse)}
+    values["amount"] = "rows" if config.budget is None else "tokens"
+    if config.budget is not None:
+        values["budget"] = tokens_text(config.budget)
     for name, value in values.items():
         st.session_state[_key(name)] = value
         st.session_state.setdefault("form_values", {})[name] = value
@@ -150,13 +159,13 @@ def _objectives() -> list[str]:
     return names if current in names or current is None else [*names, current]
 
 
-def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = ()
+def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = (), tokens: float | None = None
              ) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
     """Draw the controls in the present column.
 
     Args:
         defaults: defaults that differ from the catalogue's on this corpus.
-        quality_columns: the open corpus's.
+        quality_columns: the open corpus's. tokens: all of its samples' together; None: they have no lengths.
 
     Returns:
         The settings, or None where they contradict each other (the sentence is drawn); the run's name; and the place
@@ -173,8 +182,7 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
-    st.number_input("Select ratio", 0.0001, 0.9999, _now("select_ratio"), step=0.05, format="%.4g",
-                    key=_key("select_ratio"), help=HELP["select_ratio"])
+    _amount(tokens)
     with st.container(gap="xxsmall"):
         objectives = _objectives()
         st.selectbox("Diversity objective", objectives, _place_of("objective", objectives), key=_key("objective"),
@@ -203,6 +211,22 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
     except OptionError as error:
         place.error(words.sentence(error), icon=":material/error:")
         return None, name, place
+
+
+def _amount(tokens: float | None) -> None:
+    """How much to select: a share of the rows, or tokens where samples have lengths."""
+    if tokens:
+        st.segmented_control("How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"),
+                             help=HELP["amount"])
+    else:
+        st.session_state[_key("amount")] = "rows"
+    if st.session_state[_key("amount")] == "tokens":
+        st.session_state[_key("budget")] = _now("budget") or tokens_text(float(f"{0.3 * tokens:.2g}"))
+        st.text_input("Token budget", key=_key("budget"), help=f"{HELP['budget']} The corpus has "
+                      f"{words.short(tokens)}.", placeholder="150M")
+    else:
+        st.number_input("Select ratio", 0.0001, 0.9999, _now("select_ratio"), step=0.05, format="%.4g",
+                        key=_key("select_ratio"), help=HELP["select_ratio"])
 
 
 def _learner_options(options: Mapping[str, Any], fixed: bool) -> None:
@@ -257,8 +281,9 @@ def _selection() -> SelectionConfig:
     if own := [name for name in catalogue.objective_terms(state[_key("objective")]) if catalogue.is_own(name)]:
         raise OptionError(f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
                           f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here")
-    options = {name: state[_key(name)] for name in ("objective", "lamb", "select_ratio", "center", "prune", "neighbors",
-                                                     "seed", "device")}
+    amount = "budget" if state[_key("amount")] == "tokens" else "select_ratio"
+    options = {name: state[_key(name)] for name in (amount, "objective", "lamb", "center", "prune", "neighbors", "seed",
+                                                     "device")}
     options["collapse"] = f"{state[_key('cosine')]:g}" if collapse == "near" else collapse
     if estimator == PAPER:
         return SelectionConfig.from_options(preset="paper", **options)

@@ -99,8 +99,8 @@ def stop_run(run_id: str) -> None:
 
 
 def link_parameters() -> dict[str, str]:
-    """What a link to another page must carry along to keep the run and the corpus."""
-    return {name: st.query_params[name] for name in ("run", "corpus") if name in st.query_params}
+    """What a link to another page must carry along to keep the run, the corpus and the rules for the next run."""
+    return {name: st.query_params[name] for name in ("run", "corpus", "rules") if name in st.query_params}
 
 
 def choose_opening(opening: Opening) -> None:

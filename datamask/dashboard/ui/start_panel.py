@@ -1,4 +1,4 @@
-"""What a run will cost, and the button that starts it."""
+"""The rules of the next run, what it will cost, and the button that starts it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ import streamlit as st
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import session, steering_panel
 from datamask.dashboard.views import cost, outcome, overview
 from datamask.errors import DatamaskError
+from datamask.runs.steering import warm_start
 from datamask.runs.store import Run
 
 
 def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name: str) -> None:
-    """Draw the estimate and the Start button; pressing it makes a run, queues it, and shows it.
+    """Draw the rules, the estimate and the Start button; pressing it makes a run, queues it, and shows it.
 
     Args:
         opening: the open corpus. runs: earlier runs on it, newest first, to estimate from.
         settings: of the form. name: of the run, made from the settings where it is empty.
     """
     corpus = opening.corpus
+    rules = steering_panel.listed(corpus, "**Rules for the next run**")
+    settings = steering_panel.applied(settings, corpus)
+    if settings is None:
+        return
     try:
         price = cost.estimate(settings, len(corpus), corpus.dim, corpus.fingerprint, runs,
                               overview.token_total(corpus))
@@ -34,9 +39,14 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
                         help="Learns in the background. You can leave this page, or close the browser.")
     if not pressed:
         return
-    name = name or outcome.proposed_name(settings.objective, settings.lamb, settings.select_ratio, settings.estimator)
+    name = name or outcome.proposed_name(settings.objective, settings.lamb, settings.select_ratio, settings.estimator,
+                                         settings.budget, len(rules.rules))
     try:
         run = session.store().create(RunConfig(opening.config, settings, name))
+        start_from = warm_start(settings, runs, corpus.fingerprint)
+        if start_from is not None:
+            with run.writer() as writer:
+                writer.update_facts(start_from=start_from)
         session.office().submit(run.id)
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")

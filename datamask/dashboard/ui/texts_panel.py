@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,15 @@ from datamask.dashboard import words
 from datamask.dashboard.ui import chosen, sample_panel, scene
 from datamask.runs.exports import table_csv
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
 PAGE = 100
 ORDERS = ("best quality", "worst quality", "input order")
 
 
 def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str] = (),
-         why: Callable[[int], None] = lambda row: None) -> None:
+         why: Callable[[int, DeltaGenerator], None] = lambda row, below: None) -> None:
     """Everything about the rows that are shown.
 
     Args:
@@ -28,7 +32,7 @@ def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | Non
         rows: ascending int64 ``(n,)``.
         selected: bool ``(N,)`` of the run in question, or None.
         extra: metadata columns to list beside id, quality and text.
-        why: draws what there is to say about the chosen row, below it.
+        why: draws what there is to say about the chosen row, below it; it is given the place below the list as well.
     """
     st.markdown(headline(corpus, rows, selected))
     if not len(rows):
@@ -41,9 +45,10 @@ def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | Non
     listed, told = st.columns([1.7, 1], gap="medium")
     with listed:
         _list(name, corpus, rows, selected, extra)
+        below = st.container()
     with told:
         sample_panel.show(corpus, row, selected)
-        why(row)
+        why(row, below)
 
 
 def headline(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,16 +18,19 @@ from datamask.dashboard.ui.asking import settled
 from datamask.dashboard.views import why
 from datamask.runs.store import Run
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
 ABOUT = ("A sample's score is λ times what it adds to quality plus 1 − λ times what it adds to diversity, given the "
          "rest of the selection. The threshold lies between the last score that is in and the next. The bars add up "
          "to score minus threshold.")
 
 
-def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int) -> None:
+def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGenerator) -> None:
     """One sample under one run.
 
     Args:
-        runs: finished runs on this corpus.
+        runs: finished runs on this corpus. below: the place for its lambdas and witnesses.
     """
     with st.container(border=True):
         selected = bool(scene.run_columns(run).selected[row])
@@ -40,8 +44,13 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int) -> None:
         for said in (why.copies_sentence(answer, _texts(corpus)), why.nearest_sentence(answer, _texts(corpus))):
             if said:
                 st.caption(said)
-        _along(run, row, answer)
-        _witnesses(answer, corpus)
+    with below.container(border=True):
+        left, right = st.columns([1, 1.25], gap="medium") if answer.told.witnesses else (st.container(), None)
+        with left:
+            _along(run, row, answer)
+        if right is not None:
+            with right:
+                _witnesses(answer, corpus)
 
 
 def _waterfall(answer: Answer) -> None:
@@ -87,7 +96,7 @@ def _witnesses(answer: Answer, corpus: Corpus) -> None:
                                         "average sample's part is taken off.")})
 
 
-def _texts(corpus: Corpus):
+def _texts(corpus: Corpus) -> Callable[[int], str]:
     """A function from a row to its id and the beginning of its text."""
     texts = scene.texts_of(corpus)
 

@@ -9,6 +9,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.amounts import tokens_text
 from datamask.dashboard import words
+from datamask.runs.steering import rule_words
 from datamask.runs.store import Run
 
 
@@ -95,8 +96,15 @@ def certificate(run: Run) -> str | None:
     budget = summary.get("budget")
     which = f"that fills {budget:,.0f} tokens" if budget else f"of {summary.get('selected', 0):,} samples"
     proved = "Proved of the listed-neighbour objective only" if listed else "Proved"
+    beside += " under the same rules" if rules(run) else ""
     return (f"{proved}: no selection {which}{beside} has a higher value of {what} on these features than "
-            f"{words.value(bound)}; this one has {words.value(bound - gap)}.")
+            f"{words.value(bound)}; this one has {words.value(bound - gap)}."
+            + (f" Rules: {'; '.join(rules(run))}." if rules(run) else ""))
+
+
+def rules(run: Run) -> list[str]:
+    """The rules that the run was bound to, in words; empty where there was none."""
+    return rule_words(run.config.selection, run.facts())
 
 
 def neighbors(run: Run) -> str | None:
@@ -170,11 +178,13 @@ def _digits(ratio: float) -> int:
     return 0 if round(100 * ratio) >= 1 and abs(100 * ratio - round(100 * ratio)) < 1e-9 else 2
 
 
-def proposed_name(objective: str, lamb: float, ratio: float, estimator: str) -> str:
+def proposed_name(objective: str, lamb: float, ratio: float, estimator: str, budget: float | None = None,
+                  rules: int = 0) -> str:
     """A name for a run that was given none: what sets it apart, short enough for a menu."""
-    share = words.percent(ratio, _digits(ratio))
+    share = words.percent(ratio, _digits(ratio)) if budget is None else f"{tokens_text(budget)} tokens"
+    bound = f", {rules} rule{'' if rules == 1 else 's'}" if rules else ""
     if not catalogue.estimator(estimator).guided:
-        return f"{estimator}, {share}"
+        return f"{estimator}, {share}{bound}"
     label = objective if ":" not in objective else objective.replace(",", "+")
     how = "" if estimator == catalogue.ESTIMATORS[0].name else f", {estimator}"
-    return f"{label}, λ {lamb:g}, {share}{how}"
+    return f"{label}, λ {lamb:g}, {share}{how}{bound}"

@@ -27,6 +27,7 @@ def table(run: Run) -> pd.DataFrame:
     rows = [
         ("run", f"{listing.name_of(run)} (run id {run.id})"),
         ("settings", outcome.headline(run)),
+        *([("rules", "; ".join(rules))] if (rules := outcome.rules(run)) else []),
         ("seed", str(run.config.selection.seed)),
         ("corpus", ", ".join(corpus.inputs)),
         ("rows", words.of_total(int(n), int(total or n)) if n else "–"),

@@ -1,0 +1,169 @@
+"""Rules for the next run: made from what Explore shows, listed with a way to remove each, obeyed by the Run page.
+
+The list is kept beside the runs under a name made from its content, and the name stands in the URL (``?rules=...``):
+it survives a reload, travels with a link, and two people never overwrite each other's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from datamask.config import Quota, SelectionConfig
+from datamask.corpus import Corpus
+from datamask.dashboard import words
+from datamask.dashboard.filters import Among
+from datamask.dashboard.ui import session
+from datamask.dashboard.ui.linked import Linked
+from datamask.errors import DatamaskError
+from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf
+
+KEY = "rules"
+
+SAID = {PIN: "Pinned", BAN: "Banned", GIVEN: "You have", QUOTA: "Quota"}
+ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inventory_2:", QUOTA: ":material/percent:"}
+OFFERS = {
+    PIN: ("Pin these", "The next run selects all of them, whatever their score."),
+    BAN: ("Ban these", "The next run selects none of them."),
+    GIVEN: ("I have these", "You have them already: the next run selects others that go well with them, and judges "
+                            "both together. They are not exported again."),
+}
+
+
+def book(corpus: Corpus) -> RuleBook:
+    """The rules for the next run on this corpus; none where those in the URL are of another corpus."""
+    name = st.query_params.get(KEY) or st.session_state.get(KEY)
+    found = _shelf().load(name) if name else None
+    if found is None or found.fingerprint != corpus.fingerprint:
+        return RuleBook(corpus.fingerprint)
+    if st.query_params.get(KEY) != name:
+        st.query_params[KEY] = name
+    return found
+
+
+def offer(view: Linked, shown: np.ndarray) -> None:
+    """Buttons that make a rule of the samples that are shown, and the rules made so far.
+
+    Args:
+        shown: bool ``(N,)``.
+    """
+    corpus, count = view.corpus, int(shown.sum())
+    with st.container(gap="xxsmall"):
+        st.markdown("**In the next run**", help="Filter first: by a lasso on the map, a search, a distribution or a "
+                    "group. Then say what the next run must do with what is shown.")
+        if view.filters and count:
+            said = ", ".join(one.said for one in view.filters.conditions)
+            for kind, (label, about) in OFFERS.items():
+                st.button(f"{label}: {count:,}", key=f"rule_{kind}", icon=ICONS[kind], type="tertiary",
+                          on_click=_add_rows, args=(corpus, kind, shown, said), help=about)
+        columns = _columns(view)
+        if columns:
+            with st.popover("Quota", icon=ICONS[QUOTA], type="tertiary",
+                            help="How large a share of the next selection a group may or must have."):
+                _quota(view, columns)
+        if not (view.filters and count):
+            st.caption("Filter samples to pin, ban or set them aside.")
+        listed(corpus)
+
+
+def listed(corpus: Corpus, heading: str = "") -> RuleBook:
+    """The rules made so far, each with a button that removes it; nothing where there is none."""
+    found = book(corpus)
+    if found.rules and heading:
+        st.markdown(heading)
+    with st.container(gap="xxsmall"):
+        for place, rule in enumerate(found.rules):
+            st.button(words.plain(rule_line(rule), 120), key=f"rule_{place}", icon=":material/close:", type="tertiary",
+                      on_click=_keep, args=(corpus, found.without(place)), help="Press to remove this rule.")
+    return found
+
+
+def rule_line(rule: Rule) -> str:
+    """A rule on one line."""
+    if rule.quota is not None:
+        return f"{rule.said}: {words.percent(rule.quota.low)} to {words.percent(rule.quota.high)}"
+    return f"{SAID[rule.kind]} {rule.count:,}: {rule.said}"
+
+
+def applied(settings: SelectionConfig, corpus: Corpus) -> SelectionConfig | None:
+    """The settings under the rules; None, with the reason on the page, where no selection can obey them."""
+    found = book(corpus)
+    if not found.rules:
+        return settings
+    try:
+        return _shelf().applied(settings, found, corpus)
+    except DatamaskError as error:
+        st.error(f"No selection can obey these rules. {words.sentence(error)}", icon=":material/rule:")
+        return None
+
+
+def _quota(view: Linked, columns: list[str]) -> None:
+    corpus = view.corpus
+    among = next((one for one in view.filters.conditions if isinstance(one, Among) and one.name in columns), None)
+    bound = book(corpus).of(QUOTA)
+    if bound:  # quotas divide the selection by one column
+        columns = [name for name in columns if name == bound[0].quota.column] or columns
+    start = columns.index(among.name) if among is not None and among.name in columns else 0
+    column = st.selectbox("Column", columns, start, key=f"quota_column_{start}", help="Quotas are on one column.")
+    codes, names = view.rows.classes[column]
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    order = [str(names[place]) for place in np.argsort(-counts, kind="stable") if counts[place]]
+    wanted = among.names[0] if among is not None and among.name == column else None
+    place = order.index(wanted) if wanted in order else 0
+    value = st.selectbox("Group", order, place, key=f"quota_value_{column}_{place}",
+                         help="Largest first. Its samples get a share of the next selection.")
+    count = int(counts[list(map(str, names)).index(value)])
+    share = count / len(codes)
+    st.caption(f"{count:,} samples, {words.percent(share, 1)} of the corpus.")
+    low = st.number_input("At least, % of the selection", 0.0, 100.0, round(100 * share, 1), 1.0, format="%.4g",
+                          key=f"quota_low_{value}", help="The next selection has at least this share of it.")
+    high = st.number_input("At most, % of the selection", 0.0, 100.0, 100.0, 1.0, format="%.4g",
+                           key=f"quota_high_{value}", help="The next selection has at most this share of it.")
+    st.button("Add this quota", key="rule_quota", icon=":material/add:", disabled=low > high, on_click=_add_quota,
+              args=(corpus, column, value, count, low / 100, high / 100),
+              help="It joins the rules for the next run; one on the same group is replaced.")
+
+
+def _columns(view: Linked) -> list[str]:
+    """Columns of the shards that divide the samples into named groups."""
+    metadata = view.corpus.metadata
+    return [name for name in view.rows.classes if name in metadata.column_names
+            and not pa.types.is_nested(metadata[name].type) and len(view.rows.classes[name][1]) > 1]
+
+
+def _add_rows(corpus: Corpus, kind: str, shown: np.ndarray, said: str) -> None:
+    rows = np.flatnonzero(shown)
+    try:
+        rule = Rule(kind, said[:200], len(rows), _shelf().keep_rows(corpus, rows))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    _keep(corpus, book(corpus).adding(rule))
+
+
+def _add_quota(corpus: Corpus, column: str, value: str, count: int, low: float, high: float) -> None:
+    try:
+        rule = Rule(QUOTA, f"{column} {value}", count, quota=Quota(column, value, low, high))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    _keep(corpus, book(corpus).adding(rule))
+
+
+def _keep(corpus: Corpus, changed: RuleBook) -> None:
+    """Make these the rules for the next run."""
+    try:
+        name = _shelf().save(changed) if changed.rules else None
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
+        return
+    st.session_state[KEY] = name
+    if name is None:
+        st.query_params.pop(KEY, None)
+    else:
+        st.query_params[KEY] = name
+
+
+def _shelf() -> RuleShelf:
+    return RuleShelf(session.runs_dir())

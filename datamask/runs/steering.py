@@ -1,0 +1,261 @@
+"""Rules for the next selection: pins, bans, rows one already has, quotas; kept beside the runs. Loads no torch.
+
+A rule that names rows keeps their ids in a parquet file of its own, called by its content, and a list of rules is a
+file called by its content too: the same rules always have the same names, so a link can carry them, nobody overwrites
+another's, and two runs under the same rules have equal settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask.config import Quota, SelectionConfig
+from datamask.corpus.corpus import Corpus
+from datamask.errors import DatamaskError, InputError, OptionError
+from datamask.feasibility import check_rules, quota_groups
+from datamask.files import write_text
+from datamask.runs.formats import write_table
+from datamask.runs.store import Run
+
+PIN, BAN, GIVEN, QUOTA = "pin", "ban", "given", "quota"
+KINDS = (PIN, BAN, GIVEN, QUOTA)
+
+FOLDER = ".rules"
+_NAME = re.compile(r"[0-9a-f]{20}")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        kind: ``pin`` (must be in), ``ban`` (must not be), ``given`` (one has them already) or ``quota``.
+        said: which samples, in words.
+        count: how many they are.
+        ids: name of the list of their ids; "" for a quota.
+        quota: a quota's share; None for the others.
+    """
+
+    kind: str
+    said: str
+    count: int
+    ids: str = ""
+    quota: Quota | None = None
+
+
+@dataclass(frozen=True)
+class RuleBook:
+    """The rules for the next selection from one corpus, by fingerprint, in the order they were made."""
+
+    fingerprint: str
+    rules: tuple[Rule, ...] = ()
+
+    def adding(self, rule: Rule) -> RuleBook:
+        """With one more; a quota takes the place of the one on the same value, and no rule is there twice."""
+        def same(other: Rule) -> bool:
+            if rule.quota is None or other.quota is None:
+                return (rule.kind, rule.ids, rule.quota) == (other.kind, other.ids, other.quota)
+            return (rule.quota.column, rule.quota.value) == (other.quota.column, other.quota.value)
+        return replace(self, rules=(*(other for other in self.rules if not same(other)), rule))
+
+    def without(self, place: int) -> RuleBook:
+        """Without the rule at that place."""
+        return replace(self, rules=self.rules[:place] + self.rules[place + 1:])
+
+    def of(self, kind: str) -> tuple[Rule, ...]:
+        """The rules of one kind."""
+        return tuple(rule for rule in self.rules if rule.kind == kind)
+
+
+class RuleShelf:
+    """Rules on disk, in a folder beside the runs. Files are written whole or not at all, and never changed."""
+
+    def __init__(self, runs_dir: str | Path) -> None:
+        self._folder = Path(runs_dir) / FOLDER
+
+    def keep_rows(self, corpus: Corpus, rows: np.ndarray) -> str:
+        """Keep the ids of some rows, int64 ``(k,)``; the name of the list.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        rows = np.unique(np.asarray(rows, np.int64))
+        name = _digest(corpus.fingerprint.encode() + rows.tobytes())
+        path = self._path(name, ".parquet")
+        if not path.is_file():
+            # the same rows give the same file, so whoever writes it at the same time does no harm
+            column = str(corpus.provenance.columns.get("id", "id"))
+            write_table(path, pa.table({column: corpus.ids.take(pa.array(rows))}))
+        return name
+
+    def rows(self, corpus: Corpus, name: str) -> np.ndarray:
+        """The rows of a list, int64, rising.
+
+        Raises:
+            InputError: it is gone, or of another corpus.
+        """
+        import pyarrow.compute as pc
+        try:
+            ids = pq.read_table(self._path(name, ".parquet")).column(0)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"the ids of a rule cannot be read ({error}); remove the rule and make it anew") from error
+        places = pc.index_in(ids, value_set=corpus.ids)
+        if places.null_count:
+            raise InputError("a rule names samples that are not in this corpus; remove it and make it anew")
+        return np.sort(places.to_numpy()).astype(np.int64)
+
+    def save(self, book: RuleBook) -> str:
+        """Keep a list of rules; its name.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        text = json.dumps(asdict(book), sort_keys=True, indent=1)
+        name = _digest(text.encode())
+        path = self._path(name, ".json")
+        if not path.is_file():
+            write_text(path, text + "\n")
+        return name
+
+    def load(self, name: str) -> RuleBook | None:
+        """The list of rules of that name; None where there is none that can be read."""
+        try:
+            data = json.loads(self._path(name, ".json").read_text(encoding="utf-8"))
+            rules = tuple(Rule(**{**rule, "quota": None if rule["quota"] is None else Quota(**rule["quota"])})
+                          for rule in data["rules"])
+            return RuleBook(str(data["fingerprint"]), rules)
+        except (OSError, ValueError, KeyError, TypeError, DatamaskError):
+            return None
+
+    def applied(self, config: SelectionConfig, book: RuleBook, corpus: Corpus) -> SelectionConfig:
+        """The settings under the rules, after making sure that something can obey them.
+
+        Pruned rows and collapsed copies are not looked at here, so a selection may still turn out to be impossible
+        when it is posed.
+
+        Raises:
+            OptionError: nothing can obey them, with the reason. InputError: a list is gone. StoreError: disk.
+        """
+        masks = {kind: self._mask(book.of(kind), corpus) for kind in (PIN, BAN, GIVEN)}
+        options: dict[str, Any] = {
+            kind: str(self._path(self.keep_rows(corpus, np.flatnonzero(mask)), ".parquet").absolute())
+            for kind, mask in masks.items() if mask.any()}
+        options["quotas"] = tuple(rule.quota for rule in book.of(QUOTA))
+        ruled = replace(config, **options)
+        check(ruled, corpus, masks[PIN], masks[BAN], masks[GIVEN])
+        return ruled
+
+    def _mask(self, rules: Iterable[Rule], corpus: Corpus) -> np.ndarray:
+        mask = np.zeros(len(corpus), bool)
+        for rule in rules:
+            mask[self.rows(corpus, rule.ids)] = True
+        return mask
+
+    def _path(self, name: str, suffix: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise InputError(f"{name!r} is no name of rules; they are twenty digits from 0 to f")
+        return self._folder / f"{name}{suffix}"
+
+
+def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: np.ndarray, given: np.ndarray) -> None:
+    """Refuse rules that no selection can obey.
+
+    Args:
+        pinned, banned, given: bool ``(N,)``.
+
+    Raises:
+        OptionError: the reason.
+    """
+    named = ((PIN, pinned), (BAN, banned), (GIVEN, given))
+    for (a, first), (b, second) in itertools.combinations(named, 2):
+        if (both := int((first & second).sum())):
+            raise OptionError(f"--{a} and --{b} both name {both:,} samples; remove one of the two rules")
+    for kind, mask in named:
+        if mask.all():
+            raise OptionError(f"--{kind} names all {len(mask):,} samples, which leaves nothing to choose")
+    if config.budget is not None:
+        _check_budget(config.budget, corpus, pinned, banned, given)
+        return
+    wanted = config.size(len(corpus))
+    size = wanted + int(given.sum())
+    left = int((~banned & ~given).sum())
+    if left <= wanted:
+        raise OptionError(f"--ban and --given leave {left:,} samples, but {wanted:,} are to be selected; ban fewer, or "
+                          "lower --select_ratio")
+    if config.ruled:
+        group, low, high, names = quota_groups(config.quotas, corpus.metadata, size, given)
+        check_rules((group[~banned], low, high, names), (pinned | given)[~banned], given[~banned], size)
+
+
+def _check_budget(budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.ndarray, given: np.ndarray) -> None:
+    lengths = corpus.lengths
+    if lengths is None:
+        raise OptionError("--budget needs the number of tokens of every row, and this corpus has no column for it")
+    if (fixed := float(lengths[pinned].sum())) > budget:
+        raise OptionError(f"--pin names samples of {fixed:,.0f} tokens, but the budget is {budget:,.0f}; raise it")
+    if (left := float(lengths[~banned & ~given].sum())) <= budget:
+        raise OptionError(f"--budget of {budget:,.0f} tokens holds all {left:,.0f} that may be selected; lower it, or "
+                          "ban fewer")
+
+
+def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
+    """The rules that a run was bound to, in words; empty where there was none.
+
+    Args:
+        facts: of the run; a run from before pins and bans were counted says their files instead.
+    """
+    said = []
+    for path, fact, what in ((config.pin, "pinned", "pinned"), (config.ban, "banned", "banned"),
+                             (config.given, "given", "had already")):
+        if path is not None:
+            count = facts.get(fact)
+            said.append(f"{what} as {Path(path).name} says" if count is None else
+                        f"{count:,} sample{'' if count == 1 else 's'} {what}")
+    said += [f"{quota.column} {quota.value}: {_share(quota)} of the selection" for quota in config.quotas]
+    return said
+
+
+def _share(quota: Quota) -> str:
+    low, high = f"{100 * quota.low:.4g} %", f"{100 * quota.high:.4g} %"
+    return low if low == high else f"{low} to {high}"
+
+
+def warm_start(config: SelectionConfig, runs: Iterable[Run], fingerprint: str) -> str | None:
+    """The id of the run that one with these settings starts from: the newest one that can serve; None: from nothing.
+
+    Only the relaxed estimator starts anywhere. What it starts from must be allowed now, so pins, quotas, given rows and
+    the size must be the same; lambda may differ, and without pins and quotas so may bans.
+
+    Args:
+        runs: newest first.
+    """
+    def bound(settings: SelectionConfig) -> tuple:
+        return (settings.estimator, settings.objective, settings.center, settings.scale, settings.select_ratio,
+                settings.budget, settings.given, settings.pin, settings.quotas, settings.ban if settings.ruled else "")
+
+    if config.estimator != "relaxed":
+        return None
+    for run in runs:
+        try:
+            then, facts, done = run.config.selection, run.facts(), run.status().state == "done"
+        except DatamaskError:  # a damaged record is nothing to start from
+            continue
+        if (done and bound(then) == bound(config) and facts.get("fingerprint") == fingerprint
+                and (run.path / "checkpoint.npz").is_file()):
+            return run.id
+    return None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:20]

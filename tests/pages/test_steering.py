@@ -1,0 +1,134 @@
+"""Steering: rules made on Explore are obeyed to the sample by the run that the Run page starts, or refused with why."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from datamask.dashboard.views import frontier, outcome, provenance
+from datamask.runs.jobs import office
+from tests.dashboard.made_runs import finish_run
+
+PATIENCE = 240
+
+
+@pytest.fixture(autouse=True)
+def idle_office(runs_dir):
+    """No job outlives its test."""
+    yield
+    office(runs_dir).close(10)
+
+
+def searched(app, text):
+    app.text_input(key="explore_search").set_value(text).run()
+    assert not app.exception
+    return app
+
+
+def rule_labels(app):
+    return [button.label for button in app.button if button.key.startswith("rule_") and button.key[5:].isdigit()]
+
+
+def started(app, store):
+    """The run that Start makes, ended."""
+    app.button(key="start").click().run()
+    assert not app.exception and not app.error, [error.value for error in app.error]
+    run = store.get(app.query_params["run"])
+    deadline = time.monotonic() + PATIENCE
+    while run.status().active and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert run.status().state == "done", run.status().error
+    return run
+
+
+def on_run_page(page, app, opened):
+    again = page("pages/run.py", corpus=opened.key, rules=app.query_params["rules"])
+    again.selectbox(key="form_objective").set_value("pairwise")
+    again.selectbox(key="form_device").set_value("cpu")
+    again.number_input(key="form_n_epochs").set_value(5).run()
+    return again
+
+
+def rows_holding(corpus, text):
+    texts = corpus.metadata["text"].to_pylist()
+    return np.flatnonzero([all(word in found for word in text.split()) for found in texts])
+
+
+def test_a_pin_is_in_a_ban_is_out_and_a_quota_is_met_to_the_sample(page, opened, store, mapped, explained):
+    corpus = opened.corpus
+    app = page("pages/explore.py", corpus=opened.key)
+    assert not [button for button in app.button if button.key == "rule_pin"]
+    searched(app, "sample 11").button(key="rule_pin").click().run()
+    searched(app, "sample 20").button(key="rule_ban").click().run()
+    app.button(key="clear_all").click().run()
+    app.selectbox(key="quota_value_source_0").set_value("code").run()
+    app.number_input(key="quota_low_code").set_value(50.0)
+    app.number_input(key="quota_high_code").set_value(50.0).run()
+    app.button(key="rule_quota").click().run()
+    assert not app.exception
+    pinned, banned = rows_holding(corpus, "sample 11"), rows_holding(corpus, "sample 20")
+    assert len(pinned) == 12 and rule_labels(app)[0].startswith(f"Pinned {len(pinned)}")
+    explained(app, 8)
+
+    app = on_run_page(page, app, opened)
+    assert len(rule_labels(app)) == 3
+    run = started(app, store)
+    selected = run.rows()["selected"].to_numpy().astype(bool)
+    code = np.array(corpus.metadata["source"].cast(pa.string()).to_pylist()) == "code"
+    assert selected.sum() == 72 and selected[pinned].all() and not selected[banned].any()
+    assert selected[code].sum() == 36
+    rules = outcome.rules(run)
+    assert rules == ["12 samples pinned", f"{len(banned)} samples banned", "source code: 50 % of the selection"]
+    assert "under the same rules" in outcome.certificate(run) and rules[0] in outcome.certificate(run)
+    told = dict(provenance.table(run).itertuples(index=False))
+    assert told["rules"] == "; ".join(rules)
+    assert run.config.name.endswith("3 rules")
+
+
+def test_given_samples_are_not_exported_and_a_budget_is_kept(page, opened, store, mapped):
+    corpus = opened.corpus
+    app = page("pages/explore.py", corpus=opened.key)
+    searched(app, "sample 1").button(key="rule_given").click().run()
+    given = rows_holding(corpus, "sample 1")
+    app = on_run_page(page, app, opened)
+    app.segmented_control(key="form_amount").set_value("tokens").run()
+    app.text_input(key="form_budget").set_value("1.5k").run()
+    run = started(app, store)
+    assert run.config.selection.budget == 1500
+    selected = run.rows()["selected"].to_numpy().astype(bool)
+    exported = set(run.selection()["chunk_id"].to_pylist())
+    assert exported and not exported & {corpus.ids[int(row)].as_py() for row in given}
+    spent = corpus.lengths[selected & ~np.isin(np.arange(len(corpus)), given)].sum()
+    assert 1500 - corpus.lengths.max() <= spent <= 1500  # filled up to less than its longest sample
+    assert f"{len(given)} samples had already" in outcome.rules(run)
+
+
+def test_impossible_rules_are_refused_before_the_start_and_removing_one_allows_it(page, opened, store, mapped):
+    app = page("pages/explore.py", corpus=opened.key)
+    searched(app, "sample 11").button(key="rule_pin").click().run()
+    app.button(key="rule_ban").click().run()
+    app = on_run_page(page, app, opened)
+    assert "both name 12 samples" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+    app.button(key="rule_1").click().run()
+    assert not app.error and len(rule_labels(app)) == 1 and app.button(key="start")
+    app.button(key="rule_0").click().run()
+    assert not rule_labels(app) and "rules" not in app.query_params
+
+
+def test_rules_of_another_corpus_or_of_no_name_are_not_taken(page, opened, store, mapped):
+    for name in ("0" * 20, "../../x"):
+        app = page("pages/run.py", corpus=opened.key, rules=name)
+        assert not rule_labels(app) and app.button(key="start")
+
+
+def test_runs_under_different_rules_share_no_line(opened, store):
+    for lamb in (0.2, 0.8):
+        for rules in ({}, {"pin": "a.parquet"}, {"pin": "b.parquet"}, {"ban": "a.parquet"}):
+            finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise", lamb=lamb,
+                       **rules)
+    lines = frontier.survey(store.list(), opened.corpus.fingerprint).lines
+    assert len(lines) == 4 and all(len(line.spots) == 2 for line in lines)
+    assert len(set(frontier.line_names(lines).values())) == 4

@@ -1,0 +1,105 @@
+"""Rules beside the runs: named by their content, refused where nothing can obey them, and what is said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamask.config import Quota, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.errors import InputError, OptionError
+from datamask.evaluation.id_lists import read_rows
+from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf, rule_words, warm_start
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import finish_run, write_shard
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return open_corpus(write_shard(tmp_path / "shard.parquet"))
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    return RuleShelf(tmp_path / "runs")
+
+
+def naming(shelf, corpus, kind, rows):
+    return Rule(kind, "some", len(rows), shelf.keep_rows(corpus, np.array(rows)))
+
+
+def test_rows_and_lists_are_named_by_their_content_and_come_back(corpus, shelf):
+    name = shelf.keep_rows(corpus, np.array([7, 3]))
+    assert name == shelf.keep_rows(corpus, np.array([3, 7])) != shelf.keep_rows(corpus, np.array([3, 8]))
+    assert shelf.rows(corpus, name).tolist() == [3, 7]
+    quota = Quota("source", "web", 0.1, 0.3)
+    book = RuleBook(corpus.fingerprint).adding(Rule(PIN, "two", 2, name)).adding(Rule(QUOTA, "web", 9, quota=quota))
+    assert shelf.load(shelf.save(book)) == book
+    assert shelf.load("../../etc/passwd") is None and shelf.load("0" * 20) is None
+    with pytest.raises(InputError, match="no name of rules"):
+        shelf.rows(corpus, "../" + name)
+
+
+def test_no_rule_is_there_twice_and_a_quota_replaces_the_one_on_its_value(corpus):
+    rule = Rule(PIN, "two", 2, "a" * 20)
+    book = RuleBook("f").adding(rule).adding(rule)
+    assert book.rules == (rule,)
+    first, second = (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.1, high)) for high in (0.2, 0.3))
+    assert book.adding(first).adding(second).rules == (rule, second)
+    assert book.adding(first).without(0).rules == (first,)
+
+
+def test_the_settings_name_files_with_exactly_the_rows(corpus, shelf):
+    book = RuleBook(corpus.fingerprint, (naming(shelf, corpus, PIN, [3, 7]), naming(shelf, corpus, PIN, [7, 9]),
+                                         naming(shelf, corpus, BAN, [0]), naming(shelf, corpus, GIVEN, [20, 21])))
+    config = shelf.applied(SelectionConfig.from_options(), book, corpus)
+    assert [read_rows(path, corpus).rows.tolist() for path in (config.pin, config.ban, config.given)] == [
+        [3, 7, 9], [0], [20, 21]]
+    assert shelf.applied(SelectionConfig.from_options(), RuleBook(corpus.fingerprint), corpus) == (
+        SelectionConfig.from_options())
+    assert rule_words(config, {"pinned": 3, "banned": 1, "given": 2}) == [
+        "3 samples pinned", "1 sample banned", "2 samples had already"]
+
+
+@pytest.mark.parametrize("kinds, options, reason", [
+    ({PIN: range(5), BAN: range(4, 9)}, {}, "both name 1 samples"),
+    ({PIN: range(80)}, {}, "names 80 rows, but only 72"),
+    ({BAN: range(200)}, {}, "leave 40 samples, but 72"),
+    ({GIVEN: range(240)}, {}, "names all 240"),
+    ({PIN: range(100)}, {"budget": "100"}, "but the budget is 100"),
+    ({BAN: range(230)}, {"budget": "5k"}, "holds all"),
+])
+def test_impossible_rules_are_refused_with_the_reason(corpus, shelf, kinds, options, reason):
+    book = RuleBook(corpus.fingerprint, tuple(naming(shelf, corpus, kind, rows) for kind, rows in kinds.items()))
+    with pytest.raises(OptionError, match=reason):
+        shelf.applied(SelectionConfig.from_options(**options), book, corpus)
+
+
+def test_a_quota_above_what_there_is_is_refused(corpus, shelf):
+    book = RuleBook(corpus.fingerprint, (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.9, 1.0)),
+                                         naming(shelf, corpus, BAN, range(200))))
+    with pytest.raises(OptionError, match="must have at least 33 members"):
+        shelf.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)
+
+
+def test_only_the_relaxed_estimator_starts_from_a_run_that_can_serve(tmp_path, corpus):
+    store = RunStore(tmp_path / "runs")
+
+    def made(**options):
+        run = finish_run(store, corpus, write_shard(tmp_path / "again.parquet"), corpus.quality,
+                         **{"objective": "pairwise", "estimator": "relaxed", **options})
+        with run.writer() as writer:
+            writer.save_checkpoint({"logits": np.zeros(10, np.float32)}, {})
+        return run
+
+    older, other, newer = made(lamb=0.1), made(lamb=0.1, select_ratio=0.2), made(lamb=0.2, pin="some.parquet")
+    runs = [newer, other, older]
+
+    def start(**options):
+        return warm_start(SelectionConfig.from_options(**{"objective": "pairwise", "estimator": "relaxed", **options}),
+                          runs, corpus.fingerprint)
+
+    assert start() == start(ban="b.parquet") == older.id and start(select_ratio=0.2) == other.id
+    assert start(pin="some.parquet") == newer.id
+    assert start(pin="other.parquet") is None and start(pin="some.parquet", ban="b.parquet") is None
+    assert start(estimator="counterfactual") is None
