@@ -1,8 +1,8 @@
-"""Export: what do you take home? Ids, the corpus's own rows, or a mask per shard, with where they came from."""
+"""Export: what do you take home? Ids, the corpus's own rows, a mask per shard, or a report, with their origin."""
 
 import streamlit as st
 
-from datamask.dashboard.ui import export_cards, run_panel, session
+from datamask.dashboard.ui import export_cards, report_card, run_panel, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, provenance
 
@@ -38,6 +38,8 @@ with rows:
     export_cards.rows(run, shards)
 with masks:
     export_cards.masks(run, shards)
+corpus = opening.corpus if opening is not None and listing.is_on(run, opening) else None
+report_card.show(run, finished, corpus, session.store().cache_dir)
 
 st.markdown("**Where does it come from?**")
 st.dataframe(provenance.table(run), hide_index=True, lazy=False, alt="Provenance of the selection",

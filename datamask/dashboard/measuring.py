@@ -24,6 +24,19 @@ def agreement_key(run: Run, corpus: Corpus) -> str:
     return f"{agreement_path(run, corpus.fingerprint, Path()).stem}-{corpus.fingerprint}"
 
 
+def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
+    """The run's selection on every objective: exact raw values by name. Finds the neighbour graph where it is needed.
+
+    Args:
+        run: a done one on this corpus.
+    """
+    from datamask.evaluation.live import threads
+    from datamask.runs import measuring
+
+    with threads(1):
+        return measuring.objective_values(run, corpus, cache_dir)
+
+
 def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> tasks.Task:
     """Measure these runs on every measure; joins the work under way where there is one."""
     def work(report: tasks.Progress, should_stop) -> None:

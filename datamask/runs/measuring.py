@@ -9,9 +9,12 @@ import numpy as np
 import torch
 
 from datamask.corpus.corpus import Corpus
-from datamask.errors import RunStateError, Stopped
+from datamask.errors import RunStateError, poll_of
 from datamask.evaluation import optimised_by, scoreboard
 from datamask.evaluation.agreement import agreement
+from datamask.evaluation.comparing import measure_all
+from datamask.evaluation.measures import OBJECTIVES
+from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.files import replacing
 from datamask.runs.boards import agreement_path, board_path
@@ -34,7 +37,7 @@ def write_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, *,
     lists = {run.id: _selected(run, corpus) for run in runs}
     board = scoreboard(corpus, lists, cache_dir, cut=True, device="cpu", progress=progress,
                        optimised={run.id: optimised_by(run.config.selection) for run in runs},
-                       poll=_poll(should_stop, "measuring was stopped"))
+                       poll=poll_of(should_stop, "measuring was stopped"))
     path = board_path(runs, corpus.fingerprint, cache_dir)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, to_plain(board), sync=False)
@@ -50,7 +53,7 @@ def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Prog
             a budget. Stopped: `should_stop` answered true.
     """
     _selected(run, corpus)
-    config, poll = run.config.selection, _poll(should_stop, "selecting again was stopped")
+    config, poll = run.config.selection, poll_of(should_stop, "selecting again was stopped")
     pool = Pool(corpus, torch.device("cpu"), Path(cache_dir), poll=poll, center=config.center,
                 neighbors=config.neighbors)
     found = agreement(pool, config, poll=poll, progress=progress)
@@ -58,6 +61,18 @@ def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Prog
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as fresh, fresh.open("wb") as file:
         np.savez(file, appeared=found.appeared, selected=found.selected)
+
+
+def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
+    """The exact raw value of the run's selection on every objective, without ends of scales, which take long to find.
+
+    Raises:
+        RunStateError: the run is not done, or of other rows.
+    """
+    rows = _selected(run, corpus)
+    ground = Ground(Pool(corpus, torch.device("cpu"), Path(cache_dir)), resampling=False)
+    ground.calibrating = False
+    return {one.name: one.readings["run"].value for one in measure_all(ground, {"run": rows}, OBJECTIVES)}
 
 
 def _selected(run: Run, corpus: Corpus) -> np.ndarray:
@@ -70,11 +85,3 @@ def _selected(run: Run, corpus: Corpus) -> np.ndarray:
         raise RunStateError(f"run {run.id} selected from other rows (fingerprint {str(known)[:12]}, this corpus has "
                             f"{corpus.fingerprint[:12]})")
     return run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool).nonzero()[0]
-
-
-def _poll(should_stop: Callable[[], bool], sentence: str) -> Callable[[], None]:
-    def poll() -> None:
-        if should_stop():
-            raise Stopped(sentence)
-
-    return poll

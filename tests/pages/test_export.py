@@ -1,5 +1,6 @@
 """Export: what is offered is what the run selected, with where it came from."""
 
+import html
 import io
 import os
 import time
@@ -10,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard import tasks
-from datamask.dashboard.ui import export_cards
-from datamask.dashboard.views import provenance
+from datamask.dashboard import tasks, words
+from datamask.dashboard.ui import export_cards, report_card
+from datamask.dashboard.views import outcome, provenance
+from datamask.evaluation import score_selection
 from datamask.runs.execute import execute
 
 
@@ -37,9 +39,9 @@ def test_an_unfinished_run_is_not_exported(page, opened, store):
     assert not app.get("download_button")
 
 
-def test_three_ways_home_and_where_it_comes_from(page, opened, run, explained):
+def test_four_ways_home_and_where_it_comes_from(page, opened, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(app.get("download_button")) == 4
+    assert len(app.get("download_button")) == 5
     explained(app, 5)
     told = dict(app.dataframe[0].value.itertuples(index=False))
     assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
@@ -69,10 +71,23 @@ def test_csv_and_parquet_hold_the_same_ids(run):
     assert table["chunk_id"].to_pylist() == run.selection()["chunk_id"].to_pylist()
 
 
+def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, store, run, explained):
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    assert app.button(key="report_measure").label == "Measure it first"
+    explained(app, 6)
+    made = report_card.made(run, [run], opened.corpus, store.cache_dir)
+    selected = run.rows()["selected"].to_numpy(zero_copy_only=False).nonzero()[0]
+    direct = score_selection(opened.corpus, selected, store.cache_dir, "cpu")["objectives"]
+    text = html.unescape(made)
+    for name, value in direct.items():
+        assert f"<td>{outcome.objective_label(name)}</td><td class=number>{words.value(value, 6)}</td>" in text
+    assert words.value(run.status().summary["diversity"], 6) in text
+
+
 def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeypatch):
     monkeypatch.setattr(provenance, "SMALL", 10)
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(app.get("download_button")) == 3
+    assert len(app.get("download_button")) == 4
     app.button(key=f"rows-{run.id}").click().run()
     task = tasks.find(f"rows-{run.id}")
     task.wait(240)
@@ -88,7 +103,7 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
     os.utime(shard, (time.time() + 60,) * 2)  # the clock of files ticks in steps of some milliseconds
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert any("written after this run" in warning.value for warning in app.warning)
-    assert len(app.get("download_button")) == 2, "the ids are still the run's own"
+    assert len(app.get("download_button")) == 3, "the ids are still the run's own"
     for key in (f"rows-{run.id}", f"masks-{run.id}"):
         app.button(key=key).click().run()
         tasks.find(key).wait(240)

@@ -1,0 +1,170 @@
+"""The figures of a report as SVG, each from the small table that its page on the screen draws from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from datamask.dashboard import svg, words
+from datamask.dashboard.groups import EVEN, FED, STARVED
+from datamask.dashboard.views.convergence import BATCH, SUBSET, Curve
+from datamask.dashboard.views.frontier import Line
+
+WIDTH = 720
+SIGNS = {STARVED: ("best", "triangle"), FED: ("accent", "diamond"), EVEN: ("random", "circle")}
+"""Colour and mark of a group by its verdict."""
+
+
+def convergence(curve: Curve) -> svg.Drawing | None:
+    """The learning curve with its references, over the steps; None for a run without steps."""
+    table = curve.table[curve.table["series"].isin((BATCH, SUBSET))]
+    subset = table[table["series"] == SUBSET].sort_values("step")
+    if subset.empty:
+        return None
+    batch = table[table["series"] == BATCH].sort_values("step")
+    lines = [line for line in curve.references if not line.edge]
+    ends = [*table["value"], *batch["low"].dropna(), *batch["high"].dropna(), *(line.value for line in lines)]
+    if curve.final is not None:
+        ends.append(curve.final["value"])
+    picture = svg.Drawing(WIDTH, 330, f"{curve.unit} over the update steps")
+    x, y = _axes(picture, (0.0, float(table["step"].max())), (min(ends), max(ends)), "update steps", curve.unit)
+    band = batch.dropna(subset=["low", "high"])
+    picture.area([*((x(s), y(v)) for s, v in zip(band["step"], band["high"])),
+                  *((x(s), y(v)) for s, v in zip(band["step"][::-1], band["low"][::-1]))], "batch", 0.22)
+    picture.path([(x(s), y(v)) for s, v in zip(batch["step"], batch["value"])], "batch", 1.3)
+    colors = {"random": "random", "best": "best", "bound": "text", "final": "accent"}
+    taken: list[float] = []
+    for line in lines:
+        at = y(line.value)
+        picture.line(x.low, at, x.high, at, colors[line.role], 1.3, "" if line.role == "bound" else "5 4")
+        # words of lines that lie close stand one below the other
+        height = at - 5
+        while any(abs(height - other) < 14 for other in taken):
+            height += 14
+        taken.append(height)
+        picture.text(x.high, height, f"{line.label}  {words.value(line.value, 4)}", colors[line.role], "end")
+    picture.path([(x(s), y(v)) for s, v in zip(subset["step"], subset["value"])], "accent", 2.6)
+    if len(subset) == 1:
+        picture.mark(x(subset["step"].iloc[0]), y(subset["value"].iloc[0]))
+    if curve.final is not None:
+        picture.mark(x(curve.final["step"]), y(curve.final["value"]), "accent", "diamond",
+                     told=f"final selection {words.value(curve.final['value'])}")
+    for row, line in enumerate(line for line in curve.references if line.edge):
+        arrow = "▲" if line.edge == "above" else "▼"
+        picture.text(x.high, 26 + 15 * row if line.edge == "above" else y(min(ends)) - 6 - 15 * row,
+                     f"{arrow} {line.label}  {words.value(line.value, 4)}", colors[line.role], "end")
+    return picture
+
+
+def groups(table: pd.DataFrame, ratio: float, title: str) -> svg.Drawing:
+    """Selected share of each group with its interval, beside the share of all samples.
+
+    Args:
+        table: of `groups.shares`, in the order to draw. ratio: share of all rows. title: what the groups are.
+    """
+    step, left = 22, 230
+    bottom = 8 + step * len(table)
+    picture = svg.Drawing(WIDTH, bottom + 36, f"Selected share of each {title}")
+    top = max(float(table["high"].max()), ratio) * 1.02
+
+    def x(share: float) -> float:
+        return left + share / top * (WIDTH - left - 80)
+
+    for tick in svg.ticks(0.0, top, 5):
+        picture.line(x(tick), 4, x(tick), bottom)
+        picture.text(x(tick), bottom + 14, words.percent(tick, 0 if top > 0.05 else 1), "text", "middle", 11)
+    picture.line(x(ratio), 4, x(ratio), bottom, "text", 1.2, "4 3")
+    for row, (_, group) in enumerate(table.iterrows()):
+        at = 4 + step * (row + 0.5)
+        color, shape = SIGNS[group["verdict"]]
+        picture.text(left - 10, at + 4, _short(group["group"]), "text", "end")
+        picture.line(x(group["low"]), at, x(group["high"]), at, color, 2)
+        picture.mark(x(group["share"]), at, color, shape,
+                     told=f"{group['group']}: {words.percent(group['share'], 1)} of {group['n']:,}")
+        picture.text(WIDTH - 4, at + 4, f"n {group['n']:,}", "random", "end", 11)
+    picture.text((left + WIDTH - 80) / 2, bottom + 31, "selected share, with 95 % interval", "text", "middle", 11)
+    return picture
+
+
+def frontier(line: Line, run_id: str) -> svg.Drawing:
+    """One curve over lambda in shares of the attainable gain, this run marked, random at (0, 0)."""
+    quality, diversity = ([getattr(spot, name) for spot in line.spots] for name in ("quality", "diversity"))
+    own = next((min(spot.quality, spot.diversity) for spot in line.spots if spot.run_id == run_id), 0.0)
+    # what lies far below random would squeeze everything else; it is said instead, unless it is what this is about
+    low = max(min(0.0, *quality, *diversity), min(-0.4, own))
+    high = max(1.0, *quality, *diversity)
+    side = 470
+    picture = svg.Drawing(side + 40, side, "Share of attainable quality against share of attainable diversity")
+    x, y = _axes(picture, (low, high), (low, high), "share of attainable quality", "share of attainable diversity",
+                 shares=True)
+    means = [(x(q), y(d)) for _, q, d in line.means() if q >= low and d >= low]
+    picture.path(means, "accent", 2)
+    picture.mark(x(0), y(0), "random", "square", told="a random subset")
+    picture.text(x(0) + 9, y(0) - 7, "random", "random")
+    shown = 0
+    # points too close to one that has its lambda beside it go without
+    named = [(x(spot.quality), y(spot.diversity)) for spot in line.spots if spot.run_id == run_id]
+    for spot in line.spots:
+        if spot.quality < low or spot.diversity < low:
+            continue
+        shown += 1
+        mine = spot.run_id == run_id
+        told = (f"λ {spot.lamb:g}: quality {words.percent(spot.quality, 1)}, "
+                f"diversity {words.percent(spot.diversity, 1)}")
+        picture.mark(x(spot.quality), y(spot.diversity), "best" if mine else "accent", "diamond" if mine else "circle",
+                     7 if mine else 4, told=told)
+        left = x(spot.quality) > 0.7 * side
+        if mine:
+            picture.text(x(spot.quality) + (-11 if left else 11), y(spot.diversity) - 8, f"this run, λ {spot.lamb:g}",
+                         "best", "end" if left else "start", bold=True)
+        elif all(abs(x(spot.quality) - a) + abs(y(spot.diversity) - b) > 34 for a, b in named):
+            named.append((x(spot.quality), y(spot.diversity)))
+            picture.text(x(spot.quality) - 8, y(spot.diversity) + 15, f"λ {spot.lamb:g}", "text", "end", 11)
+    if shown < len(line.spots):
+        picture.text(x.low + 6, y(low) - 8, f"{len(line.spots) - shown} more lie far below random", "random")
+    return picture
+
+
+class _Axis:
+    """From values to places in the picture."""
+
+    def __init__(self, values: tuple[float, float], places: tuple[float, float]) -> None:
+        self.values, self.low, self.high = values, *places
+
+    def __call__(self, value: float) -> float:
+        a, b = self.values
+        return self.low + (float(value) - a) / (b - a) * (self.high - self.low)
+
+
+def _axes(picture: svg.Drawing, across: tuple[float, float], up: tuple[float, float], across_title: str, up_title: str,
+          shares: bool = False) -> tuple[_Axis, _Axis]:
+    """Grid, numbers and titles; gives the two scales."""
+    room = 0.05 * (up[1] - up[0]) or 0.5
+    up = (up[0] - room, up[1] + room)
+    across = (across[0] - room, across[1] + room) if shares else (across[0], max(across[1], across[0] + 1))
+    x = _Axis(across, (56, picture.width - 14))
+    y = _Axis(up, (picture.height - 40, 26))
+    for tick in svg.ticks(*up, 5):
+        picture.line(x.low, y(tick), x.high, y(tick))
+        picture.text(x.low - 6, y(tick) + 4, words.percent(tick) if shares else words.value(tick), "text", "end", 11)
+    for tick in svg.ticks(*across, 6):
+        if shares:
+            picture.line(x(tick), y.low, x(tick), y.high)
+        picture.text(x(tick), y.low + 15, words.percent(tick) if shares else f"{tick:,g}", "text", "middle", 11)
+    picture.text((x.low + x.high) / 2, picture.height - 6, across_title, "text", "middle")
+    picture.text(4, 14, up_title, "text")
+    return x, y
+
+
+def first_groups(table: pd.DataFrame, order: Sequence[str] = (), limit: int = 12) -> pd.DataFrame:
+    """The groups farthest from the share of all, most starved on top, or in an order of their own."""
+    few = table.head(limit)
+    if order:
+        return few.iloc[few["group"].map(list(order).index).argsort(kind="stable")]
+    return few.sort_values("share", kind="stable")
+
+
+def _short(text: object, limit: int = 32) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= limit else line[:limit - 1] + "…"

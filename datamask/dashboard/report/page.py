@@ -1,0 +1,265 @@
+"""The paper around a report's parts: one HTML file that fetches nothing and runs nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.corpus import Corpus
+from datamask.corpus.projection import pca
+from datamask.dashboard import comparison, facets, grounds, groups, svg, words
+from datamask.dashboard.charts import scoreboard as scores
+from datamask.dashboard.report import figures, raster
+from datamask.dashboard.report.samples import samples
+from datamask.dashboard.report.sentence import sentence
+from datamask.dashboard.views import convergence, frontier, listing, outcome, provenance, scoreboards
+from datamask.runs.store import Run
+
+LENGTH = "length"
+
+COLUMNS = 3
+"""Columns of the shards whose classes get a figure."""
+
+STYLE = """:root{color-scheme:light dark;%s}
+@media (prefers-color-scheme:dark){:root{%s}}
+@media print{:root{%s}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--ground);color:var(--text);font:16px/1.5 system-ui,'Source Sans','Segoe UI',sans-serif}
+main{max-width:1000px;margin:0 auto;padding:32px 24px 64px}
+h1{font-size:1.7rem;line-height:1.25;margin:0 0 .3em}
+h2{font-size:1.25rem;margin:2.2em 0 .5em}
+h3{font-size:1rem;margin:1.4em 0 .3em}
+.lead{font-size:1.15rem;margin:.4em 0 1em}.small{font-size:.88rem;opacity:.8}
+figure{margin:1em 0;break-inside:avoid}figcaption{font-size:.88rem;opacity:.8;margin-top:.3em}
+.maps{display:grid;grid-template-columns:1fr 1fr;gap:18px}
+.maps img{width:100%%;border:1px solid var(--grid);border-radius:4px}
+table{border-collapse:collapse;width:100%%;font-size:.92rem}
+td,th{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;
+border-bottom:1px solid var(--grid);overflow-wrap:anywhere}td.number,th.number{text-align:right;white-space:nowrap}
+tr{break-inside:avoid}
+pre{background:var(--raised);padding:12px;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px}
+.key i{display:inline-block;width:.75em;height:.75em;border-radius:50%%;margin:0 .35em 0 1em}
+.bar{height:.75em;border-radius:3px;background:linear-gradient(90deg,%s);width:10em;display:inline-block;margin:0 .5em}
+.score{break-inside:avoid}%s"""
+
+
+@dataclass(frozen=True)
+class _Section:
+    title: str
+    body: str
+
+
+def report(run: Run, runs: Iterable[Run] = (), corpus: Corpus | None = None, cache_dir: Path | None = None,
+           values: Mapping[str, float] | None = None, now: float | None = None) -> str:
+    """The report of a done run as HTML.
+
+    Args:
+        runs: others on the same corpus, for the frontier and for names.
+        corpus: the one it was learned on, for map, groups and texts; None, or another one: they are left out.
+        cache_dir: where the corpus's layout and scoreboards are kept.
+        values: raw values of all objectives, shown where no scoreboard is stored.
+        now: the moment on the page, seconds since 1970; None: the present.
+    """
+    fingerprint = str(run.facts().get("fingerprint") or "")
+    if corpus is not None and corpus.fingerprint != fingerprint:
+        corpus = None
+    runs = list(runs)
+    sections = [_map(run, corpus, cache_dir), _convergence(run), _groups(run, corpus),
+                _frontier(run, runs, fingerprint), _values(run),
+                _scoreboard(run, runs, fingerprint, cache_dir, values), _texts(run, corpus), _settings(run),
+                _provenance(run, now)]
+    name = svg.escape(listing.name_of(run))
+    notes = run.config.notes
+    head = [f"<h1>{name}</h1>", f'<p class="lead">{svg.escape(sentence(run))}</p>',
+            f'<p class="small">{svg.escape(outcome.headline(run))}</p>']
+    if notes:
+        head.append(f"<p>{svg.escape(notes)}</p>")
+    if corpus is None:
+        head.append('<p class="small">Map, groups and texts are left out: the corpus was not open when this was made.'
+                    "</p>")
+    body = "".join(f"<section><h2>{svg.escape(part.title)}</h2>{part.body}</section>" for part in sections if part)
+    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+            'style-src \'unsafe-inline\'">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+            f"<title>{name} · datamask</title><style>{_style()}</style></head>"
+            f"<body><main>{''.join(head)}{body}</main></body></html>\n")
+
+
+def _style() -> str:
+    light, dark = svg.style(False), svg.style(True)
+    stops = ",".join(color for _, color in raster.SCALE[::3])
+    return STYLE % (light, dark, light, stops, scores.STYLE)
+
+
+def _figure(drawing: svg.Drawing, caption: str) -> str:
+    return f"<figure>{drawing.markup()}<figcaption>{svg.escape(caption)}</figcaption></figure>"
+
+
+def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | None:
+    if corpus is None:
+        return None
+    layout = grounds.layout(corpus, cache_dir) if cache_dir is not None else None
+    points = pca(corpus.features) if layout is None else layout.points
+    chosen = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    quality, selected = raster.panels(points, corpus.quality, chosen)
+    said = ("PCA: the two directions of most variance" if layout is None else
+            f"UMAP; it keeps {15 * layout.kept:.1f} of each sample's 15 nearest neighbours. Sizes of islands and gaps "
+            "between them mean nothing")
+    return _Section("What was selected", (
+        '<figure><div class="maps"><div><b>Quality</b>'
+        f'<img src="{quality}" alt="Map of all samples, coloured by quality">'
+        '<div class="key small">low<span class="bar"></span>high</div></div><div><b>Selected</b>'
+        f'<img src="{selected}" alt="The same map, selected samples coloured">'
+        f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
+        f'<i style="background:{raster.OTHERS}"></i>not selected'
+        f"</div></div></div><figcaption>All {len(corpus):,} samples, far ones cut off; {svg.escape(said)}.</figcaption>"
+        "</figure>"))
+
+
+def _convergence(run: Run) -> _Section | None:
+    drawing = figures.convergence(convergence.curve(run))
+    if drawing is None:
+        return None
+    proved = outcome.certificate(run)
+    return _Section("How it learned", _figure(drawing, (
+        "Bold: the selected subset, measured on the whole corpus. Thin with a band, where there is one: sampled masks, "
+        "measured in their batch, mean and spread. " + (proved or "No bound is known for this objective."))))
+
+
+def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
+    if corpus is None:
+        return None
+    selected = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    text = corpus.provenance.columns.get("text")
+    _, classes = facets.columns_of(corpus.metadata, skip=(text,) if text else ())
+    found = dict(list(classes.items())[:COLUMNS])
+    lengths, unit = corpus.lengths, "tokens"
+    if lengths is None and text and text in corpus.metadata.column_names:
+        characters = pc.utf8_length(corpus.metadata[text].cast(pa.string()))
+        lengths, unit = characters.cast(pa.float64()).to_numpy(), "characters"
+    if lengths is not None:
+        found[LENGTH] = groups.bands(lengths, unit)
+    drawn = []
+    for name, (codes, names) in found.items():
+        table = groups.shares(codes, names, selected)
+        if len(table) < 2:
+            continue
+        # bands of length have an order of their own
+        shown = figures.first_groups(table, names if name == LENGTH else ())
+        more = f"; the {len(shown)} farthest from it of {len(table):,}" if len(shown) < len(table) else ""
+        drawn.append(f"<h3>By {svg.escape(name)}</h3>" + _figure(
+            figures.groups(shown, float(selected.mean()), name),
+            f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all samples{more}. Triangle: starved; "
+            "diamond: over-fed; circle: as everywhere, as far as the 95 % interval tells."))
+    return _Section("Who is starved, who is over-fed", "".join(drawn)) if drawn else None
+
+
+def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> _Section | None:
+    found = frontier.survey({one.id: one for one in (*runs, run)}.values(), fingerprint)
+    for line in found.lines:
+        if len(line.lambdas) > 2 and any(spot.run_id == run.id for spot in line.spots):
+            name = frontier.line_names([line])[line.key]
+            return _Section("What lambda costs", _figure(figures.frontier(line, run.id), (
+                f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 is "
+                "a random subset, 1 the best that quality, or diversity, reaches alone.")))
+    return None
+
+
+def _values(run: Run) -> _Section:
+    summary = run.status().summary or {}
+    anchors, shares = summary.get("anchors") or {}, summary.get("calibrated") or {}
+    config = run.config.selection
+    single = (anchors.get("diversity") or {}).get(config.objective)
+    rows = []
+    for label, term, anchor in (("Mean quality", "quality", anchors.get("quality")),
+                                (outcome.objective_label(config.objective), "diversity", single)):
+        anchor = anchor or {}
+        rows.append((label, words.value(summary.get(term), 6), words.percent(shares.get(term), 1),
+                     words.value(anchor.get("random"), 6), words.value(anchor.get("best"), 6)))
+    return _Section("Values", _table(("", "value", "of the attainable gain", "a random subset", "the best alone"), rows,
+                                     numbers=(1, 2, 3, 4)))
+
+
+def _scoreboard(run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None,
+                values: Mapping[str, float] | None) -> _Section | None:
+    board = stored_board(run, fingerprint, cache_dir)
+    if board is None:
+        if not values:
+            return None
+        return _Section("Every objective", _table(("objective", "value"), [
+            (outcome.objective_label(name), words.value(value, 6)) for name, value in values.items()], numbers=(1,)))
+    named = {one.id: listing.name_of(one) for one in (*runs, run)}
+    others = [key for key in board["selected"] if key not in (run.id, *scoreboards.BESIDE)]
+    letters = {key: (letter, f"{letter} · {named.get(key, key)}")
+               for letter, key in zip(comparison.LETTERS, [run.id, *others])}
+    rows = scoreboards.rows(board, letters)
+    key = "; ".join(label for _, label in letters.values())
+    missing = scores.missing(rows)
+    notes = "".join(f'<p class="small">{svg.escape(note)}</p>' for note in (key, *board["notes"], missing) if note)
+    return _Section("Scoreboard", (
+        f"<p>{svg.escape(scoreboards.summary(rows, letters))}</p>{notes}"
+        '<p class="small">Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % '
+        f"intervals.</p>{scores.scoreboard(rows)}"))
+
+
+def stored_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | None:
+    """The latest stored scoreboard that has this run in it, of at most four runs; None: there is none."""
+    if cache_dir is None or not fingerprint:
+        return None
+    paths = [(path.stat().st_mtime, path) for path in (Path(cache_dir) / fingerprint).glob("board-*.json")]
+    for _, path in sorted(paths, reverse=True):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            board = json.loads(path.read_text(encoding="utf-8"))
+            known = set(board["selected"]) - set(scoreboards.BESIDE)
+            if run.id in known and len(known) <= comparison.MOST:
+                return board
+    return None
+
+
+def _texts(run: Run, corpus: Corpus | None) -> _Section | None:
+    if corpus is None:
+        return None
+    parts = []
+    for heading, found in samples(run, corpus).items():
+        has_text = any(sample.text is not None for sample in found)
+        rows = [(sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ()))
+                for sample in found]
+        parts.append(f"<h3>{svg.escape(heading)}</h3>" + _table(
+            ("id", "quality", *(("text",) if has_text else ())), rows, numbers=(1,)))
+    return _Section("Samples", "".join(parts))
+
+
+def _settings(run: Run) -> _Section:
+    settings = run.config.selection
+    rows = [(label, _said(getattr(settings, name))) for name, label in comparison.SETTINGS.items()
+            if getattr(settings, name) not in (None, (), "none")]
+    return _Section("Settings", _table(("setting", "value"), rows))
+
+
+def _said(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _provenance(run: Run, now: float | None) -> _Section:
+    table = provenance.table(run)
+    made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
+    rows = [*table.itertuples(index=False, name=None), ("report made", made)]
+    return _Section("Where it comes from", _table(("", ""), rows) + "<h3>The same run again</h3><pre>"
+                    + svg.escape(provenance.command(run)) + "</pre>")
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> str:
+    def line(cells: Sequence[object], tag: str) -> str:
+        return "<tr>" + "".join(f'<{tag}{" class=number" if k in numbers else ""}>{svg.escape(cell)}</{tag}>'
+                                for k, cell in enumerate(cells)) + "</tr>"
+
+    head = f"<thead>{line(heads, 'th')}</thead>" if any(heads) else ""
+    return f"<table>{head}<tbody>{''.join(line(row, 'td') for row in rows)}</tbody></table>"

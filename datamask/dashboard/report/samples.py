@@ -1,0 +1,62 @@
+"""A few texts of a run for its report: the last ones kept, the first ones left out, and some kept at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.corpus import Corpus, row_hash
+from datamask.runs.store import Run
+
+EACH = 8
+LETTERS = 320
+"""Characters of a text that are shown."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row: its id, quality, and the beginning of its text; None where the corpus has no texts."""
+
+    id: str
+    quality: float
+    text: str | None
+
+
+def samples(run: Run, corpus: Corpus) -> dict[str, list[Sample]]:
+    """By heading. Where a run has no scores (an imported list), only those at random.
+
+    Args:
+        corpus: the one the run was learned on, row for row.
+    """
+    table = run.rows()
+    selected = table["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    eligible = table["eligible"].to_numpy(zero_copy_only=False).astype(bool)
+    score = table["score"].cast(pa.float64()).to_numpy()
+    kept, out = np.flatnonzero(selected & np.isfinite(score)), np.flatnonzero(~selected & eligible & np.isfinite(score))
+    picked = {}
+    if len(np.unique(score[kept])) > 1:
+        picked["Kept, nearest to the threshold"] = kept[np.argsort(score[kept], kind="stable")][:EACH]
+        picked["Left out, nearest to the threshold"] = out[np.argsort(-score[out], kind="stable")][:EACH]
+    members = np.flatnonzero(selected)
+    picked["Kept, at random"] = members[np.argsort(row_hash(corpus.ids, 0)[members], kind="stable")][:EACH]
+    return {heading: _read(corpus, rows) for heading, rows in picked.items()}
+
+
+def _read(corpus: Corpus, rows: np.ndarray) -> list[Sample]:
+    name = corpus.provenance.columns.get("text")
+    taken = pa.array(rows)
+    texts: list[str | None] = [None] * len(rows)
+    if name and name in corpus.metadata.column_names:
+        column = corpus.metadata[name].take(taken).cast(pa.string())
+        texts = pc.utf8_slice_codeunits(column, 0, 2 * LETTERS).to_pylist()
+    ids = corpus.ids.take(taken).to_pylist()
+    return [Sample(str(i), float(corpus.quality[row]), None if text is None else _cut(text))
+            for i, row, text in zip(ids, rows, texts, strict=True)]
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LETTERS else line[:LETTERS - 1] + "…"

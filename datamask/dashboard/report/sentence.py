@@ -1,0 +1,56 @@
+"""The result of a run in one sentence, made from its numbers."""
+
+from __future__ import annotations
+
+from datamask import catalogue
+from datamask.dashboard import words
+from datamask.dashboard.views import outcome
+from datamask.runs.store import Run
+
+CLOSE = 1e-6
+"""A gap below this share of the attainable gain is said in words."""
+
+
+def sentence(run: Run) -> str:
+    """How many were selected of how many, what they reach, and how far from the best possible at most. Plain text.
+
+    Args:
+        run: a done one.
+    """
+    summary = run.status().summary or {}
+    selected, n = int(summary.get("selected") or 0), int(summary.get("n") or 0)
+    tokens = summary.get("tokens")
+    said = f"{words.count(selected)} of {words.count(n)} samples were selected"
+    if n:
+        said += f" ({words.percent(selected / n, 1)}"
+        said += f", {words.count(tokens)} tokens)" if tokens else ")"
+    reached = _reached(run, summary.get("calibrated") or {})
+    proved = _proved(run, summary)
+    return said + (f"; they reach {reached}" if reached else "") + (f", and {proved}" if proved else "") + "."
+
+
+def _reached(run: Run, shares: dict) -> str:
+    config = run.config.selection
+    parts = []
+    diversity = f"diversity ({outcome.objective_label(config.objective)})"
+    for term, name in (("quality", "quality"), ("diversity", diversity)):
+        share = shares.get(term)
+        if share is None:
+            continue
+        if share < 0:
+            parts.append(f"less {name} than a random subset ({words.percent(share, 1)} of the attainable gain)")
+        else:
+            parts.append(f"{words.percent(share, 1)} of the attainable {name}")
+    balance = f" at λ = {config.lamb:g}" if catalogue.estimator(config.estimator).guided else ""
+    return " and ".join(parts) + balance if parts else ""
+
+
+def _proved(run: Run, summary: dict) -> str:
+    gap = summary.get("gap")
+    if summary.get("upper_bound") is None or gap is None or summary.get("bound_holds_for", "exact") != "exact":
+        return ""
+    if run.config.selection.scale != "calibrated":
+        most = f"{words.value(gap, 2)} (raw joint value)"
+    else:
+        most = f"{'a millionth' if gap < CLOSE else words.percent(gap, 3)} of the attainable gain"
+    return f"it is proved that no selection of this size is better by more than {most}"
