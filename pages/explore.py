@@ -9,6 +9,7 @@ from datamask.dashboard.filters import Inside, Rows
 from datamask.dashboard.layers import Blank, Selection
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.ui import (
+    borderline_panel,
     canvas_map,
     chosen,
     classes_panel,
@@ -28,7 +29,8 @@ from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
 MAP, TAB = "explore_map", "explore_tab"
-TEXTS, DISTRIBUTIONS, GROUPS, CLASSES = "Texts", "Distributions", "Starved and over-fed", "Three classes"
+TEXTS, DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
+    "Texts", "Distributions", "Starved and over-fed", "Three classes", "Borderline reader")
 ABOUT = ("Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 nearest samples of "
          "the whole corpus, whatever is selected; measured on the features, so a tight island can score above a blob "
          "that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
@@ -120,14 +122,14 @@ with summary:
     steering_panel.offer(view, shown)
 
 
-
 def explain(row: int, below: DeltaGenerator) -> None:
     """Why the chosen sample is in the chosen run, or not."""
     if run is not None:
         why_panel.show(by_id[run_id], runs, corpus, row, below)
 
 
-tabs = st.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES] if run is not None else [])], key=TAB, on_change="rerun")
+tabs = st.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES, BORDERLINE] if run is not None else [])], key=TAB,
+               on_change="rerun")
 with tabs[0]:
     if tabs[0].open:
         if not view.filters:
@@ -147,3 +149,6 @@ if run is not None:
     with tabs[3]:
         if tabs[3].open:
             classes_panel.show(corpus, ground, by_id[run_id], runs, selected, cache_dir)
+    with tabs[4]:
+        if tabs[4].open:
+            borderline_panel.show(by_id[run_id], corpus)

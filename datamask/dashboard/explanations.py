@@ -144,11 +144,18 @@ def flip_key(run: Run, row: int) -> str:
 
 def brackets(lamb: float, selected: bool, along: Along) -> list[tuple[float, float]]:
     """Pairs of lambdas to look between, the likeliest first: next to the nearest stored run on the other side."""
-    below = [other for other, inside in zip(along.lambdas, along.inside) if other < lamb and inside != selected]
-    above = [other for other, inside in zip(along.lambdas, along.inside) if other > lamb and inside != selected]
-    nearest = sorted([*below[-1:], *above[:1]], key=lambda other: abs(other - lamb))
+    stored = list(zip(along.lambdas, along.inside))
+    other = sorted((there for there, inside in stored if inside != selected), key=lambda there: abs(there - lamb))
+    found = []
+    for there in (next((x for x in other if x < lamb), None), next((x for x in other if x > lamb), None)):
+        if there is not None:
+            # the stored run next to it on the way here has the sample on this side
+            beside = min((x for x, _ in stored if (x > there) == (lamb > there) and x != there),
+                         key=lambda x: abs(x - there), default=lamb)
+            found.append((min(there, beside), max(there, beside)))
+    found.sort(key=lambda pair: min(abs(pair[0] - lamb), abs(pair[1] - lamb)))
     ends = sorted((end for end in (0.0, 1.0) if end != lamb), key=lambda end: abs(end - lamb))
-    return [(min(lamb, end), max(lamb, end)) for end in dict.fromkeys([*nearest, *ends])]
+    return list(dict.fromkeys([*found, *((min(lamb, end), max(lamb, end)) for end in ends)]))
 
 
 def deck(run: Run, count: int, seed: int) -> Task:

@@ -106,6 +106,35 @@ def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened
 
 
 def test_it_looks_next_to_the_nearest_run_on_the_other_side_first():
-    along = explanations.Along((0.0, 0.2, 0.5, 0.6, 1.0), (False, False, True, True, False), tuple("abcde"))
-    assert explanations.brackets(0.5, True, along) == [(0.2, 0.5), (0.5, 1.0), (0.0, 0.5)]
+    along = explanations.Along((0.0, 0.2, 0.3, 0.5, 0.6, 1.0), (False, False, True, True, True, False), tuple("abcdef"))
+    assert explanations.brackets(0.5, True, along) == [(0.6, 1.0), (0.2, 0.3), (0.0, 0.5), (0.5, 1.0)]
+    assert explanations.brackets(1.0, False, along)[0] == (0.6, 1.0)
     assert explanations.brackets(1.0, True, explanations.Along()) == [(0.0, 1.0)]
+
+
+def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_afterwards(page, opened, mapped,
+                                                                                           pairwise):
+    run = pairwise[1]
+    told = explainer_of(run)
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app.session_state["explore_tab"] = "Borderline reader"
+    app.run()
+    app, task = waited(app, f"borderline {run.path} 20 0")
+    deck = task.result
+    far = np.abs(told.score - told.threshold)
+    for side in (told.mask, ~told.mask):
+        inside = deck.rows[side[deck.rows]]
+        assert len(inside) == 20 and far[inside].max() <= np.sort(far[side])[19]
+    texts = opened.corpus.metadata["text"].to_pylist()
+    assert texts[deck.rows[0]] in [code.value for code in app.code]
+    assert not any("The last one was" in caption.value for caption in app.caption)
+    app.button(key="borderline_keep").click().run()
+    side = "kept" if told.mask[deck.rows[0]] else "dropped"
+    assert any(f"The last one was **{side}**" in caption.value for caption in app.caption)
+    app.button(key="borderline_skip").click().run()
+    app.button(key="borderline_drop").click().run()
+    agreed = int(told.mask[deck.rows[0]]) + int(not told.mask[deck.rows[2]])
+    assert any(f"agree on **{agreed} of 2**" in text.value for text in app.markdown)
+    assert texts[deck.rows[3]] in [code.value for code in app.code]
+    app.button(key="borderline_undo").click().run()
+    assert texts[deck.rows[2]] in [code.value for code in app.code]

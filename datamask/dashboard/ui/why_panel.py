@@ -45,12 +45,10 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
             if said:
                 st.caption(said)
     with below.container(border=True):
-        left, right = st.columns([1, 1.25], gap="medium") if answer.told.witnesses else (st.container(), None)
-        with left:
-            _along(run, row, answer)
-        if right is not None:
-            with right:
-                _witnesses(answer, corpus)
+        _along(run, row, answer)
+    if answer.told.witnesses:
+        with below.container(border=True):
+            _witnesses(answer, corpus)
 
 
 def _waterfall(answer: Answer) -> None:
@@ -62,8 +60,8 @@ def _waterfall(answer: Answer) -> None:
 
 
 def _along(run: Run, row: int, answer: Answer) -> None:
-    st.markdown("**At which λ is it in?**", help="Dots: stored runs that differ from this one in λ alone. The upright "
-                                                 "line marks this run.")
+    st.markdown("**At which λ is it in?**", help="Dots: stored runs that differ from this one in λ alone; filled "
+                "where this sample is in, rings where it is out. The upright line marks this run.")
     if len(answer.along.lambdas) > 1:
         st.vega_lite_chart(why.strip(answer.along, run.id), pictures.strip(dark=session.dark()), key="why_strip",
                            width="stretch", alt="At which lambda of the stored runs the sample is in")
