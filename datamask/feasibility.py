@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from datamask.config import Quota
 from datamask.errors import OptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Groups = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]
 """Group of every row int64 ``(n,)`` from 0, least and most members per group int64 ``(C,)``, and their names."""
@@ -38,6 +40,9 @@ def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: 
     group = np.zeros(len(given), dtype=np.int64)
     low, high, names = [0], [size], ["the rest"]
     if quotas:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         column = quotas[0].column
         if column not in metadata.schema.names:
             raise OptionError(f"--quota: the corpus has no column {column!r}; it has "

@@ -14,19 +14,21 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.config import Quota, SelectionConfig
-from datamask.corpus.corpus import Corpus
 from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.feasibility import check_rules, quota_groups
 from datamask.files import write_text
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
+
+if TYPE_CHECKING:
+    from datamask.corpus.corpus import Corpus
 
 PIN, BAN, GIVEN, QUOTA = "pin", "ban", "given", "quota"
 KINDS = (PIN, BAN, GIVEN, QUOTA)
