@@ -43,6 +43,9 @@ FAR = 0.05
 """A relaxation whose rounding stays further than this share below its bound (DiSF with fixed scale has too many
 fractional weights to round well) is no reference; then masks are learned too, and the better of the two counts."""
 
+ROUNDING = 1e-7
+"""Relative gain that is none: features are float32, so where all are the same, sizes differ by so much all the same."""
+
 RELAXED_STEPS = 30
 LEARNED_STEPS = 60
 
@@ -111,6 +114,8 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
         random = float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
     mask, bound = _best_end(problem, function, random, poll)
     best = max(function.exact_value(mask, poll), random)
+    if best - random <= ROUNDING * max(abs(best), abs(random)):
+        best = random
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
     anchor = Anchor(random, best, "proved" if proved else "best found")
     path = _best_path(pool, name, size, budget)

@@ -97,7 +97,9 @@ def open_live(corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Po
     Raises:
         OptionError, Stopped: as `Live`.
     """
-    return Live(Pool(corpus, resolve(config.device), cache_dir, poll=poll, progress=progress), config, poll)
+    pool = Pool(corpus, resolve(config.device), cache_dir, poll=poll, progress=progress, center=config.center,
+                neighbors=config.neighbors)
+    return Live(pool, config, poll)
 
 
 @contextlib.contextmanager
@@ -155,7 +157,7 @@ class Live:
         problem = at_lambda(self.posed, lamb).problem
         y = products = bound = None
         if not problem.joint.counting:
-            mask, bound = self._by_quality()
+            mask, bound = self._by_quality(lamb)
         elif isinstance(self._term.function, Pairwise):
             dual = PairwiseDual(problem, self._rows)
             found = dual.solve(self._nearest(lamb), TOLERANCE, poll)
@@ -214,11 +216,12 @@ class Live:
 
     # -- parts -------------------------------------------------------------------------------------------------
 
-    def _by_quality(self) -> tuple[Tensor, float]:
+    def _by_quality(self, lamb: float) -> tuple[Tensor, float]:
+        """The best selection where no diversity term counts, and its joint value, which nothing surpasses."""
         problem, joint = self.posed.problem, self.posed.calibrated
         scores = joint.quality.scores[problem.eligible]
         best = float(scores.topk(problem.size).values.double().mean())
-        return problem.subset(scores), float(joint.quality_scale(best))
+        return problem.subset(scores), lamb * float(joint.quality_scale(best))
 
     def _nearest(self, lamb: float) -> Tensor | None:
         known = [(abs(other - lamb), found.y) for other, found in self._known.items() if found.y is not None]

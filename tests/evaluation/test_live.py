@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ import torch
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
+from datamask.corpus.centered import centered
 from datamask.errors import OptionError, Stopped
 from datamask.evaluation import live as module
 from datamask.evaluation.frontier import frontier
-from datamask.evaluation.live import GRID, Live, fits
+from datamask.evaluation.live import GRID, Live, fits, open_live
 from datamask.evaluation.pool import Pool
+from tests.evaluation.made import corpus_of
 from tests.reference import truth
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
@@ -113,3 +116,16 @@ def test_it_refuses_what_it_cannot_follow_and_stops(pool):
     with pytest.raises(Stopped):
         Live(pool, options()).answer(0.5, poll)
     assert GRID[0] == 0 and GRID[-1] == 1 and (np.diff(GRID) > 0).all()
+
+
+def test_it_is_opened_with_the_settings_of_a_run(pool, tmp_path):
+    live = open_live(pool.corpus, options(center=True, neighbors="exact"), tmp_path)
+    answer = live.solve(0.5)
+    seen = SimpleNamespace(corpus=centered(pool.corpus))
+    assert (answer.quality, answer.diversity) == pytest.approx(joint_of(seen, live, answer, "pairwise"), abs=1e-4)
+
+
+def test_where_all_features_are_the_same_the_best_by_quality_is_proved_best(tmp_path):
+    live = open_live(corpus_of(np.ones((40, 3))), options(), tmp_path)
+    answer = live.answer(0.25)
+    assert answer.joint == pytest.approx(0.25) and answer.gap == pytest.approx(0.0, abs=1e-9)
