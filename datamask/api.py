@@ -10,7 +10,7 @@ from typing import Any
 from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.errors import Stopped
+from datamask.errors import poll_of
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
@@ -31,17 +31,14 @@ def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: 
         should_stop: polled at least every 0.3 s of work.
 
     Raises:
-        OptionError: an option is out of range, unknown, or of another estimator; or both `config` and options are
-        given. Stopped: `should_stop` answered true.
+        OptionError: an option is out of range, unknown, or of another estimator. TypeError: both `config` and options
+        are given. Stopped: `should_stop` answered true.
     """
     if config is not None and options:
         raise TypeError(f"give either config or options, got both: config and {', '.join(options)}")
     config = config or SelectionConfig.from_options(**options)
 
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("stopped on request")
-
+    poll = poll_of(should_stop)
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:
         pool = Pool(corpus, resolve(config.device), Path(cache_dir or scratch), poll=poll, progress=progress,
                     center=config.center, neighbors=config.neighbors)

@@ -37,7 +37,7 @@ from datamask.cli_own import check_objective, check_typed, permit_own
 from datamask.cli_parser import corpus_config, import_config, inputs, parse, run_config
 from datamask.cli_sweeps import study, sweep
 from datamask.config.amounts import tokens_text
-from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped
+from datamask.errors import DatamaskError, InputError, OptionError, RunStateError, Stopped, poll_of
 from datamask.runs import exports
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
 from datamask.runs.store import Run, RunStore
@@ -169,10 +169,7 @@ def score(options: argparse.Namespace) -> int:
         lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
         own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
 
-        def poll() -> None:
-            if stop.is_set():
-                raise Stopped("scoring was stopped; nothing was written")
-
+        poll = poll_of(stop.is_set, "scoring was stopped; nothing was written")
         scores = [{"selection": path, "unknown_ids": found.unknown,
                    **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll,
                                       center=bool(options.center), objectives=own)}

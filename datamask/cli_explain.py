@@ -12,7 +12,7 @@ import numpy as np
 
 from datamask.cli_common import stop_on_signals
 from datamask.cli_output import Progress, check_output, print_json, say
-from datamask.errors import InputError, OptionError
+from datamask.errors import InputError, OptionError, poll_of
 from datamask.runs.store import RunStore
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def explain(options: argparse.Namespace) -> int:
             rows = _rows_of(options.sample, corpus)
         told: list[Explanation] = []
         for part in _parts(rows):
-            told += explainer.explain(part, poll=_poll(stop.is_set))
+            told += explainer.explain(part, poll=poll_of(stop.is_set, "explaining was stopped; nothing was written"))
             progress(0.5 + 0.5 * len(told) / len(rows), f"{len(told):,} of {len(rows):,} samples")
     if output is not None:
         _write(told, corpus, output)
@@ -61,14 +61,6 @@ def explain(options: argparse.Namespace) -> int:
         say(f"{explainer.exceptions:,} of {len(corpus):,} samples lie on the other side of the threshold than their "
             "score says: the learner stopped, rounded or swapped there")
     return 0
-
-
-def _poll(stopped: Any) -> Any:
-    def poll() -> None:
-        if stopped():
-            from datamask.errors import Stopped
-            raise Stopped("explaining was stopped; nothing was written")
-    return poll
 
 
 def _parts(rows: np.ndarray) -> Iterator[list[int]]:

@@ -4,6 +4,10 @@ Each error is also the built-in it resembles, so callers who do not know this mo
 message is one sentence or two for the person who typed the option or made the file: what, expected, came, way out.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 
 class DatamaskError(Exception):
     """Base of all errors that datamask raises on purpose."""
@@ -27,3 +31,15 @@ class RunStateError(DatamaskError, RuntimeError):
 
 class Stopped(DatamaskError):
     """Raised inside a long step when its stop callable answered true; the half-done step is discarded."""
+
+
+def poll_of(should_stop: Callable[[], bool] | None, sentence: str = "stopped on request") -> Callable[[], None]:
+    """What long work calls between its chunks: raises `Stopped` with this sentence once `should_stop` answers true.
+
+    Args:
+        should_stop: None: nobody can stop the work.
+    """
+    def poll() -> None:
+        if should_stop is not None and should_stop():
+            raise Stopped(sentence)
+    return poll

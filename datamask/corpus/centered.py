@@ -8,7 +8,7 @@ import numpy as np
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.threads import ShouldStop
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError, poll_of
 
 ROWS_AT_ONCE = 16_384
 """Rows per chunk, in float64: 50 MB at 384 dimensions, some 30 ms."""
@@ -29,16 +29,17 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
         Stopped: `should_stop` answered true.
     """
     n, d = corpus.features.shape
+    poll = poll_of(should_stop, "centering was stopped")
     parts = [slice(low, low + ROWS_AT_ONCE) for low in range(0, n, ROWS_AT_ONCE)]
     total = np.zeros(d)
     for part in parts:
-        _poll(should_stop)
+        poll()
         total += _as_read(corpus, part).sum(axis=0)
     mean = total / n
     features = np.empty((n, d), np.float32)
     lost = 0
     for part in parts:
-        _poll(should_stop)
+        poll()
         rows = _as_read(corpus, part)
         before = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         rows -= mean
@@ -57,8 +58,3 @@ def _as_read(corpus: Corpus, part: slice) -> np.ndarray:
     """Features before they were made unit length, float64."""
     rows = corpus.features[part].astype(np.float64)
     return rows if corpus.norms is None else rows * corpus.norms[part, None]
-
-
-def _poll(should_stop: ShouldStop | None) -> None:
-    if should_stop is not None and should_stop():
-        raise Stopped("centering was stopped")

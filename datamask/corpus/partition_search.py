@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import threading
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.threads import Progress, ShouldStop, one_blas_thread, thread_count
 from datamask.corpus.unfinished import Lists, Unfinished, work_through
-from datamask.errors import Stopped
+from datamask.errors import poll_of
 
 WANTED = 0.99
 """Share of the true neighbours that the probing aims at."""
@@ -42,6 +43,8 @@ GROUP = 4096
 
 PIECE = 1024
 """Rows and columns multiplied at once."""
+
+STOPPED = "building the neighbour graph was stopped"
 
 
 @dataclass(frozen=True)
@@ -75,17 +78,18 @@ def probing(features: np.ndarray, k: int, *, wanted: float = WANTED, progress: P
         Stopped: `should_stop` answered true.
     """
     n = len(features)
+    poll = poll_of(should_stop, STOPPED)
     rng = np.random.default_rng(0)
     count = min(max(CELLS[0], round(math.sqrt(n))), CELLS[1], n)
     with one_blas_thread():
-        centres = _centres(features, count, rng, should_stop)
+        centres = _centres(features, count, rng, poll)
         judges = np.sort(rng.choice(n, min(JUDGES, n), replace=False))
         m = _cells_needed(features, centres, judges, k, wanted, should_stop)
         if m > WORTHWHILE * count:
             return None
         cell, probed = np.empty(n, np.int32), np.empty((n, m), np.uint16)
         for low in range(0, n, GROUP):
-            _poll(should_stop)
+            poll()
             if progress is not None:
                 progress(low / n, "Neighbour graph: cells")
             near = features[low:low + GROUP] @ centres.T
@@ -168,14 +172,14 @@ def _visitors(probing: Probing, order: np.ndarray, sizes: np.ndarray, group_of: 
     return visitors, sorted(visitors, key=lambda pair: (-len(visitors[pair]), pair))
 
 
-def _centres(features: np.ndarray, count: int, rng: np.random.Generator, should_stop: ShouldStop | None) -> np.ndarray:
+def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: Callable[[], None]) -> np.ndarray:
     """Unit k-means centres of a sample, float32 ``(count, d)``."""
     rows = np.sort(rng.choice(len(features), min(len(features), ROWS_PER_CELL * count), replace=False))
     centres = features[rng.choice(rows, count, replace=False)]
     for _ in range(ROUNDS):
         sums = np.zeros(centres.shape, np.float64)
         for low in range(0, len(rows), GROUP):
-            _poll(should_stop)
+            poll()
             part = features[rows[low:low + GROUP]]
             owner = (part @ centres.T).argmax(axis=1)
             by_owner = np.argsort(owner, kind="stable")
@@ -191,9 +195,10 @@ def _cells_needed(features: np.ndarray, centres: np.ndarray, judges: np.ndarray,
                   should_stop: ShouldStop | None) -> int:
     """The least m at which the wanted share of the judges' true neighbours is found from one end or the other."""
     found, _ = nearest(features[judges], features, min(k + 1, len(features)), should_stop=should_stop)
+    poll = poll_of(should_stop, STOPPED)
     needed = []
     for judge, others in zip(judges, found):
-        _poll(should_stop)
+        poll()
         others = others[others != judge][:k]
         mine, theirs = features[judge] @ centres.T, features[others] @ centres.T
         from_me = (mine[None] > mine[theirs.argmax(axis=1)][:, None]).sum(axis=1)
@@ -201,8 +206,3 @@ def _cells_needed(features: np.ndarray, centres: np.ndarray, judges: np.ndarray,
         from_them = (theirs > theirs[:, home][:, None]).sum(axis=1)
         needed.append(np.minimum(from_me, from_them) + 1)
     return int(np.quantile(np.concatenate(needed), wanted, method="higher"))
-
-
-def _poll(should_stop: ShouldStop | None) -> None:
-    if should_stop is not None and should_stop():
-        raise Stopped("building the neighbour graph was stopped")

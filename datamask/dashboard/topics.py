@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from datamask.corpus import Corpus
 from datamask.dashboard import tasks
-from datamask.errors import Stopped
+from datamask.errors import poll_of
 from datamask.files import replacing
 
 VERSION = 1
@@ -66,11 +66,8 @@ def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) 
         # torch comes with it, so only in the thread that needs it
         from datamask.evaluation.measures.clusters import cluster_labels
 
-        def poll() -> None:
-            if should_stop():
-                raise Stopped("grouping was stopped")
-
         report(0.1, "grouping similar samples")
+        poll = poll_of(should_stop, "grouping was stopped")
         codes = cluster_labels(corpus, Path(cache_dir), poll).astype(np.int32)
         report(0.8, "finding words for the groups")
         names = names_of(codes, texts)

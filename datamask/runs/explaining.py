@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from datamask.corpus.shelf import shelf
-from datamask.errors import RunStateError, Stopped
+from datamask.errors import RunStateError, poll_of
 from datamask.evaluation.explaining import Explainer
 from datamask.evaluation.pool import Pool
 from datamask.runs.store import Run
@@ -31,10 +31,7 @@ def explainer_of(run: Run, *, pool: Pool | None = None, progress: Callable[[floa
     if state != "done":
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to explain")
 
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("explaining was stopped")
-
+    poll = poll_of(should_stop, "explaining was stopped")
     report = progress or (lambda share, what: None)
     if pool is None:
         corpus = shelf().get(run.config.corpus, progress=lambda share, what: report(0.5 * share, what),

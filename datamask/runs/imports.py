@@ -18,7 +18,7 @@ import torch
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.shelf import shelf
-from datamask.errors import DatamaskError, InputError, Stopped
+from datamask.errors import DatamaskError, InputError, poll_of
 from datamask.evaluation.id_lists import IdList, read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
@@ -47,11 +47,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
         OptionError, StoreError: as they come. Stopped: `should_stop` answered true; nothing was written.
     """
     began = time.perf_counter()
-
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("importing was stopped; nothing was written")
-
+    poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
     corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
                          should_stop=should_stop)
@@ -63,7 +59,8 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     config = replace(config, selection=_sized(config.selection, len(found.rows), len(corpus)),
                      name=config.name or Path(config.ids).stem)
     pool = Pool(corpus, device, store.cache_dir, poll=poll,
-                progress=lambda share, what: progress(0.3 + 0.3 * share, what), center=config.selection.center)
+                progress=lambda share, what: progress(0.3 + 0.3 * share, what), center=config.selection.center,
+                neighbors=config.selection.neighbors)
     progress(0.6, "measuring the ends of the scales")
     posed = pose(pool, config.selection, poll)
     progress(0.8, "measuring the imported ids")
@@ -72,11 +69,11 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     start = time.perf_counter()
     selection = Selection.measured(corpus, config.selection, posed, mask, None, poll)
     facts = {**outcome.of_corpus(corpus), **outcome.of_problem(posed, poll), "device": str(device),
-             "threads": torch.get_num_threads()}
+             "neighbors": pool.graph_facts(), "threads": torch.get_num_threads()}
     summary = selection.summary | {
         "steps": 0, "seconds": time.perf_counter() - start, "seconds_graph": pool.seconds_graph,
         "seconds_total": time.perf_counter() - began, "peak_memory_bytes": outcome.peak_memory(),
-        "device": str(device), "unknown_ids": found.unknown}
+        "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "unknown_ids": found.unknown}
     run = _written(store, config, facts, selection, summary, _ending(config.ids, found))
     progress(1.0, "done")
     return run

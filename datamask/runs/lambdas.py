@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from datamask.corpus.corpus import Corpus
-from datamask.errors import Stopped
+from datamask.errors import poll_of
 from datamask.evaluation.lambdas import which_lambda
 from datamask.lambda_question import LambdaQuestion
 from datamask.runs.lambda_answers import VERSION, save
@@ -21,10 +21,7 @@ def answer(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, t
         InputError: no texts, or too few. OptionError: a target or ratio that does not fit the corpus.
         StoreError: the answer cannot be written. Stopped: `should_stop` answered true; nothing is kept.
     """
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("the search for a lambda was stopped; nothing was kept")
-
+    poll = poll_of(should_stop, "the search for a lambda was stopped; nothing was kept")
     found = {"version": VERSION, **which_lambda(corpus, question, cache_dir, texts=texts, device=device,
                                                 progress=progress, poll=poll)}
     save(cache_dir, found)

@@ -20,11 +20,10 @@ import pyarrow as pa
 
 from datamask.config import RunConfig
 from datamask.corpus.shelf import shelf
-from datamask.errors import DatamaskError, OptionError, Stopped
+from datamask.errors import DatamaskError, OptionError, poll_of
 from datamask.evaluation.pool import Pool
 from datamask.files import write_text
 from datamask.learning.device import resolve
-from datamask.objectives.contract import Poll
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
 from datamask.runs.formats import to_plain, write_table
 from datamask.runs.store import Run, RunStore
@@ -115,14 +114,6 @@ def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Call
     first = plan.points[0].selection
     return Pool(corpus, resolve(first.device), store.cache_dir, poll=poll_of(should_stop),
                 progress=lambda share, what: progress(0.05, what), center=first.center, neighbors=first.neighbors)
-
-
-def poll_of(should_stop: Callable[[], bool]) -> Poll:
-    """A poll that raises `Stopped` once `should_stop` answers true."""
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("stopped on request")
-    return poll
 
 
 def known_runs(store: RunStore, plan: Plan, fingerprint: str, reuse: bool = False) -> dict[Any, Run]:

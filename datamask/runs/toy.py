@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from datamask.errors import Stopped
+from datamask.errors import poll_of
 from datamask.evaluation.toy import solve
 from datamask.files import replacing
 
@@ -22,15 +22,11 @@ def write(path: Path, *, should_stop: Callable[[], bool] = lambda: False) -> Non
     Raises:
         Stopped: `should_stop` answered true.
     """
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("solving the toy was stopped")
-
     path.parent.mkdir(parents=True, exist_ok=True)
     before = torch.get_num_threads()
     torch.set_num_threads(1)  # a thousand rows: more threads only wait for each other, and for the server
     try:
-        toy = solve(path.parent, poll)
+        toy = solve(path.parent, poll_of(should_stop, "solving the toy was stopped"))
     finally:
         torch.set_num_threads(before)
     masks = {f"mask_{name}": mask for name, mask in toy.masks.items()}
