@@ -29,8 +29,7 @@ class ObjectiveEntry:
         sees: one sentence for a newcomer: what it rewards, and what it is blind to.
         needs_neighbors: whether it is computed on the corpus's k-nearest-neighbour graph.
         proof: where an upper bound comes from: ``relaxation`` (a concave function of inclusion weights), ``dual``
-        (prices
-            on neighbour lists), or empty: there is none.
+            (prices on neighbour lists), or empty: there is none.
     """
 
     name: str

@@ -32,10 +32,9 @@ class Selection:
         marginal_quality, marginal_diversity: float64 ``(N,)``, frozen-size marginals at the final subset, on the scale
             the run was made on.
         summary: exact values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``,
-        ``objectives``;
-            ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``given``, ``budget``,
-            ``tokens``;
-            ``upper_bound`` and ``gap`` on the run's scale (None where there is none), ``bound_holds_for``.
+            ``objectives``; ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``given``,
+            ``budget``, ``tokens``; ``upper_bound`` and ``gap`` on the run's scale (None where there is none),
+            ``bound_holds_for``.
         corpus: the corpus.
     """
 

@@ -122,7 +122,6 @@ class Budget:
         after = tokens - self.lengths[leaving][None, :] + self.lengths[coming][:, None]
         return torch.from_numpy(self.holds(after) & ~self.pinned[leaving][None, :]).to(mask.device)
 
-
     def addable(self, outside: Tensor, mask: Tensor) -> Tensor:
         """Which of the rows ``outside`` fit beside all members, bool ``(b,)``."""
         after = float(self.lengths[mask.cpu().numpy()].sum()) + self.lengths[outside.cpu().numpy()]

@@ -35,7 +35,7 @@ class DualBound:
     Attributes:
         upper_bound: no subset of S members is worth more (float64), given exact lists.
         scores: float64 ``(n,)``, bonus plus surplus at the best prices, over n; its top S is a good subset to start
-        from. prices: float64 ``(n,)``, theta there.
+            from. prices: float64 ``(n,)``, theta there.
         steps: Polyak steps taken.
     """
 

@@ -1,15 +1,14 @@
 """Frank-Wolfe on inclusion weights: the problem without masks, and with a proof.
 
-Where every term has a concave function F of inclusion weights that equals f on masks, then for any weights p in [0,
-1]^n that add to S, and the gradient g of F there, no selection of S eligible samples is worth more than
+Where every term has a concave function F of inclusion weights that equals f on masks, then for any weights p in
+[0, 1]^n that add to S, and the gradient g of F there, no selection of S eligible samples is worth more than
 
     F(p) + max over masks v of g . (v - p)
 
 (the Frank-Wolfe gap; Jaggi 2013). The maximum is the sum of the S largest entries of g over the eligible rows (under
-the rules, where there are any). F is at
-most quadratic, so the line search is exact and the gradient after a step is a mix of two known ones: a step costs one
-evaluation at the vertex. Under a token budget the maximum runs over fractional selections too
-(`datamask.learning.budget`), and is no smaller for that.
+the rules, where there are any). F is at most quadratic, so the line search is exact and the gradient after a step is a
+mix of two known ones: a step costs one evaluation at the vertex. Under a token budget the maximum runs over fractional
+selections too (`datamask.learning.budget`), and is no smaller for that.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ class Explainer:
         self._scale = np.ones(len(pool))
         if problem.budget is not None:
             # tokens are what is scarce, so rows compete by what they add per token, shown for a row of average length
-            self._scale = pool.corpus.lengths[self.eligible].mean() / pool.corpus.lengths
+            lengths = pool.corpus.lengths
+            self._scale = lengths[self.eligible].mean() / np.where(lengths > 0, lengths, np.inf)
             self.parts = {name: part * self._scale for name, part in self.parts.items()}
         self.score = np.sum(list(self.parts.values()), axis=0)
         self.threshold = _thresholds(self.score, self.mask, self.eligible, self.pinned, problem.eligible.cpu().numpy(),
