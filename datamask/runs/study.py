@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor
@@ -142,8 +143,7 @@ def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: M
     for row in rows:
         measured = []
         for run in runs[row["arm"]]:
-            table = run.rows()
-            mask = torch.from_numpy(table["selected"].to_numpy() | table["given"].to_numpy()).to(pool.device)
+            mask = torch.from_numpy(_counting(run.rows())).to(pool.device)
             raw = {"quality": pool.quality.value(mask),
                    **{name: pool.function(name, size).exact_value(mask) for name in names}}
             measured.append({name: float(scales[name](value)) for name, value in raw.items()})
@@ -153,6 +153,12 @@ def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: M
         row |= {**_spread(measured), **seconds}
     return ["Each line is a selection, each column a measure of it: what a term is worth to the others. A value above "
             "1 is better than the best end of its scale, which is then only the best that its reference solver found."]
+
+
+def _counting(rows: pa.Table) -> np.ndarray:
+    """Which rows count in a run's values: the selected and the given ones, bool ``(N,)``; early runs know no given."""
+    selected = rows["selected"].to_numpy()
+    return selected | rows["given"].to_numpy() if "given" in rows.column_names else selected.copy()
 
 
 def _times_to_level(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]]) -> list[str]:

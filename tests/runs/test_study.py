@@ -9,11 +9,12 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from datamask import cli
 from datamask.runs.store import RunStore
-from datamask.runs.study import CLOSE, STABLE
+from datamask.runs.study import CLOSE, STABLE, _counting
 from datamask.runs.study_arms import arms, points_of
 from datamask.runs.study_report import table
 from datamask.runs.varying import STUDIES
@@ -92,6 +93,12 @@ def test_the_single_study_measures_every_selection_by_every_term(place):
     for name, run in own.items():
         assert rows[f"{name} with quality"][name] == pytest.approx(
             run.status().summary["calibrated"]["diversity"], abs=5 * rows[f"{name} with quality"][f"{name}_sd"] + 1e-9)
+
+
+def test_rows_that_count_are_the_selected_and_the_given_ones():
+    selected, given = [True, False, False], [False, True, False]
+    assert _counting(pa.table({"selected": selected, "given": given})).tolist() == [True, True, False]
+    assert _counting(pa.table({"selected": selected})).tolist() == selected  # a run from before there were given rows
 
 
 def test_the_stable_group_size_follows_its_rule(place):
