@@ -17,7 +17,8 @@ GROUPS, QUICK_GROUPS = (32, 64, 128, 256, 512), (2, 4, 8)
 PARTIALS, QUICK_PARTIALS = (0.05, 0.1, 0.25, 1.0), (0.5, 1.0)
 PRUNES, QUICK_PRUNES = (0.2, 0.4, 0.5), (0.5,)
 
-PROBLEM = ("select_ratio", "prune", "collapse", "pin", "ban", "given", "quotas", "scale", "seed", "device")
+PROBLEM = ("select_ratio", "center", "neighbors", "prune", "collapse", "pin", "ban", "given", "quotas", "scale", "seed",
+           "device")
 """Settings that make the problem, whoever solves it."""
 
 

@@ -167,3 +167,11 @@ def test_a_table_shows_spreads_and_leaves_out_what_is_empty():
                   {"arm": "b", "joint": 0.25, "joint_sd": None, "n_rollout": 32}])
     assert text.splitlines() == ["| arm | joint | stable | n rollout |", "| --- | --- | --- | --- |",
                                  "| a | 0.500 ± 0.010 | yes |  |", "| b | 0.250 |  | 32 |"]
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_all_arms_pose_the_problem_that_was_given(kind):
+    given = {"center": True, "neighbors": "exact", "select_ratio": 0.2, "collapse": "exact"}
+    for arm in arms(kind, given):
+        for point in arm.points:
+            assert {name: getattr(point.selection, name) for name in given} == given, arm.name
