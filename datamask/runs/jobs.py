@@ -264,5 +264,5 @@ def device_key(device: str) -> str:
     if device == "auto":
         if Path("/dev/nvidiactl").exists() and os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1"):
             return "cuda:0"
-        return "mps" if sys.platform == "darwin" else "cpu"
+        return "cpu"
     return "cuda:0" if device == "cuda" else device
