@@ -62,8 +62,7 @@ current = session.current_run()
 if len(runs) > 1:
     st.session_state.setdefault("compare", [run.id for run in comparison.default_pair(runs, current)])
 st.session_state["compare"] = [run_id for run_id in st.session_state.get("compare", ()) if run_id in by_id]
-which, panels_of, layout, marks_of = st.columns([4.5, 2.55, 1.35, 1.7], gap="small")
-with which, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     offered = [run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))]
     # those chosen before stay in the menu, or a search would take them off the page
     offered = [run.id for run in everyone if run.id in {*offered, *st.session_state["compare"]}]
@@ -75,21 +74,6 @@ with which, st.container(horizontal=True, vertical_alignment="bottom", gap="xsma
     label_panel.find("compare")
     if chosen:
         label_panel.edit_any([by_id[run_id] for run_id in chosen], names, listing.tags_of(everyone), "compare")
-with panels_of:
-    panels = st.segmented_control("Draw as", (CHANGES, SELECTED, AGREEMENT), default=CHANGES, required=True,
-                                  key="compare_panels", persist_state="session",
-                                  help="Changes: what each other run gained and lost against A, the first one. "
-                                       "Selected: what each selected. Agreement: how surely each would select a sample "
-                                       "again, once that is computed below.")
-with layout:
-    wanted = st.segmented_control("Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="compare_layout",
-                                  persist_state="session",
-                                  help="The same map as on the Explore page. PCA stands in until UMAP is computed.")
-with marks_of:
-    many = len(corpus) > HEXAGONS_FROM
-    marks = st.segmented_control("Marks", ("points", "hexagons"), default="hexagons" if many else "points",
-                                 required=True, key="compare_marks", persist_state="session",
-                                 help="Hexagons count all samples: selected share, or gained less lost, in each cell.")
 chosen = [run_id for run_id in chosen if run_id in by_id]
 if len(chosen) < 2:
     st.info("Choose at least two runs.")
@@ -99,6 +83,22 @@ if len(chosen) < 2:
 compared = [by_id[run_id] for run_id in chosen]
 entries = comparison.load(compared, len(corpus))
 first = entries[0]
+preparing.prepare(corpus, cache_dir)
+drawing = st.container()
+with st.container(horizontal=True, gap="medium"):
+    panels = st.segmented_control("Draw as", (CHANGES, SELECTED, AGREEMENT), default=CHANGES, required=True,
+                                  key="compare_panels", persist_state="session",
+                                  help="Changes: what each other run gained and lost against A, the first one. "
+                                       "Selected: what each selected. Agreement: how surely each would select a sample "
+                                       "again, once that is computed below.")
+    wanted = st.segmented_control("Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="compare_layout",
+                                  persist_state="session",
+                                  help="The same map as on the Explore page. PCA stands in until UMAP is computed.")
+    marks = st.segmented_control("Marks", ("points", "hexagons"), required=True, key="compare_marks",
+                                 default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
+                                 persist_state="session",
+                                 help="Hexagons count all samples: selected share, or gained less lost, in each cell.")
+    about = st.container()
 layers = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
 for entry, run in zip(entries, compared):
     if panels == AGREEMENT:
@@ -109,11 +109,11 @@ for entry, run in zip(entries, compared):
         if panels == CHANGES:
             layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
 
-preparing.prepare(corpus, cache_dir)
 ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
-canvas_map.canvas_map("compare_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,
-                      alt="Maps of the compared runs with matched axes", height=340)
-st.caption(ground.caption)
+with drawing:
+    canvas_map.canvas_map("compare_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,
+                          alt="Maps of the compared runs with matched axes", height=340)
+about.caption(ground.caption)
 
 numbers, differing = st.columns([1.3, 1], gap="medium")
 with numbers:

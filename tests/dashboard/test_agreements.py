@@ -24,15 +24,16 @@ def test_core_flips_and_repetition():
     assert np.array_equal(same.core, found.core) and np.array_equal(same.flips, found.flips)
 
 
-def test_every_row_that_a_part_selects_is_in_one_bar():
+def test_every_undecided_row_is_in_one_bar():
     rng = np.random.default_rng(0)
     appeared = np.full(500, 20)
     selected, own = rng.integers(0, 21, 500), rng.random(500) < 0.3
     table = agreements.histogram(agreements.agreed(appeared, selected, own), own)
     for name, mask in (("selected by the run", own), ("not selected", ~own)):
-        part = table[table["of"] == name]
-        assert part["rows"].sum() == (mask & (selected > 0)).sum()
-        # a share of k of 20 lies at the lower end of its bar; the last bar holds 19 and 20 of 20
-        assert part["rows"].tolist()[:19] == [0 if k == 0 else int((selected[mask] == k).sum()) for k in range(19)]
-        assert part["rows"].iloc[19] == (selected[mask] >= 19).sum()
-    assert {layer["mark"]["type"] for layer in agreement(dark=True)["layer"]} == {"rect", "text", "bar"}
+        # a share of k of 20 lies at the lower end of its bar; none and 18 of 20 or more are left out
+        assert table[table["of"] == name]["rows"].tolist() == [
+            0 if k == 0 else int((selected[mask] == k).sum()) for k in range(18)]
+    below, above = (table[table["of"] == name] for name in ("selected by the run", "not selected"))
+    assert below["base"].eq(0).all() and above["base"].tolist() == below["top"].tolist()
+    assert (above["top"] - above["base"]).tolist() == above["rows"].tolist()
+    assert {layer["mark"]["type"] for layer in agreement(dark=True)["layer"]} == {"rect", "text"}

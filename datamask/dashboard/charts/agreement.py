@@ -11,8 +11,8 @@ def agreement(*, dark: bool = False, height: int = 230) -> dict:
     """For ``st.vega_lite_chart(agreements.histogram(...), spec)``."""
     tone = palette.shades(dark)
     of = ["selected by the run", "not selected"]
-    zones = [{"low": FLIP[0], "high": FLIP[1], "label": "coin-flips"}, {"low": CORE, "high": 1.0, "label": "core"}]
-    x = {"field": "low", "type": "quantitative", "scale": {"domain": [0, 1]}}
+    zones = [{"low": FLIP[0], "high": FLIP[1], "label": "coin-flips"}]
+    x = {"field": "low", "type": "quantitative", "scale": {"domain": [0, CORE]}}
     return {
         "layer": [
             {"data": {"values": zones}, "mark": {"type": "rect", "color": tone.muted, "opacity": 0.22},
@@ -20,14 +20,14 @@ def agreement(*, dark: bool = False, height: int = 230) -> dict:
             {"data": {"values": zones}, "mark": {"type": "text", "align": "left", "baseline": "top", "dx": 4, "dy": 4,
                                                  "fontSize": 12, "color": tone.text},
              "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "label"}}},
-            {"mark": {"type": "bar", "stroke": tone.ground, "strokeWidth": 1},
+            {"mark": {"type": "rect", "stroke": tone.ground, "strokeWidth": 1},
              "encoding": {
                  "x": {**x, "title": "share of the random parts that select the sample",
-                       "axis": {"labelExpr": PERCENT, "tickCount": 6, "grid": False}},
+                       "axis": {"labelExpr": PERCENT, "tickCount": 9, "grid": False}},
                  "x2": {"field": "high"},
-                 "y": {"field": "rows", "type": "quantitative", "stack": "zero", "title": "samples",
+                 "y": {"field": "base", "type": "quantitative", "title": "undecided samples",
                        "axis": {"tickCount": 5, "format": ",~r"}},
-                 "order": {"field": "of", "sort": "descending"},
+                 "y2": {"field": "top"},
                  "color": {"field": "of", "type": "nominal", "title": None,
                            "scale": {"domain": of, "range": [tone.accent, tone.quality]},
                            "legend": {"orient": "top", "offset": 2, "padding": 0}},

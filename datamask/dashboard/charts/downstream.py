@@ -24,7 +24,7 @@ def downstream(task: str, curves: Sequence[str], *, dark: bool = False, height: 
               "scale": {"domain": [0, 1]}, "axis": {"tickCount": 6, "grid": False}}
     up = {"field": "mean", "type": "quantitative", "title": task, "scale": {"zero": False, "padding": 8},
           "axis": {"tickCount": 5}}
-    legend = {"orient": "top", "direction": "horizontal", "columns": 2, "labelLimit": 260, "offset": 2, "padding": 0}
+    legend = {"orient": "top", "direction": "horizontal", "columns": 1, "labelLimit": 300, "offset": 2, "padding": 0}
     colour = {"field": "curve", "type": "nominal", "title": None, "legend": legend,
               "scale": {"domain": few, "range": colors[:len(few)]}}
     shape = {**colour, "scale": {"domain": few, "range": list(SHAPES[:len(few)])}}

@@ -57,9 +57,9 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         return
     numbers, picture = st.columns([1, 1.5], gap="large")
     with numbers:
-        with st.container(horizontal=True, gap="large"):
-            for label, mask, caption in (("Consensus core", found.core, "selected by 9 of 10 parts or more"),
-                                         ("Coin-flips", found.flips, "selected by 3 to 7 of 10 parts")):
+        with st.container(horizontal=True, gap="small"):
+            for label, mask, caption in (("Consensus core", found.core, "in 9 of 10 parts or more"),
+                                         ("Coin-flips", found.flips, "in 3 to 7 of 10 parts")):
                 with st.container(gap=None, width="content"):
                     st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
                     st.caption(caption)
@@ -67,13 +67,13 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         st.markdown(f"{words.percent(found.kept)} of what {letter} selected is in the core. A part that holds a "
                     f"selected sample selects it again {words.percent(found.repeated)} of the time. Of the "
                     f"{int(found.flips.sum()):,} coin-flips {letter} selected {inside:,}.")
-        st.caption("Draw the map as agreement, above it, to see where they lie.")
+        st.caption("Set the map above to agreement to see where they lie.")
     with picture:
         st.vega_lite_chart(agreements.histogram(found, entry.selected), agreement(dark=session.dark()),
                            width="stretch", key="compare_agreement_chart",
                            alt="Samples by the share of random parts that select them")
-        st.caption("Samples that no part selects are left out. A run that hangs on nothing but its settings has all "
-                   "blue at the right end.")
+        st.caption("Only the undecided are drawn: the core, and what no part ever selects, are left out. The fewer "
+                   "there are, the less the selection hangs on chance.")
     _flips(found, entry, corpus)
 
 

@@ -17,7 +17,7 @@ from datamask.runs import exports
 from datamask.runs.store import Run
 
 PARQUET = "application/vnd.apache.parquet"
-HEIGHT = 268
+HEIGHT = 300
 
 
 def nothing_yet() -> None:

@@ -98,7 +98,7 @@ def show(run: Run) -> None:
             parameters = {**session.link_parameters(), "run": run.id}
             st.page_link("pages/explore.py", label="See what was selected", icon=":material/arrow_forward:",
                          query_params=parameters, width="content")
-            st.page_link("pages/export.py", label="Export it", icon=":material/arrow_forward:",
+            st.page_link("pages/export.py", label="Export it, or send a report", icon=":material/arrow_forward:",
                          query_params=parameters, width="content")
 
 

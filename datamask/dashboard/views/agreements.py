@@ -10,7 +10,8 @@ import pandas as pd
 PARTS, CORE, FLIP = 20, 0.9, (0.3, 0.7)
 """As `datamask.evaluation.agreement` has them, which loads torch."""
 
-BINS = 20
+BINS = 18
+"""Bars up to the core, a twentieth wide."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,17 @@ def agreed(appeared: np.ndarray, selected: np.ndarray, own: np.ndarray) -> Agree
 
 
 def histogram(found: Agreed, own: np.ndarray) -> pd.DataFrame:
-    """``low, high, rows, of``: rows by the share of parts that select them, of selected ones and of the others.
+    """The undecided by the share of parts that select them: ``low, high, of, rows, base, top``, selected ones below.
 
-    Rows that no part ever selects are left out of the bars; there are many, and they would hide everything else.
+    The core and what no part ever selects are left out: they are nearly all, and one number each says it.
     """
-    edges = np.linspace(0, 1, BINS + 1)
-    tables = []
+    edges = np.linspace(0, CORE, BINS + 1)
+    width, tables, base = CORE / BINS, [], np.zeros(BINS)
     for name, mask in (("selected by the run", own), ("not selected", ~own)):
-        values = found.share[mask & (found.share > 0)]
+        values = found.share[mask & (found.share > 0) & ~found.core]
         # shares are fractions of a few parts: rounding must not move one across the edge of its bar
-        counts = np.bincount(np.clip(np.floor(values * BINS + 1e-9).astype(int), 0, BINS - 1), minlength=BINS)
-        tables.append(pd.DataFrame({"low": edges[:-1], "high": edges[1:], "rows": counts, "of": name}))
+        counts = np.bincount(np.clip(np.floor(values / width + 1e-9).astype(int), 0, BINS - 1), minlength=BINS)
+        tables.append(pd.DataFrame({"low": edges[:-1], "high": edges[1:], "of": name, "rows": counts, "base": base,
+                                    "top": base + counts}))
+        base = base + counts
     return pd.concat(tables, ignore_index=True)
