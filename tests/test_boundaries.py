@@ -18,7 +18,7 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "catalogue", "config", "feasibility", "files", "lambda_question"}
+BOTTOM = {"errors", "catalogue", "config", "feasibility", "files"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -28,7 +28,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"errors", "catalogue"},
     "files": {"errors"},
     "feasibility": {"errors", "config"},
-    "lambda_question": {"errors", "catalogue", "config"},
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
     "testing": BOTTOM | {"objectives"},

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from datamask.cli_lambdas import ratios_of, target_of
+from datamask.config.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
 from datamask.errors import DatamaskError, InputError, OptionError
-from datamask.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
 
 
 def test_a_question_survives_json_and_has_one_key():

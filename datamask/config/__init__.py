@@ -2,7 +2,8 @@
 
 Three records: `CorpusConfig` (which rows), `SelectionConfig` (which subset of them, found how) and `RunConfig` (both,
 with a name). All of them round-trip through JSON (`to_dict`, `from_dict`), and `RunConfig.arguments` writes a run as
-the command line that repeats it. Nothing here loads torch or reads a file.
+the command line that repeats it. Beside them `lambda_question`, which asks what lambda should be, and `amounts` of
+tokens. Nothing here loads torch.
 """
 
 from datamask.config.corpus import TRANSFORMS, CorpusConfig, QualityColumn

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus
 from datamask.dashboard import tasks
-from datamask.lambda_question import LambdaQuestion
 
 
 def key_of(corpus: Corpus) -> str:

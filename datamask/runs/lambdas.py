@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
 from datamask.errors import poll_of
 from datamask.evaluation.lambdas import which_lambda
-from datamask.lambda_question import LambdaQuestion
 from datamask.runs.lambda_answers import VERSION, save
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from datamask.config.lambda_question import LambdaQuestion, Target
 from datamask.evaluation.lambdas.wording import worded
-from datamask.lambda_question import LambdaQuestion, Target
 
 LAMBDAS = (0.0, 0.2, 0.5, 1.0)
 

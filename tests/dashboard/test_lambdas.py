@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from datamask.config.lambda_question import Target
 from datamask.dashboard.charts.lambdas import band
 from datamask.dashboard.views import lambdas as view
 from datamask.evaluation.lambdas import wording
-from datamask.lambda_question import Target
 from datamask.runs import lambda_answers
 from tests.dashboard.made_answers import LAMBDAS, curve, made_answer
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask import catalogue
+from datamask.config.lambda_question import LAMBDAS, LambdaQuestion, Target, check_texts, texts_of
 from datamask.corpus import Corpus
 from datamask.dashboard import lambdas, tasks, words
 from datamask.dashboard.charts.lambdas import band
@@ -17,7 +18,6 @@ from datamask.dashboard.layers import colourable
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import lambdas as view
 from datamask.errors import DatamaskError
-from datamask.lambda_question import LAMBDAS, LambdaQuestion, Target, check_texts, texts_of
 from datamask.runs import lambda_answers
 
 TARGETS = {"random": "Held-out text of the corpus", "column": "One kind of text in the corpus",

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
+from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError
@@ -35,7 +36,6 @@ from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed
-from datamask.lambda_question import LambdaQuestion
 from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import list_length

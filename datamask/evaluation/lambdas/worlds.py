@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamask.config.lambda_question import LEAST_TEXTS, Target
 from datamask.corpus import row_hash
 from datamask.corpus.copies import ROUNDING, near_families
 from datamask.corpus.corpus import Corpus
@@ -24,7 +25,6 @@ from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.measures.copies import NEAR
 from datamask.evaluation.measures.words import Words
 from datamask.evaluation.pool import Pool
-from datamask.lambda_question import LEAST_TEXTS, Target
 from datamask.objectives.contract import Poll, no_poll
 
 SPLITS = 5

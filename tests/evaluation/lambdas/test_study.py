@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from datamask.config.lambda_question import LambdaQuestion, Target
 from datamask.errors import InputError, Stopped
 from datamask.evaluation.lambdas import which_lambda
-from datamask.lambda_question import LambdaQuestion, Target
 from tests.evaluation.lambdas.planted import noise_corpus, planted_corpus
 from tests.evaluation.made import made_corpus
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from datamask.config.lambda_question import Target
 from datamask.corpus import row_hash
 from datamask.corpus.neighbors import build_neighbors
 from datamask.errors import InputError, OptionError
@@ -24,7 +25,6 @@ from datamask.evaluation.lambdas.worlds import (
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import read_words
 from datamask.evaluation.pool import Pool
-from datamask.lambda_question import Target
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from tests.evaluation.made import corpus_of, made_corpus

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from datamask import catalogue
-from datamask.config import SelectionConfig
+from datamask.config.selection import SelectionConfig
 from datamask.errors import InputError, OptionError
 
 KINDS = ("random", "column", "texts", "quality")
