@@ -55,7 +55,8 @@ def rooted(config: RunConfig) -> RunConfig:
     def absolute(path: str | None) -> str | None:
         return None if path is None else str(Path(path).expanduser().absolute())
 
-    selection = replace(config.selection, pin=absolute(config.selection.pin), ban=absolute(config.selection.ban))
+    selection = replace(config.selection, **{option: absolute(getattr(config.selection, option))
+                                             for option in ("pin", "ban", "given")})
     return replace(config, corpus=absolute_corpus(config.corpus), selection=selection)
 
 

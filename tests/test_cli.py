@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import catalogue, cli, cli_output
+from datamask.cli_common import rooted
 from datamask.cli_parser import COMMANDS, parse
 from datamask.objectives.facility import list_length
 from datamask.runs.store import RunStore
@@ -133,6 +134,16 @@ def test_folders_globs_and_hyphens(here, capsys):
                    "quality_score:2:z", "--runs-dir", "elsewhere", "--n-epochs=3", "--json", "--name", "a-b_c") == 0
         assert last_json(capsys)["selected"] == 20
     assert {each.config.name for each in RunStore("elsewhere").list()} == {"a-b_c"}
+
+
+def test_a_run_finds_its_files_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = config()
+    corpus = replace(made.corpus, inputs=("a.parquet",), features=("f.parquet",), scores=("s.parquet",))
+    placed = rooted(replace(made, corpus=corpus, selection=replace(made.selection, pin="p", ban="b", given="g")))
+    paths = [*placed.corpus.inputs, *placed.corpus.features, *placed.corpus.scores, placed.selection.pin,
+             placed.selection.ban, placed.selection.given]
+    assert paths == [str(tmp_path / name) for name in ("a.parquet", "f.parquet", "s.parquet", "p", "b", "g")]
 
 
 def test_invalid_rows_are_refused_or_dropped(here, capsys):
@@ -317,9 +328,10 @@ def test_a_second_ctrl_c_leaves_at_once(here, capsys, monkeypatch):
             time.sleep(10)
 
     sys.modules["datamask.runs.execute"].execute = deaf
+    before = signal.getsignal(signal.SIGINT)
     assert run("select", "in.parquet", "--output", "o.parquet") == 130
     assert "once more to leave at once" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     assert RunStore("runs").list()[0].status().state == "interrupted"
 
 
