@@ -63,9 +63,10 @@ if len(runs) > 1:
     st.session_state.setdefault("compare", [run.id for run in comparison.default_pair(runs, current)])
 st.session_state["compare"] = [run_id for run_id in st.session_state.get("compare", ()) if run_id in by_id]
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-    offered = [run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))]
     # those chosen before stay in the menu, or a search would take them off the page
-    offered = [run.id for run in everyone if run.id in {*offered, *st.session_state["compare"]}]
+    kept = {run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))}
+    kept.update(st.session_state["compare"])
+    offered = [run.id for run in everyone if run.id in kept]
     chosen = st.multiselect("Runs", offered, key="compare", max_selections=comparison.MOST, persist_state="session",
                             format_func=names.get, width="stretch",
                             placeholder="Choose two to four",

@@ -21,7 +21,7 @@ def shifts(overall: float, *, dark: bool = False) -> dict:
     tone = palette.shades(dark)
     up = {"field": "group", "type": "nominal", "title": None, "sort": None,
           "axis": {"labelLimit": 210, "ticks": False, "domain": False, "grid": True}}
-    across = {"type": "quantitative", "title": "change of the selected share, percentage points, with 95 % interval",
+    across = {"type": "quantitative", "title": "change, percentage points, with 95 % interval",
               "scale": {"zero": True}, "axis": {"labelExpr": POINTS, "tickCount": 6}}
     kind = {"field": "verdict", "type": "nominal", "title": None,
             "scale": {"domain": [LESS, MORE, SAME], "range": [tone.best, tone.accent, tone.random]},
