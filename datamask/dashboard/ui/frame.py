@@ -8,7 +8,7 @@ from PIL import Image
 
 from datamask.dashboard import words
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import address, session
 from datamask.dashboard.views import listing
 
 PAGES: tuple[tuple[str, str, str, str], ...] = (
@@ -75,6 +75,7 @@ def frame(title: str, question: str) -> None:
                        initial_sidebar_state=SIDEBAR_WIDTH)
     st.html(STYLE)
     st.logo(_mark(), size="large")
+    address.follow(title)
     opening = session.current_opening()
     with st.sidebar:
         with st.container(gap="xxsmall"):

@@ -9,7 +9,7 @@ from datamask.config import SelectionConfig
 from datamask.dashboard import live, sweeping, words
 from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import frontier_exact, scene, session
+from datamask.dashboard.ui import address, frontier_exact, scene, session
 from datamask.dashboard.ui.canvas_map import canvas_layer, canvas_map
 from datamask.dashboard.ui.frontier_form import Shared
 from datamask.dashboard.views import listing
@@ -51,6 +51,7 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
             places) -> None:
     lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.01, key="live_lamb", persist_state="session",
                      help="Move it: values and map follow. 0 is diversity alone, 1 quality alone.")
+    address.follow("Frontier")
     answer = frontier_exact.waited(behind, lambda seconds: behind.answer(lamb, seconds))
     if answer is None:
         st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")

@@ -1,0 +1,121 @@
+"""What a copied address brings back besides corpus and run: tab, layout, lambda and the like of each page.
+
+The first request of a session takes them from the URL; from then on the URL follows the controls. Only what differs
+from its default stands there, so that a plain view has a plain address. What the URL says is checked: anybody may edit
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from datamask.dashboard.ui import columns
+from datamask.runs.store import RUN_ID
+
+_TAKEN = "address_taken"
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Part:
+    """One control.
+
+    Attributes:
+        key: of the control in the session state.
+        default: the value that is not written; None: every value is.
+        read: makes the control's value of the URL's text; ValueError where it is none.
+        write: the way back.
+    """
+
+    key: str
+    default: object
+    read: Callable[[str], object]
+    write: Callable[[object], str] = str
+
+
+def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part:
+    def read(text: str) -> str:
+        if text not in names:
+            raise ValueError(text)
+        return text
+    return Part(key, default, read)
+
+
+def _text(key: str, default: str) -> Part:
+    # the page itself knows which columns there are, and lets go of others
+    return Part(key, default, lambda text: text[:_LONGEST])
+
+
+def _number(key: str, default: float, low: float, high: float) -> Part:
+    def read(text: str) -> float:
+        value = float(text)
+        if not (math.isfinite(value) and low <= value <= high):
+            raise ValueError(text)
+        return value
+    return Part(key, default, read, "{:g}".format)
+
+
+def _runs(text: str) -> list[str]:
+    names = text.split(",")
+    if len(names) > 4 or not all(RUN_ID.fullmatch(name) for name in names):
+        raise ValueError(text)
+    return names
+
+
+LAYOUTS, MARKS = ("UMAP", "PCA"), ("points", "hexagons")
+
+PARTS: dict[str, dict[str, Part]] = {
+    "Explore": {
+        "left": _text("explore_left", columns.QUALITY),
+        "middle": _text("explore_middle", columns.CROWDING),
+        "layout": _one_of("explore_layout", LAYOUTS, "UMAP"),
+        "marks": _one_of("explore_marks", MARKS),
+        "tab": _text("explore_tab", "Texts"),
+    },
+    "Frontier": {
+        "view": _one_of("frontier_view", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer"), "Frontier"),
+        "objective": _one_of("frontier_objective_2", ("facility", "pairwise")),
+        "ratio": _number("frontier_ratio", 0.3, 0.0001, 0.9999),
+        "lambda": _number("live_lamb", 0.5, 0.0, 1.0),
+    },
+    "Compare": {
+        "runs": Part("compare", None, _runs, ",".join),
+        "draw": _one_of("compare_panels", ("changes", "selected", "agreement"), "changes"),
+        "layout": _one_of("compare_layout", LAYOUTS, "UMAP"),
+        "marks": _one_of("compare_marks", MARKS),
+        "tab": _text("compare_tab", "Texts"),
+    },
+}
+"""By page, what stands in its address and which control it is."""
+
+
+def follow(page: str) -> None:
+    """Bring the controls of a page to what the address says, once a session; else the address to the controls.
+
+    Args:
+        page: its title. Call it before the controls are drawn, and again wherever one of them is drawn in a fragment.
+    """
+    parts = PARTS.get(page, {})
+    if _TAKEN not in st.session_state:
+        st.session_state[_TAKEN] = True
+        for name, part in parts.items():
+            if name in st.query_params:
+                _take(name, part)
+        return
+    for name, part in parts.items():
+        value = st.session_state.get(part.key)
+        if value is None or value == part.default or value == []:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != part.write(value):
+            st.query_params[name] = part.write(value)
+
+
+def _take(name: str, part: Part) -> None:
+    try:
+        st.session_state[part.key] = part.read(st.query_params[name])
+    except ValueError:
+        del st.query_params[name]
