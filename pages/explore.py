@@ -90,6 +90,7 @@ with picture:
             help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are more. Hexagons show the "
                  "mean or the selected share of all samples in a cell.")
         about = st.container()
+    steering = st.container(gap="xxsmall")
 ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
 rows = Rows(found.n, found.numbers, found.classes, found.texts, ground.places.points)
 view = linked.Linked(corpus, rows, linked.kept(corpus).known(rows), f"{run_id} {ground.kind}")
@@ -119,6 +120,7 @@ shown = view.mask()
 with summary:
     filter_panel.search(view)
     filter_panel.show(view, MAP, int(shown.sum()))
+with steering:
     steering_panel.offer(view, shown)
 
 

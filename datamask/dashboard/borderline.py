@@ -44,7 +44,7 @@ class Tally:
             return "Nothing judged yet."
         dropped, dropped_agreed = self.judged - self.kept, self.agreed - self.kept_agreed
         verdict = ("clearly more often than a coin would" if self.low > 0.5 else "clearly less often than a coin would"
-                   if self.high < 0.5 else "which cannot be told from a coin")
+                   if self.high < 0.5 else "no different from what a coin could do")
         return (f"You and the selection agree on **{self.agreed:,} of {self.judged:,}**, "
                 f"{words.percent(self.agreed / self.judged)} (95 % interval {words.percent(self.low)} to "
                 f"{words.percent(self.high)}): {verdict}. Of its kept ones you would keep {self.kept_agreed:,} of "
@@ -75,8 +75,9 @@ def revealed(deck: Deck, place: int, answer: str, facts: Mapping[str, str]) -> s
     side = "kept" if deck.selected[place] else "dropped"
     mark = "skipped" if answer == SKIP else "you agree" if agrees(answer, bool(deck.selected[place])) else "you differ"
     margin = float(deck.margin[place])
+    distance = f"{abs(margin):.2f}" if abs(margin) >= 0.005 else "less than 0.01"
     said = "".join(f", {name} {value}" for name, value in facts.items())
-    return (f"The last one was **{side}** ({mark}); its score is {abs(margin):.2g} standard deviations "
+    return (f"The last one was **{side}** ({mark}); its score is {distance} standard deviations "
             f"{'above' if margin >= 0 else 'below'} the threshold{said}.")
 
 

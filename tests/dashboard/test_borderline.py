@@ -20,7 +20,7 @@ def test_the_tally_counts_agreement_and_leaves_skips_out():
     # Wilson's interval by its definition: the shares whose own normal interval reaches 2 of 3
     for end in (found.low, found.high):
         assert abs(2 / 3 - end) == pytest.approx(1.959964 * np.sqrt(end * (1 - end) / 3), rel=1e-5)
-    assert "2 of 3" in found.sentence and "cannot be told from a coin" in found.sentence
+    assert "2 of 3" in found.sentence and "no different from what a coin could do" in found.sentence
     assert "drop 1 of 2" in found.sentence
     assert tally(DECK, []).sentence == "Nothing judged yet." == tally(DECK, [SKIP]).sentence
 

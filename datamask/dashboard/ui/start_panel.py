@@ -24,7 +24,8 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
         settings: of the form. name: of the run, made from the settings where it is empty.
     """
     corpus = opening.corpus
-    rules = steering_panel.listed(corpus, "**Rules for the next run**")
+    with st.container(gap="xxsmall"):
+        rules = steering_panel.listed(corpus, "**Rules for the next run**")
     settings = steering_panel.applied(settings, corpus)
     if settings is None:
         return

@@ -24,10 +24,10 @@ KEY = "rules"
 SAID = {PIN: "Pinned", BAN: "Banned", GIVEN: "You have", QUOTA: "Quota"}
 ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inventory_2:", QUOTA: ":material/percent:"}
 OFFERS = {
-    PIN: ("Pin these", "The next run selects all of them, whatever their score."),
-    BAN: ("Ban these", "The next run selects none of them."),
-    GIVEN: ("I have these", "You have them already: the next run selects others that go well with them, and judges "
-                            "both together. They are not exported again."),
+    PIN: ("Pin these {:,}", "The next run selects all of them, whatever their score."),
+    BAN: ("Ban these {:,}", "The next run selects none of them."),
+    GIVEN: ("I have these {:,}", "You have them already: the next run selects others that go well with them, and "
+                                 "judges both together. They are not exported again."),
 }
 
 
@@ -49,22 +49,27 @@ def offer(view: Linked, shown: np.ndarray) -> None:
         shown: bool ``(N,)``.
     """
     corpus, count = view.corpus, int(shown.sum())
-    with st.container(gap="xxsmall"):
-        st.markdown("**In the next run**", help="Filter first: by a lasso on the map, a search, a distribution or a "
-                    "group. Then say what the next run must do with what is shown.")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**In the next run**", width="content", help="Filter first: by a lasso on the map, a search, a "
+                    "distribution or a group. Then say what the next run must do with what is shown. The rules wait on "
+                    "the Run page, above Start.")
         if view.filters and count:
             said = ", ".join(one.said for one in view.filters.conditions)
             for kind, (label, about) in OFFERS.items():
-                st.button(f"{label}: {count:,}", key=f"rule_{kind}", icon=ICONS[kind], type="tertiary",
+                st.button(label.format(count), key=f"rule_{kind}", icon=ICONS[kind], type="tertiary",
                           on_click=_add_rows, args=(corpus, kind, shown, said), help=about)
+        else:
+            st.caption("filter samples to pin, ban or set them aside", width="content")
         columns = _columns(view)
         if columns:
             with st.popover("Quota", icon=ICONS[QUOTA], type="tertiary",
                             help="How large a share of the next selection a group may or must have."):
                 _quota(view, columns)
-        if not (view.filters and count):
-            st.caption("Filter samples to pin, ban or set them aside.")
-        listed(corpus)
+    if book(corpus).rules:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            listed(corpus)
+            st.page_link("pages/run.py", label="Start a run under these rules", icon=":material/arrow_forward:",
+                         query_params=session.link_parameters())
 
 
 def listed(corpus: Corpus, heading: str = "") -> RuleBook:
@@ -72,10 +77,9 @@ def listed(corpus: Corpus, heading: str = "") -> RuleBook:
     found = book(corpus)
     if found.rules and heading:
         st.markdown(heading)
-    with st.container(gap="xxsmall"):
-        for place, rule in enumerate(found.rules):
-            st.button(words.plain(rule_line(rule), 120), key=f"rule_{place}", icon=":material/close:", type="tertiary",
-                      on_click=_keep, args=(corpus, found.without(place)), help="Press to remove this rule.")
+    for place, rule in enumerate(found.rules):
+        st.button(words.plain(rule_line(rule), 120), key=f"rule_{place}", icon=":material/close:", type="tertiary",
+                  on_click=_keep, args=(corpus, found.without(place)), help="Press to remove this rule.")
     return found
 
 
