@@ -367,6 +367,14 @@ def serve(folder: Path) -> Iterator[str]:
                 server.wait()
 
 
+def find_browser(parser: argparse.ArgumentParser) -> str:
+    """The first browser there is; ends the program with a sentence where there is none."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        parser.error(f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium")
+    return found
+
+
 def main() -> None:
     """Take all pictures, or those named."""
     names = [picture.__name__ for picture in PICTURES]
@@ -374,9 +382,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work here and leave the runs for the next time")
     parser.add_argument("--only", nargs="+", choices=names, metavar="PICTURE", help=f"some of: {', '.join(names)}")
     asked = parser.parse_args()
-    browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser_path is None:
-        parser.error(f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium")
+    browser_path = find_browser(parser)
     SCREENS.mkdir(exist_ok=True)
     with contextlib.ExitStack() as ending:
         folder = asked.keep or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="datamask-")))

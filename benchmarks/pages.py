@@ -1,0 +1,275 @@
+"""How long the pages take with a large corpus open, in a real browser, and what the server holds in memory.
+
+    python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128] [--live 100000x384]
+
+Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
+time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
+from a typed address. Three tabs on one corpus show whether the features are held once. The live lambda is measured from
+the released slider to the new values and to the redrawn map. What is made stays in the folder for the next time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+
+from benchmarks.clustered import build
+from benchmarks.corpus import machine
+from datamask.config import CorpusConfig
+from datamask.dashboard.openings import openings
+from datamask.dashboard.ui.frontier_form import LIVE
+from datamask.dashboard.views.outcome import objective_label
+from datamask.runs.store import RunStore
+from tests.e2e.serving import serving
+
+SIZES = ("20000x128", "200000x128", "1000000x128")
+AT = "100000x384"
+PATIENCE = 600_000
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
+
+ANSWERS = {
+    "Home": ("", "Which corpus?", "[data-testid='stVegaLiteChart'] .marks"),
+    "Run": ("run", "How does the learner choose?", "[data-testid='stMetricValue']"),
+    "Explore": ("explore", "Which samples are kept, and where do they lie?", ".map[data-drawn='3']"),
+    "Frontier": ("frontier", "What does lambda cost?", ".js-plotly-plot .main-svg .trace"),
+    "Which lambda": ("which_lambda", "Does it help, and which lambda?",
+                     "[data-testid='stMain'] button[kind='primary']"),
+    "Compare": ("compare", "What changes between these runs?", ".map[data-drawn='3']"),
+    "Export": ("export", "What do you take home?", "[data-testid='stDownloadButton'] button"),
+}
+"""Of each page its path, the question on top, and what must stand before it counts as answered."""
+
+WANTED = {"first_paint_20000": 3.0, "first_paint_1000000": 5.0, "slider_to_values": 0.5, "slider_to_map": 2.0}
+"""Seconds, at most, on two quiet cores."""
+
+WATCH = """map => {
+    window.changed = {values: 0, map: 0};
+    const values = document.querySelector('.st-key-live_values');
+    new MutationObserver(() => window.changed.values ||= performance.now()).observe(
+        values, {subtree: true, characterData: true, childList: true});
+    new MutationObserver(() => window.changed.map = performance.now()).observe(
+        map, {attributeFilter: ['data-milliseconds']});
+    window.addEventListener('pointerup', () => window.released = performance.now(), true);
+}"""
+
+
+def parse(size: str) -> tuple[int, int]:
+    """Rows and dimensions of ``rows x dim``."""
+    rows, dim = size.split("x")
+    return int(rows), int(dim)
+
+
+def prepare(work: Path, rows: int, dim: int, runs: bool) -> tuple[Path, str]:
+    """Corpus, its opening noted, and the runs that the pages show; gives the folder of the runs' parent and the key."""
+    shards = build(work, rows, dim)
+    folder = work / f"pages-{rows}-{dim}"
+    config = CorpusConfig((str(shards),), rows=rows)
+    store = RunStore(folder / "runs")
+    opening = openings(store.root).start(config, shards.name)
+    opening.wait()
+    assert opening.state == "ready", opening.error
+    if runs and not any(run.status().state == "done" for run in store.list()):
+        for options in (["--vary", "lamb=0.3:0.7:3", "--estimator", "relaxed", "--n_epochs", "10"],
+                        ["--vary", "estimator=top-quality,random"]):
+            subprocess.run([sys.executable, "-m", "datamask", "sweep", str(shards), "--rows", str(rows), "--objective",
+                            "pairwise", "--runs_dir", str(store.root), *options], check=True)
+    return folder, opening.key
+
+
+def memory(pid: int) -> dict[str, float]:
+    """MB that a process holds now and has held at most, by Linux's own count."""
+    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
+    return {name: round(int(lines[key].split()[0]) / 1024, 1) for name, key in (("now", "VmRSS"), ("peak", "VmHWM"))}
+
+
+def busy_seconds(pid: int) -> float:
+    """CPU seconds a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def still(pid: int, limit: float = 900.0) -> None:
+    """Wait until the server computes nothing: caches that fill in the background are not the page's time."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        used = busy_seconds(pid)
+        time.sleep(2.0)
+        if busy_seconds(pid) - used < 0.4:
+            return
+
+
+def answered(page: Page, name: str) -> None:
+    """Wait until a page has drawn its answer."""
+    _, question, selector = ANSWERS[name]
+    page.get_by_role("heading", name=question).first.wait_for()
+    page.locator(selector).first.wait_for()
+
+
+def clicked(page: Page, name: str) -> float:
+    """Seconds from a click in the menu to the answer."""
+    link = page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True)
+    start = time.perf_counter()
+    link.click()
+    answered(page, name)
+    return time.perf_counter() - start
+
+
+def addressed(context: BrowserContext, address: str, key: str, name: str) -> tuple[Page, float]:
+    """A new tab at a page's address, and the seconds to its answer."""
+    page = context.new_page()
+    start = time.perf_counter()
+    page.goto(f"{address}/{ANSWERS[name][0]}?corpus={key}", wait_until="commit")
+    answered(page, name)
+    return page, time.perf_counter() - start
+
+
+def settled(page: Page) -> None:
+    """Wait until the script has ended."""
+    page.locator("[data-testid='stApp'][data-test-script-state='notRunning']").wait_for()
+
+
+def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: int) -> dict:
+    """First paint of every page and the server's memory, from one tab to three."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(f"{address}/?corpus={key}")
+    answered(page, "Home")
+    still(pid)
+    opened = memory(pid)
+    found: dict[str, dict] = {}
+    # every other page lies between two visits, so that a visit is a change of page
+    for visit in range(1 + rounds):
+        for name in (*list(ANSWERS)[1:], "Home"):
+            seconds = clicked(page, name)
+            settled(page)
+            entry = found.setdefault(name, {"again": []})
+            if visit:
+                entry["again"].append(round(seconds, 2))
+            else:
+                entry["first"] = round(seconds, 2)
+                print(f"{name}: first {seconds:.2f} s", flush=True)
+                still(pid)
+    for name, entry in found.items():
+        entry["again"] = statistics.median(entry["again"]) if rounds else None
+        tab, entry["address"] = addressed(context, address, key, name)
+        entry["address"] = round(entry["address"], 2)
+        settled(tab)
+        tab.close()
+    one = memory(pid)
+    tabs = [addressed(context, address, key, "Explore")[0] for _ in range(3)]
+    for tab in tabs:
+        settled(tab)
+    three = memory(pid)
+    context.close()
+    return {"pages": found, "memory_mb": {"corpus_open": opened["now"], "all_pages_seen": one["now"],
+                                          "three_more_tabs": three["now"], "peak": three["peak"]}}
+
+
+def drag(page: Page, slider: Locator, share: float) -> None:
+    """Take the slider's thumb to a share of its track and let go."""
+    thumb, track = slider.bounding_box(), slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
+    page.mouse.move(thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(track["x"] + track["width"] * share, thumb["y"] + thumb["height"] / 2, steps=5)
+    page.mouse.up()
+
+
+def measure_live(browser: Browser, address: str, pid: int, key: str, objective: str) -> dict:
+    """From the released slider to the new values and to the map, for some values of lambda in no order."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"{address}/frontier?corpus={key}")
+    page.get_by_role("radio", name="Live λ").click()
+    page.get_by_role("combobox", name="Diversity objective").click()
+    page.get_by_role("option", name=objective_label(objective), exact=True).click()
+    slider = page.locator(".st-key-live_values").get_by_role("slider")
+    start = time.perf_counter()
+    settled(page)
+    slider.wait_for()
+    page.locator(".map[data-drawn='2']").wait_for()
+    prepared = time.perf_counter() - start
+    still(pid)
+    page.locator(".map").evaluate(WATCH)
+    moves = []
+    for share in (0.31, 0.72, 0.44, 0.9, 0.15, 0.58, 0.66, 0.23, 0.83):
+        page.evaluate("window.changed = {values: 0, map: 0}")
+        drag(page, slider, share)
+        page.wait_for_function("window.changed.values && window.changed.map > window.released")
+        page.wait_for_timeout(1500)
+        seen = page.evaluate("[window.changed.values - window.released, window.changed.map - window.released]")
+        moves.append({"values": round(seen[0] / 1000, 3), "map": round(seen[1] / 1000, 3)})
+    page.close()
+    return {"prepared": round(prepared, 1), "moves": moves,
+            **{what: {"median": statistics.median(move[what] for move in moves),
+                      "worst": max(move[what] for move in moves)} for what in ("values", "map")}}
+
+
+def table(results: dict) -> str:
+    """The results as Markdown."""
+    sizes = [size for size in results["sizes"] if "pages" in results["sizes"][size]]
+    lines = ["| seconds to the answer: first, again, by address | " + " | ".join(sizes) + " |",
+             "|---|" + "---|" * len(sizes)]
+    for name in ANSWERS:
+        cells = [results["sizes"][size]["pages"].get(name, {}) for size in sizes]
+        lines.append(f"| {name} | " + " | ".join(f"{c.get('first')}, {c.get('again')}, {c.get('address')}"
+                                                 for c in cells) + " |")
+    said = [results["sizes"][size]["memory_mb"] for size in sizes]
+    for name in ("corpus_open", "all_pages_seen", "three_more_tabs", "peak"):
+        lines.append(f"| memory, MB: {name.replace('_', ' ')} | " + " | ".join(f"{m[name]:,.0f}" for m in said) + " |")
+    for size, found in results["sizes"].items():
+        for objective, live in found.get("live", {}).items():
+            values, drawn = live["values"], live["map"]
+            lines += ["", f"Live lambda at {size}, {objective}: values after {values['median']} s (at most "
+                      f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
+                      f"{live['prepared']} s."]
+    return "\n".join([*lines, "", f"Load of the machine, before and after: {results['load']}. {results['date']}.", ""])
+
+
+def main() -> None:
+    """Measure, print and store."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="corpora and runs are made here, and kept")
+    parser.add_argument("--sizes", nargs="*", default=SIZES, metavar="ROWSxDIM")
+    parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
+    parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pages.json")
+    options = parser.parse_args()
+    browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser_path is None:
+        parser.error(f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium")
+    kept = json.loads(options.output.read_text())["sizes"] if options.output.exists() else {}
+    load = [round(os.getloadavg()[0], 1)]
+    results = {"date": datetime.date.today().isoformat(), "machine": machine(), "wanted": WANTED, "sizes": kept}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
+        for size in dict.fromkeys((*options.sizes, *options.live)):
+            rows, dim = parse(size)
+            folder, key = prepare(options.work, rows, dim, runs=size in options.sizes)
+            with serving(folder) as (address, server):
+                if size in options.sizes:
+                    kept[size] = kept.get(size, {}) | measure_pages(browser, address, server.pid, key, options.rounds)
+                if size in options.live:
+                    kept[size] = kept.get(size, {}) | {"live": {
+                        objective: measure_live(browser, address, server.pid, key, objective) for objective in LIVE}}
+            results["load"] = [*load, round(os.getloadavg()[0], 1)]
+            options.output.write_text(json.dumps(results, indent=1) + "\n")
+            options.output.with_suffix(".md").write_text(table(results))
+            print(table(results), flush=True)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

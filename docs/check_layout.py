@@ -1,0 +1,134 @@
+"""Look for overflow on every page: 1280 to 1920 pixels wide, light and dark, with and without a corpus.
+
+    python docs/check_layout.py                       # makes the runs that docs/take_screens.py makes, some minutes
+    python docs/check_layout.py --keep /tmp/screens   # with those of the last time
+
+A page offends where the window scrolls sideways, where an element sticks out of the window, and where text is cut off
+without a way to read it. Tables, code, text boxes and drawings are left out. Prints the
+offenders, and ends with 1 where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from take_screens import FLAGS, Stage, find_browser, prepare, serve
+
+WIDTHS = (1280, 1440, 1600, 1920)
+HEIGHT = 900
+
+VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
+    ("home", "", None, ()),
+    ("run", "run", "proved", ()),
+    ("run, failed", "run", "failed", ()),
+    ("explore", "explore", "best", ("Texts", "Distributions", "Starved and over-fed", "Three classes")),
+    ("frontier", "frontier", "proved", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer")),
+    ("which lambda", "which_lambda", None, ()),
+    ("compare", "compare", "best", ("Texts", "Where", "Values", "Scoreboard", "Agreement", "Downstream results")),
+    ("export", "export", "best", ()),
+)
+"""What is looked at: its name, path, run, and the tabs or views to go through one by one."""
+
+BARE = ("", "run", "explore", "frontier", "which_lambda", "compare", "export")
+"""The pages as they stand before any corpus is open."""
+
+OFFENDERS = """() => {
+    const found = [], wide = window.innerWidth;
+    const scrolling = document.scrollingElement;
+    if (scrolling.scrollWidth > wide) found.push(`the window scrolls sideways: ${scrolling.scrollWidth} of ${wide}`);
+    const main = document.querySelector("[data-testid='stMain']");
+    if (main && main.scrollWidth > main.clientWidth + 1)
+        found.push(`the page scrolls sideways: ${main.scrollWidth} of ${main.clientWidth}`);
+    const free = "[data-testid='stDataFrame'], [data-testid='stTable'], [data-testid='stCode'], input, textarea, " +
+        "pre, svg, .hidden, .sr-only, [data-testid='stTooltipContent'], [data-testid='stHeader']";
+    const walk = (root, outer) => {
+        for (const element of root.querySelectorAll("*")) {
+            if (element.shadowRoot) walk(element.shadowRoot, element);
+            if (element.closest(free) || outer?.closest(free)) continue;
+            const box = element.getBoundingClientRect(), style = getComputedStyle(element);
+            if (!box.width || !box.height || style.visibility === "hidden" || style.opacity === "0") continue;
+            if (element.closest("[title]")?.title.trim()) continue;  // it can be read under the pointer
+            const own = [...element.childNodes].filter(node => node.nodeType === 3 && node.textContent.trim());
+            const said = (element.innerText ?? element.textContent).trim().replace(/\\s+/g, " ").slice(0, 60);
+            const where = `${element.tagName.toLowerCase()} "${said}"`;
+            if (own.length && box.right > wide + 1 && box.left < wide) found.push(`out of the window: ${where}`);
+            const clips = ["hidden", "clip"].includes(style.overflowX);
+            if (clips && said && box.width > 4 && element.scrollWidth > element.clientWidth + 1)
+                found.push(`cut off, ${element.clientWidth} of ${element.scrollWidth} pixels: ${where}`);
+            const low = ["hidden", "clip"].includes(style.overflowY);
+            if (low && own.length && box.height > 4 && element.scrollHeight > element.clientHeight + 3)
+                found.push(`cut off below, ${element.clientHeight} of ${element.scrollHeight} pixels: ${where}`);
+        }
+    };
+    walk(document.body, null);
+    return [...new Set(found)];
+}"""
+
+
+def look(page: Page, name: str) -> int:
+    """Print what offends at every width; how many there are."""
+    seen: dict[str, list[int]] = {}
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.wait_for_timeout(700)
+        for offender in page.evaluate(OFFENDERS):
+            seen.setdefault(offender, []).append(width)
+    for offender, widths in seen.items():
+        print(f"{name}, at {', '.join(map(str, widths))}: {offender}", flush=True)
+    return len(seen)
+
+
+def check(stage: Stage, theme: str, only: list[str] | None) -> int:
+    """All pages in one theme, or those named; how many offenders."""
+    page, count = stage.page, 0
+    page.emulate_media(color_scheme=theme)
+    for path in BARE if only is None else ():
+        stage.go(path, corpus=False)
+        count += look(page, f"{path or 'home'}, nothing open, {theme}")
+    for name, path, run, parts in VIEWS:
+        if only is not None and name not in only:
+            continue
+        stage.go(path, run)
+        stage.settle(2)
+        for part in parts or ("",):
+            if part:
+                page.get_by_test_id("stMain").get_by_role("tab", name=part, exact=True).or_(
+                    page.get_by_test_id("stMain").get_by_role("radio", name=part, exact=True)).first.click()
+                stage.settle(2)
+            count += look(page, f"{name}{f', {part}' if part else ''}, {theme}")
+    return count
+
+
+def main() -> int:
+    """Check everything; 1 where something offends."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work here and leave the runs for the next time")
+    parser.add_argument("--only", nargs="+", metavar="VIEW", help=f"of: {', '.join(view[0] for view in VIEWS)}")
+    parser.add_argument("--themes", nargs="+", default=["light", "dark"], choices=("light", "dark"))
+    asked = parser.parse_args()
+    with contextlib.ExitStack() as ending:
+        folder = asked.keep or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="datamask-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        prepare(folder)
+        address = ending.enter_context(serve(folder))
+        browser = ending.enter_context(sync_playwright()).chromium.launch(executable_path=find_browser(parser),
+                                                                          args=list(FLAGS))
+        ending.callback(browser.close)
+        page = browser.new_page(viewport={"width": WIDTHS[0], "height": HEIGHT})
+        page.set_default_timeout(120_000)
+        expect.set_options(timeout=120_000)
+        count = sum(check(Stage(folder, address, page), theme, asked.only) for theme in asked.themes)
+    print(f"{count:,} places offend" if count else "nothing offends")
+    return int(count > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
