@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from datamask.dashboard import palette
-from datamask.dashboard.views.why import AGAINST, FOR, TOTAL, UNIT
+from datamask.dashboard.views.why import AGAINST, FOR, TOTAL
 
 
-def waterfall(*, dark: bool = False) -> dict:
-    """Bars that begin where the one above ends; the line at 0 is the threshold. For `views.why.waterfall`."""
+def waterfall(low: float, high: float, *, dark: bool = False) -> dict:
+    """Bars that begin where the one above ends; the line at 0 is the threshold. For `views.why.waterfall`.
+
+    Args:
+        low, high: the farthest that any bar reaches.
+    """
     tone = palette.shades(dark)
+    room = 0.22 * max(high - low, 1e-9)  # for the numbers beside the bars
     up = {"field": "part", "type": "nominal", "sort": None, "title": None,
-          "axis": {"labelLimit": 170, "ticks": False, "domain": False, "grid": False}}
+          "axis": {"labelLimit": 110, "ticks": False, "domain": False, "grid": False}}
     kind = {"field": "kind", "type": "nominal", "title": None,
             "scale": {"domain": [FOR, AGAINST, TOTAL], "range": [tone.accent, tone.quality, tone.random]},
             "legend": {"orient": "top", "offset": 0, "padding": 0, "symbolType": "square"}}
-    across = {"type": "quantitative", "title": f"score above the threshold, in {UNIT}",
-              "axis": {"tickCount": 5, "titleLimit": 400}, "scale": {"padding": 36}}
+    across = {"type": "quantitative", "title": "standard deviations from the threshold", "axis": {"tickCount": 4},
+              "scale": {"domain": [low - room, high + room], "nice": False}}
     tooltip = [{"field": "part", "title": "part"}, {"field": "amount", "title": "adds", "format": "+.3f"},
                {"field": "end", "title": "then at", "format": "+.3f"}]
     return {
@@ -32,7 +37,7 @@ def waterfall(*, dark: bool = False) -> dict:
               for sign, align, shift in ((">=", "left", 4), ("<", "right", -4))],
         ],
         "height": {"step": 24}, "config": {"view": {"stroke": None}},
-        "padding": {"left": 2, "right": 26, "top": 2, "bottom": 2},
+        "padding": {"left": 2, "right": 4, "top": 2, "bottom": 2},
     }
 
 

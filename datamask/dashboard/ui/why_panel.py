@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from datamask import catalogue
@@ -53,7 +54,8 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
 
 def _waterfall(answer: Answer) -> None:
     table = why.waterfall(answer)
-    st.vega_lite_chart(table, pictures.waterfall(dark=session.dark()), key="why_waterfall", width="stretch",
+    low, high = (float(f(table[["start", "end"]].to_numpy())) for f in (np.min, np.max))
+    st.vega_lite_chart(table, pictures.waterfall(low, high, dark=session.dark()), key="why_waterfall", width="stretch",
                        alt="What each part adds to the sample's score, up to score minus threshold")
     total = table["amount"].iloc[-1]
     st.caption(f"In all {abs(total):.2f} {why.UNIT} {'above' if total >= 0 else 'below'} the threshold (dashed).")

@@ -30,6 +30,7 @@ class Cost:
     Attributes:
         selected: S. tokens: expected tokens of a selection of average length, None without lengths.
         seconds: about how long, None where nothing was measured yet. basis: where the number comes from.
+        exact: whether exactly S rows are selected; a token budget is filled by about so many.
         memory: bytes the features, their neighbour lists and a step's masks take together.
     """
 
@@ -38,6 +39,7 @@ class Cost:
     seconds: float | None
     basis: str
     memory: int
+    exact: bool = True
 
 
 def work(config: SelectionConfig, n: int, dim: int) -> float:
@@ -66,12 +68,13 @@ def estimate(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: 
     masks = (config.n_rollout or 1) * n * (config.partial or 1.0)
     memory = n * dim * 4 + (n * 64 * 8 if needs_graph else 0) + int(masks * 5)
     seconds, basis = _time(config, n, dim, fingerprint, runs)
-    return Cost(selected, None if tokens is None else tokens * selected / n, seconds, basis, int(memory))
+    return Cost(selected, None if tokens is None else tokens * selected / n, seconds, basis, int(memory),
+                config.budget is None)
 
 
 def sentence(cost: Cost, n: int) -> str:
     """The cost in a line or two of Markdown."""
-    rows = f"Selects **{cost.selected:,}** of {n:,} rows"
+    rows = f"Selects {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
     if cost.tokens:
         rows += f", about {words.short(cost.tokens)} tokens"
     if cost.seconds is None:

@@ -15,7 +15,7 @@ from datamask.dashboard import words
 from datamask.dashboard.explanations import Along, Answer, Flip
 
 UNIT = "standard deviations of all scores"
-FOR, AGAINST, TOTAL = "speaks for it", "speaks against it", "in all"
+FOR, AGAINST, TOTAL = "for it", "against it", "in all"
 
 
 def waterfall(answer: Answer) -> pd.DataFrame:

@@ -71,4 +71,6 @@ def _phrase(part: Part, told: Explanation) -> str:
 
 
 def _percent(share: float) -> str:
+    if 0.995 <= share < 1:
+        return "more than 99 %"  # rounded up it would read as all
     return f"{100 * share:.0f} %"
