@@ -21,3 +21,17 @@ def rng():
     """A seeded numpy generator."""
     import numpy as np
     return np.random.default_rng(20251224)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder to give commands in, with two shards."""
+    import pyarrow.parquet as pq
+
+    from tests.commands import table
+    monkeypatch.chdir(tmp_path)
+    # on tensors this small, two threads on a busy machine wait for each other a thousand times longer than they work
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    pq.write_table(table(), "in.parquet")
+    pq.write_table(table(60, first=1000), "more.parquet")
+    return tmp_path

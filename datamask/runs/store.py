@@ -1,6 +1,6 @@
 """The run folder: how worker and watcher meet. This module reads; `datamask.runs.writer` is the one that writes.
 
-The contract, proved by tests/runs/test_store.py:
+The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_locks.py and test_labels.py:
 
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
 rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
@@ -10,8 +10,7 @@ used as a path before it matched.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
 checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and
-read. A run is removed
-only while nobody holds its lock.
+read. A run is removed only while nobody holds its lock.
 
 *What a reader sees.* Every file but metrics.jsonl is replaced whole: the old or the new, never half, after `kill -9` or
 a full disk too. metrics.jsonl is appended line by line; its last line may be torn and is then ignored.

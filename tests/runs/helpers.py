@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import signal
+import subprocess
 import sys
 import time
 import types
@@ -15,6 +17,8 @@ import pyarrow.parquet as pq
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
 from datamask.runs.store import Run, RunStore
+
+ROOT = Path(__file__).parents[2]
 
 STEPS = 100_000
 """Of a slow run, 10 ms each: more than any test waits for."""
@@ -105,3 +109,23 @@ def wait_for(condition, seconds: float = 120.0) -> float:
         assert time.perf_counter() - start < seconds, "it never came true"
         time.sleep(0.005)
     return time.perf_counter() - start
+
+
+def names(folder: Path) -> list[str]:
+    """What lies in a folder, hidden files included."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def in_another_process(code: str, *words: object) -> subprocess.Popen:
+    """A Python process that says a line when it has come so far, and then waits to be killed."""
+    process = subprocess.Popen([sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True,
+                               cwd=ROOT)
+    assert process.stdout.readline().strip() == "ready"
+    return process
+
+
+def kill(process: subprocess.Popen) -> None:
+    """End it as `kill -9` does."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
