@@ -58,7 +58,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         pages = max(1, -(-len(rows) // PAGE))
         page = st.number_input("Page", 1, pages, 1, key=f"compare_page_{kind}_{pages}", width=105,
                                help=f"{PAGE} samples a page, {pages:,} pages.")
-        st.download_button(f"CSV, {len(rows):,} ids", lambda: table_csv(scene.id_table(corpus, rows)),
+        st.download_button(f"{kind.capitalize()} ids, CSV", lambda: table_csv(scene.id_table(corpus, rows)),
                            file_name=f"{kind}-{first.letter}-{other.letter}.csv", mime="text/csv", on_click="ignore",
                            key="compare_csv", icon=":material/download:", disabled=not len(rows),
                            help="Id, quality, and where in the input each sample of the list stands.")

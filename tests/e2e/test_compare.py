@@ -1,0 +1,70 @@
+"""Compare and report in a real browser: what is shown and downloaded is what two id lists and the summary say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.openings import openings
+from datamask.dashboard.report import sentence
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.e2e.serving import served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
+LONG = 240_000
+EVIL = "<script>document.title='run'</script>"
+
+
+@pytest.mark.timeout(900)
+def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_page: Page):  # noqa: F811
+    store, corpus = RunStore(tmp_path / "runs"), CorpusConfig((TINY,))
+    runs = []
+    for name, lamb in ((f"A {EVIL}", 0.3), (f"B {EVIL}", 0.7)):
+        selection = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2, lamb=lamb)
+        runs.append(store.create(RunConfig(corpus, selection, name)))
+        execute(runs[-1], threads=1)
+    opening = openings(tmp_path / "runs").start(corpus, "tiny")
+    opening.wait(LONG / 1000)
+    a, b = (set(run.selection()["chunk_id"].to_pylist()) for run in runs)
+    with served(tmp_path) as address:
+        page = browser_page
+        page.goto(f"{address}/compare?corpus={opening.key}&run={runs[1].id}")
+        for label, ids, about in (("Kept", a & b, "by both"), ("Gained", b - a, "by the second run only"),
+                                  ("Lost", a - b, "by the first run only")):
+            page.get_by_role("radio", name=f"{label} {len(ids)}").or_(
+                page.get_by_role("button", name=f"{label} {len(ids)}")).click(timeout=LONG)
+            # it stands below the button, so the button is the new one by then
+            expect(page.get_by_text(f"Selected {about}. {len(ids)} samples")).to_be_visible(timeout=LONG)
+            button = page.get_by_role("button", name=f"{label} ids, CSV")
+            with page.expect_download(timeout=LONG) as download:
+                button.click()
+            download.value.save_as(tmp_path / f"{label}.csv")
+            assert set(pyarrow.csv.read_csv(tmp_path / f"{label}.csv")["chunk_id"].to_pylist()) == ids
+
+        page.goto(f"{address}/export?corpus={opening.key}&run={runs[1].id}")
+        with page.expect_download(timeout=LONG) as download:
+            page.get_by_role("button", name="Report, HTML").click(timeout=LONG)
+        download.value.save_as(tmp_path / "report.html")
+
+    said, asked = [], []
+    offline = page.context.browser.new_context(offline=True)
+    sheet = offline.new_page()
+    sheet.on("console", lambda message: said.append(message.text))
+    sheet.on("pageerror", lambda error: said.append(str(error)))
+    sheet.on("request", lambda request: asked.append(request.url))
+    sheet.goto((tmp_path / "report.html").as_uri())
+    expect(sheet.get_by_text(sentence(runs[1]))).to_be_visible()
+    assert sheet.title().startswith(f"B {EVIL}") and sheet.get_by_role("heading", level=1).inner_text() == f"B {EVIL}"
+    assert not said and asked == [(tmp_path / "report.html").as_uri()], "nothing is fetched, nothing goes wrong"
+    assert sheet.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    assert sheet.locator("img").count() == 2 and sheet.locator("svg").count() >= 3
+    assert re.search(opening.corpus.fingerprint, sheet.locator("main").inner_text())
+    assert sheet.evaluate("document.body.scrollWidth <= innerWidth")
+    offline.close()
