@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from datamask.dashboard import tasks
 from datamask.dashboard.tasks import Progress, Task
 from datamask.dashboard.views import frontier
-from datamask.errors import Stopped
+from datamask.errors import Stopped, poll_of
 from datamask.runs.store import Run
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _ANCHOR = "_datamask_explanations"
 KEPT = 2
 """Runs taken apart that are kept; each holds some ten numbers a row and its corpus's neighbour lists."""
+
+STOPPED = "explaining was stopped"
 
 MEMBERSHIPS = 128
 """Stored selections whose members are kept, a bit a row."""
@@ -109,7 +111,7 @@ def ask(run: Run, row: int, runs: Sequence[Run]) -> Task:
 
     def work(report: Progress, should_stop: Callable[[], bool]) -> Answer:
         with _explainer(run, report, should_stop) as explainer:
-            told = explainer.explain([row], _poll(should_stop))[0]
+            told = explainer.explain([row], poll_of(should_stop, STOPPED))[0]
             copies = tuple(explainer.copies_of(row).tolist())
         return Answer(told, explainer.sd, explainer.exceptions, copies, _along(run, row, runs, should_stop))
 
@@ -128,7 +130,8 @@ def flip(run: Run, row: int, selected: bool, along: Along) -> Task:
         with _explainer(run, lambda share, what: report(0.3 * share, what), should_stop) as explainer:
             for low, high in brackets(run.config.selection.lamb, selected, along):
                 with contextlib.suppress(ValueError):  # on the same side at both ends: try elsewhere
-                    found = flip_lambda(explainer.pool, run.config.selection, row, low, high, poll=_poll(should_stop),
+                    found = flip_lambda(explainer.pool, run.config.selection, row, low, high,
+                                        poll=poll_of(should_stop, STOPPED),
                                         progress=lambda share, what: report(0.3 + 0.7 * share, what))
                     here = run.config.selection.lamb
                     return Flip(found, selected if here <= found else not selected, (low, high))
@@ -192,7 +195,7 @@ def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> I
     while not holder.lock.acquire(timeout=0.2):
         report(0.0, "another answer is being worked out")
         if should_stop():
-            raise Stopped("explaining was stopped")
+            raise Stopped(STOPPED)
     try:
         torch.set_num_threads(1)  # of this thread: the pages want the other cores
         key = str(run.path)
@@ -225,7 +228,7 @@ def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bo
     inside = []
     for lamb in lambdas:
         if should_stop():
-            raise Stopped("explaining was stopped")
+            raise Stopped(STOPPED)
         inside.append(_inside(by_id[spots[lamb].run_id], row))
     return Along(tuple(lambdas), tuple(inside), tuple(spots[lamb].run_id for lamb in lambdas),
                  tuple(intervals(lambdas, inside)))
@@ -243,13 +246,6 @@ def _inside(run: Run, row: int) -> bool:
         while len(holder.memberships) > MEMBERSHIPS:
             holder.memberships.popitem(last=False)
     return bool(bits[row // 8] >> (7 - row % 8) & 1)
-
-
-def _poll(should_stop: Callable[[], bool]) -> Callable[[], None]:
-    def poll() -> None:
-        if should_stop():
-            raise Stopped("explaining was stopped")
-    return poll
 
 
 def _holder() -> types.ModuleType:
