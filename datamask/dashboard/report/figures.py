@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -34,16 +35,13 @@ def convergence(curve: Curve) -> svg.Drawing | None:
                   *((x(s), y(v)) for s, v in zip(band["step"][::-1], band["low"][::-1]))], "batch", 0.22)
     picture.path([(x(s), y(v)) for s, v in zip(batch["step"], batch["value"])], "batch", 1.3)
     colors = {"random": "random", "best": "best", "bound": "text", "final": "accent"}
-    taken: list[float] = []
+    last = -math.inf
     for line in lines:
         at = y(line.value)
         picture.line(x.low, at, x.high, at, colors[line.role], 1.3, "" if line.role == "bound" else "5 4")
-        # words of lines that lie close stand one below the other
-        height = at - 5
-        while any(abs(height - other) < 14 for other in taken):
-            height += 14
-        taken.append(height)
-        picture.text(x.high, height, f"{line.label}  {words.value(line.value, 4)}", colors[line.role], "end")
+        # above the line, or below it where the words of the one before stand
+        last = at - 5 if at - 5 - last >= 14 else max(last + 14, at + 14)
+        picture.text(x.high, last, f"{line.label}  {words.value(line.value, 4)}", colors[line.role], "end")
     picture.path([(x(s), y(v)) for s, v in zip(subset["step"], subset["value"])], "accent", 2.6)
     if len(subset) == 1:
         picture.mark(x(subset["step"].iloc[0]), y(subset["value"].iloc[0]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from datamask import catalogue
 from datamask.dashboard import words
 from datamask.dashboard.views import outcome
@@ -50,7 +52,16 @@ def _proved(run: Run, summary: dict) -> str:
     if summary.get("upper_bound") is None or gap is None or summary.get("bound_holds_for", "exact") != "exact":
         return ""
     if run.config.selection.scale != "calibrated":
-        most = f"{words.value(gap, 2)} (raw joint value)"
+        most = f"{_at_most(gap)} (raw joint value)"
     else:
-        most = f"{'a millionth' if gap < CLOSE else words.percent(gap, 3)} of the attainable gain"
+        most = f"{'a millionth' if gap < CLOSE else _at_most(100 * gap) + words.GAP + '%'} of the attainable gain"
     return f"it is proved that no selection of this size is better by more than {most}"
+
+
+def _at_most(number: float) -> str:
+    """Two digits, rounded up: what is proved must be true as it is written."""
+    if number <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
+    # a number that has two digits already is not to be raised by what binary fractions lack
+    return words.value(math.ceil(number / unit - 1e-6) * unit, 2)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
+from datamask import catalogue
 from datamask.corpus import Corpus
 from datamask.dashboard import measuring, words
 from datamask.dashboard.charts.agreement import agreement
@@ -111,6 +112,9 @@ def _missing(run: Run, entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
         if settings.ruled or settings.budget is not None:
             st.caption("Not for this run: pins, quotas, given rows and budgets mean something else on a part of the "
                        "corpus. Make a run without them to see it.")
+            return
+        if catalogue.estimator(settings.estimator) is catalogue.IMPORTED:
+            st.caption("Not for an imported list: nobody knows how it was chosen, so it cannot be chosen again.")
             return
         if background.under_way(key):
             return

@@ -123,7 +123,11 @@ def test_less_than_random_and_a_proof_are_said(world):
     status = json.loads(path.read_text())
     status["summary"] |= {"upper_bound": 1.01, "gap": 0.01}
     path.write_text(json.dumps(status))
-    assert sentence(run).endswith(f"better by more than {words.percent(0.01, 3)} of the attainable gain.")
+    assert sentence(run).endswith("better by more than 1\u00a0% of the attainable gain.")
+    for gap, told in ((0.01234, "1.3\u00a0%"), (3.21e-6, "0.00033\u00a0%"), (4e-7, "a millionth")):
+        status["summary"]["gap"] = gap
+        path.write_text(json.dumps(status))
+        assert sentence(run).endswith(f"by more than {told} of the attainable gain."), "rounded up, so that it is true"
     status["summary"]["bound_holds_for"] = "listed"
     path.write_text(json.dumps(status))
     assert "proved" not in sentence(run), "a bound on listed neighbours proves nothing of the objective itself"
