@@ -18,13 +18,14 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "catalogue", "config", "feasibility", "files"}
+BOTTOM = {"errors", "catalogue", "compiling", "config", "feasibility", "files"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
     "catalogue": {"errors"},
+    "compiling": set(),
     "config": {"errors", "catalogue"},
     "files": {"errors"},
     "feasibility": {"errors", "config"},

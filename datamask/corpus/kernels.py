@@ -9,8 +9,9 @@ so that the lists do not depend on the order in which blocks come.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from datamask.compiling import compiled
 
 NOWHERE = -(2**40)
 """The `own` of rows that are none of the columns' rows."""
@@ -19,15 +20,7 @@ CHUNK = 32
 """Similarities tested at once before any is looked at: almost no chunk holds one that beats its threshold."""
 
 
-def _compiled(function):
-    try:
-        return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:
-        # numba finds no folder it may write its cache to: compile anew in every process
-        return numba.njit(nogil=True)(function)
-
-
-@_compiled
+@compiled
 def _replace_worst(similarities, indices, value, index):
     """Replace the root of one heap, arrays ``(k,)``, and restore the heap."""
     k = len(similarities)
@@ -49,7 +42,7 @@ def _replace_worst(similarities, indices, value, index):
     indices[at] = index
 
 
-@_compiled
+@compiled
 def offer_rows(block, first_row, first_column, own, similarities, indices, low, high):
     """Offer every column of `block` to the lists of its rows `low` to `high`; a row is never offered itself.
 
@@ -75,7 +68,7 @@ def offer_rows(block, first_row, first_column, own, similarities, indices, low, 
                         worst = similarities[row, 0]
 
 
-@_compiled
+@compiled
 def offer_columns(block, first_row, first_column, similarities, indices, low, high):
     """Offer every row of `block` to the lists of its columns `low` to `high`; arguments as in `offer_rows`."""
     worst = similarities[first_column + low:first_column + high, 0].copy()
@@ -94,7 +87,7 @@ def offer_columns(block, first_row, first_column, similarities, indices, low, hi
                         worst[j - low] = similarities[row, 0]
 
 
-@_compiled
+@compiled
 def _elsewhere(row, column, cell, probed):
     """Whether the pair is compared with the two in each other's place too, and that comparison is the one that counts.
 
@@ -114,7 +107,7 @@ def _elsewhere(row, column, cell, probed):
     return low < probed.shape[1] and probed[column, low] == mine
 
 
-@_compiled
+@compiled
 def offer_listed_rows(block, rows, columns, cell, probed, similarities, indices):
     """Offer the columns of `block` to the lists of its rows, which probe the columns' cell.
 
@@ -141,7 +134,7 @@ def offer_listed_rows(block, rows, columns, cell, probed, similarities, indices)
                         worst = similarities[row, 0]
 
 
-@_compiled
+@compiled
 def offer_listed_columns(block, rows, columns, cell, probed, similarities, indices):
     """Offer the rows of `block` to the lists of its columns; arguments as in `offer_listed_rows`."""
     worst = np.empty(block.shape[1], np.float32)

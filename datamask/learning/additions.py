@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import abc
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
+from datamask.compiling import compiled
 from datamask.learning.medoids import reverse_lists
 from datamask.objectives.contract import Poll, SetFunction, chunks
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -204,7 +204,7 @@ def _taken(features: Tensor, rows: Tensor) -> Tensor:
     return features if len(rows) == len(features) else features[rows]
 
 
-@numba.njit(cache=True)
+@compiled
 def _serve(indices, similarities, offsets, rows, near, best, gain, i):
     """Take i: each row it serves better stops promising that much to whoever it lists."""
     for e in range(offsets[i], offsets[i + 1]):

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
+from datamask.compiling import compiled
 from datamask.errors import OptionError
 
 
@@ -134,7 +134,7 @@ class Budget:
         return torch.from_numpy(self.holds(after) & ~self.pinned[leaving]).to(mask.device)
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill(order, lengths, room, mask):
     """Take rows in order as long as they fit; a rounding of the sums never keeps out what fits exactly."""
     slack = 1e-12 * room

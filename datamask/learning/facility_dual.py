@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from datamask.compiling import compiled
 from datamask.objectives.contract import Poll, no_poll
 
 STEPS_AT_ONCE = 10
@@ -114,7 +114,7 @@ def _largest(scores: np.ndarray, size: int) -> np.ndarray:
     return taker
 
 
-@numba.njit(cache=True)
+@compiled
 def _surplus(indices, similarities, theta):
     """sum over v of max(0, s_vi - theta_v), float64 ``(n,)``; a falling list ends at its first non-positive surplus."""
     n, k = indices.shape
@@ -129,7 +129,7 @@ def _surplus(indices, similarities, theta):
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def _slope(indices, similarities, theta, taker):
     """Subgradient of n times the bound: 1 minus the weights of the takers that a row has a surplus with."""
     n, k = indices.shape

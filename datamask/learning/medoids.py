@@ -13,8 +13,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-import numba
 import numpy as np
+
+from datamask.compiling import compiled
 
 
 def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -23,7 +24,7 @@ def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.nda
                     np.ascontiguousarray(similarities, dtype=np.float32))
 
 
-@numba.njit(cache=True)
+@compiled
 def _reverse(indices, similarities):
     n, k = indices.shape
     offsets = np.zeros(n + 1, dtype=np.int64)
@@ -104,7 +105,7 @@ def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.nd
     return solver.picks
 
 
-@numba.njit(cache=True)
+@compiled
 def cover(offsets, rows, near, best, i):
     """Take i: its rows are covered at least as well as it does."""
     for e in range(offsets[i], offsets[i + 1]):
@@ -112,7 +113,7 @@ def cover(offsets, rows, near, best, i):
             best[rows[e]] = near[e]
 
 
-@numba.njit(cache=True)
+@compiled
 def gain_of(offsets, rows, near, bonus, best, i):
     """What i would add now. Summed in one order, so that it never grows, rounding included, as others are taken."""
     gain = bonus
@@ -123,7 +124,7 @@ def gain_of(offsets, rows, near, bonus, best, i):
     return gain
 
 
-@numba.njit(cache=True)
+@compiled
 def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
     """Cover what the picks cover, then the gains of the rest; ``-inf`` for those that may not be taken any more."""
     for t in range(done):
@@ -135,7 +136,7 @@ def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
         bounds[picks[t]] = -np.inf
 
 
-@numba.njit(cache=True)
+@compiled
 def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done, budget, group, low, high):
     """Pick until the budget of looks is spent; a bound is a gain of some earlier time, hence at least today's."""
     held = np.zeros(len(low), dtype=np.int64)
@@ -177,7 +178,7 @@ def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done
     return done
 
 
-@numba.njit(cache=True)
+@compiled
 def _look_up(indices, similarities, member, v, best, second, owner, other):
     """Set the two nearest listed members of row v."""
     best[v] = 0.0
@@ -196,7 +197,7 @@ def _look_up(indices, similarities, member, v, best, second, owner, other):
                 return
 
 
-@numba.njit(cache=True)
+@compiled
 def _cheapest(member, pinned, group, loss, groups):
     """Per group the member that is cheapest to remove, int64 ``(C,)``; -1: none."""
     found = np.full(groups, -1, dtype=np.int64)
@@ -206,7 +207,7 @@ def _cheapest(member, pinned, group, loss, groups):
     return found
 
 
-@numba.njit(cache=True)
+@compiled
 def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, start, quiet, budget, pinned, group, low,
           high, lengths, least, most):
     """Eager swaps from a subset, at most `budget` candidates in this call.

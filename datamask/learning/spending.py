@@ -10,9 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
+from datamask.compiling import compiled
 from datamask.learning.medoids import LOOKED_AT_ONCE, cover, gain_of
 
 SHORTEST = 1e-9
@@ -44,7 +44,7 @@ def spend(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.nda
     return member
 
 
-@numba.njit(cache=True)
+@compiled
 def _spend(offsets, rows, near, bonus, lengths, room, order, best, bounds, member, budget):
     """Pick until the budget of looks is spent or nothing fits; a bound is a gain per token of some earlier time."""
     heap = [(0.0, np.int64(0), np.int64(0))]

@@ -6,11 +6,12 @@ core, and holds no lock on the interpreter. Rows and sums are in fixed order, so
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from datamask.compiling import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def cover(indices, similarities, member):
     """Best, second, owner and found of every row, as in `Coverage`.
 
@@ -37,7 +38,7 @@ def cover(indices, similarities, member):
     return best, second, owner, found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def covered(indices, similarities, member):
     """Mean over the rows of the similarity to the nearest listed member, 0 where none is listed."""
     n, k = indices.shape
@@ -50,7 +51,7 @@ def covered(indices, similarities, member):
     return total / n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def surplus(indices, similarities, best):
     """Sum over rows of what a listed candidate has over the row's best, float64 ``(n,)``."""
     n, k = indices.shape
