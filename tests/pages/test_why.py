@@ -96,6 +96,14 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
     assert any("differs from this one in λ alone" in caption.value for caption in app.caption)
 
 
+def test_a_baseline_says_that_it_did_not_look_at_these_scores(page, opened, store, mapped):
+    run = learned(store, opened, objective="pairwise", estimator="top-quality")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample="doc-0003")
+    app, task = waited(app, f"why {run.path} 3 ")
+    assert task.state == "done" and any("was not made by these scores" in one.value for one in app.caption)
+    assert not [button for button in app.button if button.key == "flip"]
+
+
 def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened, store, mapped):
     run = learned(store, opened, objective="pairwise", estimator="top-quality")
     with run.writer() as writer:

@@ -1,0 +1,57 @@
+"""The borderline reader and a rule in a real browser: keys answer, and a pinned search is in the next run."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.corpus.projection import layout_path
+from datamask.dashboard.openings import openings
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import finish_run, write_shard
+from tests.e2e.serving import served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+LONG = 240_000
+
+
+@pytest.mark.timeout(900)
+def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_page: Page):  # noqa: F811
+    opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
+    opening.wait(LONG / 1000)
+    corpus, store = opening.corpus, RunStore(tmp_path / "runs")
+    # a layout that is there already: UMAP is another test's business
+    place = layout_path(corpus.fingerprint, store.cache_dir)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(place, points=corpus.features[:, :2].astype(np.float32), kept=0.5, fitted=len(corpus))
+    np.save(place.with_name("crowding.npy"), np.zeros(len(corpus), np.float32))
+    first = finish_run(store, corpus, opening.config, corpus.quality, objective="pairwise", estimator="top-quality")
+    with served(tmp_path) as address:
+        page = browser_page
+        page.goto(f"{address}/explore?corpus={opening.key}&run={first.id}")
+        page.get_by_role("tab", name="Borderline reader").click()
+        expect(page.get_by_role("button", name="Rather keep")).to_be_visible(timeout=LONG)
+        expect(page.get_by_text("Text 1 of 40")).to_be_visible(timeout=LONG)
+        for key, place in (("1", 2), ("2", 3), ("0", 4)):
+            page.keyboard.press(key)
+            expect(page.get_by_text(f"Text {place} of 40")).to_be_visible(timeout=LONG)
+        expect(page.get_by_text(re.compile(r"agree on [0-2] of 2"))).to_be_visible(timeout=LONG)
+        expect(page.get_by_text(re.compile(r"The last one was (kept|dropped) \(skipped\)"))).to_be_visible(timeout=LONG)
+
+        box = page.get_by_role("textbox", name="Search the texts")
+        box.fill("sample 11")
+        box.press("Enter")
+        page.get_by_role("button", name="Pin these 12").click(timeout=LONG)
+        page.get_by_role("link", name="Start a run under these rules").click(timeout=LONG)
+        expect(page.get_by_text("Rules for the next run")).to_be_visible(timeout=LONG)
+        page.reload()
+        expect(page.get_by_role("button", name=re.compile("Pinned 12"))).to_be_visible(timeout=LONG)
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_text("under the same rules")).to_be_visible(timeout=LONG)
+    run = store.list()[0]
+    selected = run.rows()["selected"].to_numpy().astype(bool)
+    pinned = np.array([all(word in text for word in ("sample", "11")) for text in corpus.metadata["text"].to_pylist()])
+    assert pinned.sum() == 12 and selected[pinned].all() and selected.sum() == 72
