@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from datamask.api import select
 from datamask.dashboard.views import frontier, outcome, provenance
 from datamask.runs.jobs import office
 from tests.dashboard.made_runs import finish_run
@@ -50,6 +51,11 @@ def on_run_page(page, app, opened):
     again.selectbox(key="form_device").set_value("cpu")
     again.number_input(key="form_n_epochs").set_value(5).run()
     return again
+
+
+def learned_cold(opened, config):
+    """The value of the same settings from nothing."""
+    return select(opened.corpus, config).summary["joint"]
 
 
 def rows_holding(corpus, text):
@@ -116,6 +122,19 @@ def test_impossible_rules_are_refused_before_the_start_and_removing_one_allows_i
     assert not app.error and len(rule_labels(app)) == 1 and app.button(key="start")
     app.button(key="rule_0").click().run()
     assert not rule_labels(app) and "rules" not in app.query_params
+
+
+def test_the_next_relaxed_run_starts_from_the_last_one_of_its_objective(page, opened, store):
+    app = page("pages/run.py", corpus=opened.key)
+    app.selectbox(key="form_objective").set_value("pairwise")
+    app.selectbox(key="form_device").set_value("cpu")
+    app.selectbox(key="form_estimator").set_value("relaxed").run()
+    first = started(app, store)
+    app.slider(key="form_lamb").set_value(0.6).run()
+    second = started(app, store)
+    assert "start_from" not in first.facts() and second.facts()["start_from"] == first.id
+    cold = learned_cold(opened, second.config.selection)
+    assert second.status().summary["joint"] == pytest.approx(cold, abs=1e-6)
 
 
 def test_rules_of_another_corpus_or_of_no_name_are_not_taken(page, opened, store, mapped):

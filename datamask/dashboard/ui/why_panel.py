@@ -44,8 +44,8 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
         _waterfall(answer)
         entry = catalogue.estimator(run.config.selection.estimator)
         if not entry.guided:
-            st.caption(f"{entry.label}: this selection was not made by these scores, so a sample may lie on either side "
-                       "of the threshold.")
+            st.caption(f"{entry.label}: this selection was not made by these scores, so a sample may lie on either "
+                       "side of the threshold.")
         for said in (why.copies_sentence(answer, _texts(corpus)), why.nearest_sentence(answer, _texts(corpus))):
             if said:
                 st.caption(said)
