@@ -222,4 +222,4 @@ def test_features_are_held_once_and_a_sample_never_loads_them_all(tmp_path):
     peak, features = measure(0)
     assert 140 < features < 150 and peak < 1.35 * features
     peak, features = measure(500)
-    assert features < 1 and peak < 40
+    assert features < 1 and peak < 70  # a row group of 38 MB at a time, and what its reader keeps; all rows are 146
