@@ -107,7 +107,8 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
                  "alone.")
     if summary.get("upper_bound") is not None:
         what = "that fills this budget" if budget else "of this size"
-        lines.append(f"  No selection {what}{beside} has a joint value above {_raw(summary['upper_bound'])}.")
+        under = " under these rules" if rules else ""
+        lines.append(f"  No selection {what}{beside}{under} has a joint value above {_raw(summary['upper_bound'])}.")
     graph = summary.get("neighbors") or {}
     if graph.get("kind") == "approximate":
         lines.append(f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "

@@ -224,11 +224,12 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
             count = facts.get(fact)
             said.append(f"{what} as {Path(path).name} says" if count is None else
                         f"{count:,} sample{'' if count == 1 else 's'} {what}")
-    said += [f"{quota.column} {quota.value}: {_share(quota)} of the selection" for quota in config.quotas]
+    said += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
     return said
 
 
-def _share(quota: Quota) -> str:
+def share_words(quota: Quota) -> str:
+    """A quota's share: ``10 % to 30 %``, or one number where it is exact."""
     low, high = f"{100 * quota.low:.4g} %", f"{100 * quota.high:.4g} %"
     return low if low == high else f"{low} to {high}"
 

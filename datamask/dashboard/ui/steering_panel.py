@@ -17,7 +17,7 @@ from datamask.dashboard.filters import Among
 from datamask.dashboard.ui import session
 from datamask.dashboard.ui.linked import Linked
 from datamask.errors import DatamaskError
-from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf
+from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf, share_words
 
 KEY = "rules"
 
@@ -86,7 +86,7 @@ def listed(corpus: Corpus, heading: str = "") -> RuleBook:
 def rule_line(rule: Rule) -> str:
     """A rule on one line."""
     if rule.quota is not None:
-        return f"{rule.said}: {words.percent(rule.quota.low)} to {words.percent(rule.quota.high)}"
+        return f"{rule.said}: {share_words(rule.quota)}"
     return f"{SAID[rule.kind]} {rule.count:,}: {rule.said}"
 
 
