@@ -12,6 +12,7 @@ import numpy as np
 
 from datamask.cli_common import stop_on_signals
 from datamask.cli_output import Progress, check_output, print_json, say
+from datamask.cli_own import check_typed
 from datamask.errors import InputError, OptionError, poll_of
 from datamask.runs.store import RunStore
 
@@ -31,6 +32,7 @@ def explain(options: argparse.Namespace) -> int:
     if (options.all or options.ids) and not (options.output or options.json):
         raise OptionError("--ids and --all explain in bulk: give --output OUT.parquet (or .csv), or --json")
     run = RunStore(options.runs_dir).get(options.run)
+    check_typed(run, options.objective)
     output = None if options.output is None else _checked(options.output, run.config.corpus.inputs)
     from datamask.evaluation.id_lists import read_rows
     from datamask.runs.explaining import explainer_of

@@ -150,10 +150,14 @@ def _select(parser: Parser) -> None:
 def _resume(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     parser.add_argument("--output", metavar="OUT.parquet", help="where the selection goes (as the run was given)")
-    parser.add_argument("--objective", metavar="module:Class",
-                        help="needed again where the run uses an objective of your own, whose code nothing else loads")
+    _add_own(parser)
     add_runs_dir(parser)
     add_json(parser)
+
+
+def _add_own(parser: Parser) -> None:
+    parser.add_argument("--objective", metavar="module:Class",
+                        help="needed again where the run uses an objective of your own, whose code nothing else loads")
 
 
 def _sweep(parser: Parser) -> None:
@@ -228,6 +232,7 @@ def _explain(parser: Parser) -> None:
     parser.add_argument("--ids", metavar="FILE", help="explain the ids in a parquet, CSV or .txt file instead")
     parser.add_argument("--all", action="store_true", help="explain every row of the corpus instead")
     parser.add_argument("--output", metavar="OUT.parquet|OUT.csv", help="one row per sample, one column per part")
+    _add_own(parser)
     add_runs_dir(parser)
     add_json(parser)
 

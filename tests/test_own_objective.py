@@ -93,6 +93,9 @@ def test_nothing_but_a_typed_name_loads_it(place):
     assert main(["resume", run.id, "--objective", "spread:Spread"]) == 0
     assert "spread" in sys.modules and run.status().state == "done"
     assert main(["runs", "show", run.id]) == 0
+    explain = ["explain", run.id, "--all", "--output", str(place / "why.parquet")]
+    assert main(explain) == 2
+    assert main([*explain, "--objective", "spread:Spread"]) == 0
 
 
 def test_a_run_does_not_go_on_with_other_code(place):
