@@ -22,6 +22,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
@@ -32,8 +33,9 @@ sys.path.insert(0, str(ROOT))
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig  # noqa: E402 - after the path
 from datamask.dashboard import sample  # noqa: E402
 from datamask.dashboard.views.outcome import proposed_name  # noqa: E402
-from datamask.runs import jobs  # noqa: E402
+from datamask.runs import jobs, varying  # noqa: E402
 from datamask.runs.store import Run, RunStore  # noqa: E402
+from datamask.runs.sweep import sweep  # noqa: E402
 
 SCREENS = ROOT / "docs" / "screens"
 SIZE = {"width": 1440, "height": 900}
@@ -190,6 +192,16 @@ def prepare(folder: Path) -> None:
             begin(run)
             wait(run)
         assert run.status().state == ending, run.status().error
+    sweep_lambda(folder)
+
+
+def sweep_lambda(folder: Path) -> None:
+    """The runs of the frontier: two objectives over eleven lambdas; those that are stored are not made again."""
+    corpus = CorpusConfig((str(folder / "sample"),))
+    for objective in ("pairwise", "facility"):
+        points = varying.points({"objective": objective, "estimator": "relaxed", "collapse": "exact"},
+                                [varying.parse_vary("lamb=0:1:11")])
+        sweep(RunStore(folder / "runs"), varying.Plan(corpus, points, "frontier"))
 
 
 def home_empty(stage: Stage) -> None:
@@ -317,6 +329,34 @@ def compare(stage: Stage) -> None:
     stage.shoot("compare-below")
 
 
+def explore_why(stage: Stage) -> None:
+    stage.go("explore", "best")
+    stage.map_is_there()
+    chosen = stage.run("best").selection()["chunk_id"][40].as_py()
+    stage.page.goto(f"{stage.page.url}&sample={quote(str(chosen))}")
+    expect(stage.page.get_by_text("Nearest selected").first).to_be_visible(timeout=180_000)
+    stage.map_is_there()
+    stage.page.get_by_text("Nearest selected").first.scroll_into_view_if_needed()
+    stage.settle(2)
+    stage.shoot("explore-why")
+
+
+def frontier(stage: Stage) -> None:
+    stage.go("frontier", "best")
+    expect(stage.page.locator(".js-plotly-plot")).to_be_visible()
+    stage.settle(3)
+    stage.shoot("frontier")
+
+
+def frontier_live(stage: Stage) -> None:
+    stage.go("frontier", "best")
+    stage.page.get_by_text("Live λ", exact=True).click()
+    expect(stage.page.get_by_text("Preparing the live λ")).to_have_count(0, timeout=400_000)
+    expect(stage.page.locator(".stage").first).to_be_visible(timeout=400_000)
+    stage.settle(8)
+    stage.shoot("frontier-live")
+
+
 def export(stage: Stage) -> None:
     stage.go("export", "best")
     stage.shoot("export")
@@ -334,7 +374,8 @@ def explore_dark(stage: Stage) -> None:
 
 PICTURES: tuple[Callable[[Stage], None], ...] = (
     home_empty, home_bad_file, home_path, explore_empty, home, run_empty, run_failed, explore_waiting, explore,
-    explore_lasso, explore_dark, run_learning, run_stopped, run_done, run_settings, compare, export)
+    explore_lasso, explore_dark, run_learning, run_stopped, run_done, run_settings, compare, explore_why,
+    frontier, frontier_live, export)
 """In the order in which they are taken: what must not have happened yet comes first."""
 
 
