@@ -50,9 +50,12 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
 
 def store_button(opening: Opening, settings: SelectionConfig, lamb: float) -> None:
     """A button that makes a stored run of a λ."""
-    st.button("Store it as a run", key=f"store_{lamb:g}", icon=":material/add:", on_click=_store,
-              args=(opening, settings, lamb), disabled=frontier_form.working(opening),
-              help="Selects at this λ and keeps it as a point of the frontier that opens on every page.")
+    if st.button("Store it as a run", key=f"store_{lamb:g}", icon=":material/add:",
+                 disabled=frontier_form.working(opening),
+                 help="Selects at this λ and keeps it as a point of the frontier that opens on every page."):
+        _store(opening, settings, lamb)
+        # this stands in a fragment: only the whole page, drawn again, shows progress and waits for the point
+        st.rerun()
 
 
 def waited(behind: live.Session, ask: Callable[[float], Answer | None]) -> Answer | None:

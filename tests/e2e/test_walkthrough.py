@@ -1,0 +1,70 @@
+"""docs/walkthrough.md, replayed in a real browser; what is taken home is compared with the package's own answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.config import CorpusConfig
+from datamask.corpus import Corpus, open_corpus
+from datamask.corpus.projection import layout_path, pca
+from datamask.dashboard.facets import codes_of
+from datamask.runs.store import RunStore
+from tests.e2e.serving import served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+from tests.e2e.walkthrough import DOMAINS, Walk, place_of, write_shards
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "walkthrough.md"
+
+
+def without_umap(corpus: Corpus, cache_dir: Path) -> None:
+    """A layout on disk: UMAP's compilation would take longer than the whole walk."""
+    path = layout_path(corpus.fingerprint, cache_dir)
+    path.parent.mkdir(parents=True)
+    np.savez(path, points=pca(corpus.features), kept=0.5, fitted=len(corpus))
+
+
+@pytest.mark.timeout(900)
+def test_the_walkthrough(tmp_path, monkeypatch, browser_page: Page):  # noqa: F811
+    shards = write_shards(tmp_path / "shards")
+    monkeypatch.setenv("DATAMASK_ROOTS", str(tmp_path))
+    store, corpus = RunStore(tmp_path / "runs"), open_corpus(CorpusConfig((str(shards),)))
+    without_umap(corpus, store.cache_dir)
+    codes, names = codes_of(corpus.metadata["domain"])
+
+    def selected(run_id: str) -> np.ndarray:
+        return store.get(run_id).rows()["selected"].to_numpy(zero_copy_only=False)
+
+    with served(tmp_path) as address:
+        walk = Walk(browser_page)
+        walk.open_shards(address, shards)
+        walk.sweep()
+        lamb = walk.keep()
+        walk.smallest_domain(lambda run_id: place_of("recipes", shards, store.root, run_id))
+        run_id = re.search("run=([a-z0-9-]+)", browser_page.url).group(1)
+        smallest = codes == names.index("recipes")
+        dropped = int((smallest & ~selected(run_id)).sum())
+        assert int(smallest.sum()) == DOMAINS["recipes"]
+        expect(walk.main.get_by_role("button", name=f"CSV, {dropped} ids")).to_be_visible()
+        ids, report = walk.take_home(tmp_path)
+
+    run = store.get(run_id)
+    assert run.config.selection.lamb == lamb and run.config.selection.estimator == "relaxed"
+    kept = run.status().summary["calibrated"]["quality"]
+    assert kept == pytest.approx(0.95, abs=0.01)
+    # the smallest one: the neighbouring point of the sweep keeps less
+    coarser = [other for other in store.list() if other.config.selection.lamb < lamb]
+    assert all(other.status().summary["calibrated"]["quality"] < 0.95 for other in coarser) and len(coarser) > 3
+    chosen = set(pq.read_table(ids)["chunk_id"].to_pylist())
+    assert chosen == set(run.selection()["chunk_id"].to_pylist()) == set(
+        pc.filter(corpus.ids, selected(run_id)).to_pylist())
+    page = report.read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html") and run_id in page and "<script" not in page
+    # the document promises as many clicks
+    assert walk.clicks == int(re.search(r"(\d+) clicks", DOCUMENT.read_text(encoding="utf-8")).group(1)) <= 15

@@ -1,0 +1,157 @@
+"""The walkthrough of docs/walkthrough.md, click by click: for the test that replays it and the pictures of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from playwright.sync_api import Locator, Page, expect
+
+from datamask.config import CorpusConfig
+from datamask.corpus import open_corpus
+from datamask.dashboard import groups
+from datamask.dashboard.facets import codes_of
+from datamask.runs.store import RunStore
+
+DOMAINS = {"web": 420, "code": 200, "papers": 120, "recipes": 60}
+"""Rows of each; the last one is the smallest."""
+
+SUBJECTS = {"web": "a page about travel and weather", "code": "a function that sorts and searches",
+            "papers": "a study of proteins and cells", "recipes": "a dish with beans and pepper"}
+
+
+def write_shards(folder: Path) -> Path:
+    """Two shards with id, score, features, tokens, text and domain; 800 rows in four domains."""
+    rng = np.random.default_rng(4)
+    domain = rng.permutation(np.repeat(np.arange(len(DOMAINS)), list(DOMAINS.values())))
+    centres = rng.normal(size=(12, 24))
+    features = centres[3 * domain + rng.integers(0, 3, len(domain))] + 0.7 * rng.normal(size=(len(domain), 24))
+    names = np.array(list(DOMAINS))[domain]
+    table = pa.table({
+        "chunk_id": [f"doc-{row:04d}" for row in range(len(domain))],
+        "quality_score": (np.array([0.6, 0.3, 0.2, -0.2])[domain] + rng.normal(size=len(domain))).astype(np.float32),
+        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), 24),
+        "n_tokens": rng.integers(40, 900, len(domain)).astype(np.int32),
+        "text": [f"{SUBJECTS[name]}, number {row}" for row, name in enumerate(names)],
+        "domain": pa.array(names).dictionary_encode(),
+    })
+    folder.mkdir(parents=True)
+    pq.write_table(table.slice(0, 400), folder / "part-0000.parquet")
+    pq.write_table(table.slice(400), folder / "part-0001.parquet")
+    return folder
+
+
+def place_of(domain: str, shards: Path, runs: Path, run_id: str) -> int:
+    """Where a domain stands in the table of starved and over-fed ones, from 0, by the package's own count."""
+    corpus = open_corpus(CorpusConfig((str(shards),)))
+    selected = RunStore(runs).get(run_id).rows()["selected"].to_numpy(zero_copy_only=False)
+    table = groups.shares(*codes_of(corpus.metadata["domain"]), selected, corpus.lengths)
+    return table["group"].tolist().index(domain)
+
+
+class Walk:
+    """The clicks, counted.
+
+    Attributes:
+        page: of the browser. clicks: so far. seen: called with a name where the walkthrough has a picture.
+    """
+
+    def __init__(self, page: Page, seen: Callable[[str], None] = lambda name: None) -> None:
+        self.page, self.clicks, self.seen = page, 0, seen
+        self.main = page.get_by_test_id("stMain")
+
+    def click(self, target: Locator) -> None:
+        """One click of the user's."""
+        target.click()
+        self.clicks += 1
+
+    def radio(self, name: str) -> Locator:
+        """One of the choices that lie side by side."""
+        return self.main.get_by_role("radio", name=name).or_(self.main.get_by_role("button", name=name)).first
+
+    def open_shards(self, address: str, folder: Path) -> None:
+        """Open my shards."""
+        self.page.goto(address)
+        self.click(self.radio("Path"))
+        box = self.page.get_by_role("textbox", name="Files, folders or globs")
+        box.fill(str(folder))
+        box.press("Control+Enter")
+        expect(self.main.get_by_text("24 dimensions")).to_be_visible()
+        self.seen("walk-open")
+        self.click(self.main.get_by_test_id("stButton").get_by_role("button", name="Open", exact=True))
+        expect(self.main.get_by_text("How is quality spread?")).to_be_visible()
+
+    def sweep(self) -> None:
+        """Draw the frontier of pair-wise similarity."""
+        self.to("Frontier", "What does lambda cost?")
+        self.click(self.main.get_by_test_id("stMultiSelect").get_by_role("button", name=re.compile("Facility")).first)
+        expect(self.main.get_by_text(re.compile("^11 runs"))).to_be_visible()
+        self.click(self.main.get_by_role("button", name="Start the sweep"))
+        expect(self.main.get_by_text("All 11 runs are stored")).to_be_visible()
+
+    def keep(self) -> float:
+        """Find the lambda that keeps 95 % of the attainable quality, and store it; gives it."""
+        self.click(self.radio("quality kept"))
+        expect(self.main.get_by_text("Keep at least, % of the attainable quality")).to_be_visible()
+        self.click(self.main.get_by_role("button", name="Find the exact λ"))
+        said = self.main.get_by_text(re.compile("^λ [0-9.]+ keeps .* of the attainable diversity"))
+        expect(said).to_be_visible()
+        lamb = float(re.match(r"λ ([0-9.]+) keeps", said.inner_text()).group(1))
+        self.seen("walk-keep")
+        self.click(self.main.get_by_role("button", name="Store it as a run"))
+        # once in the sentence, once over the chosen point
+        expect(self.main.locator("strong", has_text=re.compile(rf"^λ {lamb:g}$"))).to_have_count(2)
+        return lamb
+
+    def smallest_domain(self, place: Callable[[str], int]) -> None:
+        """See which texts of the smallest domain are dropped.
+
+        Args:
+            place: of the domain in the table, from 0, by the run's id.
+        """
+        self.click(self.main.get_by_role("link", name="Map and texts"))
+        expect(self.page.get_by_role("heading", name="Which samples are kept")).to_be_visible()
+        self.click(self.main.get_by_role("tab", name="Starved and over-fed"))
+        table = self.main.get_by_test_id("stDataFrame").last
+        expect(self.main.get_by_text("Starved and over-fed groups first.")).to_be_visible()
+        table.scroll_into_view_if_needed()
+        self.settle()
+        self.seen("walk-domains")
+        row = place(re.search("run=([a-z0-9-]+)", self.page.url).group(1))
+        # the boxes of the rows are drawn on a canvas: the first column, below a header of the same height
+        table.click(position={"x": 18, "y": 35 * (row + 1) + 17})
+        self.clicks += 1
+        expect(self.main.get_by_text("samples shown")).to_be_visible()
+        self.click(self.radio("not selected"))
+        expect(self.main.get_by_role("button", name=re.compile("^.*CSV, "))).to_be_visible()
+        self.settle()
+        self.seen("walk-dropped")
+
+    def take_home(self, folder: Path) -> tuple[Path, Path]:
+        """Export the ids, and make the report; gives the two files."""
+        self.to("Export", "What do you take home?")
+        expect(self.main.get_by_role("button", name="Report, HTML")).to_be_visible()
+        self.settle()
+        self.seen("walk-export")
+        files = []
+        for name in (re.compile("^.*Parquet, "), re.compile("Report, HTML")):
+            with self.page.expect_download() as waiting:
+                self.click(self.main.get_by_role("button", name=name).first)
+            files.append(folder / waiting.value.suggested_filename)
+            waiting.value.save_as(files[-1])
+        return files[0], files[1]
+
+    def to(self, label: str, question: str) -> None:
+        """To another page by the menu."""
+        self.click(self.page.get_by_test_id("stSidebar").get_by_role("link", name=label, exact=True))
+        expect(self.page.get_by_role("heading", name=question)).to_be_visible()
+        expect(self.page.get_by_test_id("stException")).to_have_count(0)
+
+    def settle(self) -> None:
+        """Wait until the page stands still."""
+        expect(self.page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        self.page.wait_for_timeout(500)
