@@ -58,17 +58,20 @@ WANTED = {"first_paint_20000": 3.0, "first_paint_1000000": 5.0, "slider_to_value
 """Seconds, at most, on two quiet cores."""
 
 WATCH = """map => {
+    const metrics = "[data-testid='stMetricValue']";
+    const said = () => [...document.querySelectorAll(metrics)].map(one => one.textContent).join();
     window.changed = {values: 0, map: 0};
-    const values = document.querySelector('.st-key-live_values');
-    new MutationObserver(seen => {
-        // the slider's own number stands among them, and follows before it is released
-        const places = seen.map(one => one.target.closest ? one.target : one.target.parentElement);
-        if (places.some(place => place?.closest("[data-testid='stMetric']")))
-            window.changed.values ||= performance.now();
-    }).observe(values, {subtree: true, characterData: true, childList: true});
+    window.addEventListener('pointerup', () => {
+        const before = said();
+        window.released = performance.now();
+        const look = () => {
+            if (said() === before) requestAnimationFrame(look);
+            else window.changed.values = performance.now();
+        };
+        look();
+    }, true);
     new MutationObserver(() => window.changed.map = performance.now()).observe(
         map, {attributeFilter: ['data-milliseconds']});
-    window.addEventListener('pointerup', () => window.released = performance.now(), true);
 }"""
 
 
