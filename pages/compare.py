@@ -37,7 +37,7 @@ names = listing.unlike({run.id: listing.name_of(run) for run in everyone})
 def draw_refused() -> None:
     """The runs that cannot be compared here, each with its reason."""
     if refused:
-        with st.expander(f"{len(refused):,} run{'s' if len(refused) > 1 else ''} cannot be compared here"):
+        with st.expander(f"{len(refused):,} other run{'s' if len(refused) > 1 else ''} not offered here, and why"):
             for entry in refused[:50]:
                 name = words.plain(entry.run.id, 80)
                 st.caption(f"**{name}** {words.plain(entry.reason, 300)}")

@@ -220,6 +220,6 @@ def test_strangers_are_listed_with_their_reason(page, opened, store, runs):
         writer.update_facts(fingerprint="f" * 64)
     app = page("pages/compare.py", corpus=opened.key)
     assert runs[2].id not in app.multiselect(key="compare").options
-    assert app.expander[0].label == "1 run cannot be compared here"
+    assert app.expander[0].label == "1 other run not offered here, and why"
     assert "ffffffff" in text_of(app)
     assert comparison.candidates(store.list(), opened.corpus.fingerprint)[1][0].run.id == runs[2].id

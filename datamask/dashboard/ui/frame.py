@@ -11,18 +11,17 @@ from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import address, session
 from datamask.dashboard.views import listing
 
-PAGES: tuple[tuple[str, str, str, str], ...] = (
-    ("app.py", "Home", ":material/database:", "Which corpus? Open the sample or your own shards."),
-    ("pages/run.py", "Run", ":material/play_circle:", "How does the learner choose? Set, start and watch a run."),
-    ("pages/explore.py", "Explore", ":material/scatter_plot:", "What was selected? The map of quality and diversity."),
-    ("pages/frontier.py", "Frontier", ":material/show_chart:", "What does lambda cost? Every balance of quality and "
-     "diversity in one picture."),
-    ("pages/which_lambda.py", "Which lambda", ":material/balance:", "Does it help, and which lambda? Judged by text "
-     "that no selection was made from."),
-    ("pages/compare.py", "Compare", ":material/compare_arrows:", "What differs between runs?"),
-    ("pages/export.py", "Export", ":material/download:", "Take the selection home: ids, rows or masks."),
+PAGES: tuple[tuple[str, str, str], ...] = (
+    ("app.py", "Home", ":material/database:"),
+    ("pages/run.py", "Run", ":material/play_circle:"),
+    ("pages/explore.py", "Explore", ":material/scatter_plot:"),
+    ("pages/frontier.py", "Frontier", ":material/show_chart:"),
+    ("pages/which_lambda.py", "Which lambda", ":material/balance:"),
+    ("pages/compare.py", "Compare", ":material/compare_arrows:"),
+    ("pages/export.py", "Export", ":material/download:"),
 )
-"""Script, label, icon and help of each page, in the order of the menu."""
+"""Script, label and icon of each page, in the order of the menu. No help texts: their bubbles would stay after the
+click and cover the next link; every page begins with its question."""
 
 KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
 """Which of nine samples the mark shows as selected: (column, row)."""
@@ -79,9 +78,8 @@ def frame(title: str, question: str) -> None:
     opening = session.current_opening()
     with st.sidebar:
         with st.container(gap="xxsmall"):
-            for script, label, icon, about in PAGES:
-                st.page_link(script, label=label, icon=icon, help=about, query_params=session.link_parameters(),
-                             width="stretch")
+            for script, label, icon in PAGES:
+                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="stretch")
         with st.container(gap="xxsmall"):
             _corpus(opening)
         _running()

@@ -58,7 +58,8 @@ def _phrase(part: Part, told: Explanation) -> str:
         samples = f"{count:,} sample{'' if count == 1 else 's'}"
         if told.selected:
             return f"it is the closest member for {samples}" if count else "it is the closest member for no sample"
-        return (f"it would be closer than any member to {samples}" if count
+        only = "only " if part.value < 0 else ""
+        return (f"it would be closer than any member to {only}{samples}" if count
                 else f"what it could stand for is covered already (its nearest member has cosine "
                      f"{told.nearest_similarity:.2f})")
     if part.name == "graphcut":
