@@ -53,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = parse(sys.argv[1:] if argv is None else argv)
         permit_own(options)
+        if getattr(options, "run", None):
+            options.run = _run_id(options.run, options.runs_dir)
         return HANDLERS[options.command](options)
     except SystemExit as leaving:  # argparse, after printing help or version
         return int(leaving.code or 0)
@@ -69,6 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # whoever read our stdout has gone (`| head`); point it elsewhere so that closing it does not complain again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+
+
+def _run_id(word: str, runs_dir: str) -> str:
+    """The run's id, where its folder was given as it is printed: ``runs/ID``."""
+    path = Path(word)
+    return path.name if len(path.parts) > 1 and path.parent.resolve() == Path(runs_dir).resolve() else word
 
 
 # -- runs that compute -------------------------------------------------------------------------------------------------

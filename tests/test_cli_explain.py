@@ -41,6 +41,9 @@ def test_one_sample_as_text_and_as_json(made, capsys):
     assert text.startswith(f"{told.id}: {told.sentence}") and "score - threshold" in text
     assert explain(made, str(told.id), "--json") == 0
     found = json.loads(capsys.readouterr().out)
+    # the folder, as `select` prints it, names the run as well
+    assert cli.main(["runs", "show", str(made[1].path), "--runs_dir", str(made[0] / "runs")]) == 0
+    assert cli.main(["runs", "show", str(made[0] / made[1].id), "--runs_dir", str(made[0] / "runs")]) == 2
     (sample,) = found["samples"]
     assert sample["score"] == pytest.approx(told.score, rel=1e-12)
     assert sum(part["value"] for part in sample["parts"]) == pytest.approx(told.score - told.threshold, abs=1e-12)

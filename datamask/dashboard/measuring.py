@@ -43,7 +43,7 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> tasks.T
         from datamask.evaluation.live import threads
         from datamask.runs import jobs, measuring
 
-        report(0.0, "waiting for the run that is learning")
+        report(0.0, "waiting for other work to end")
         with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
             measuring.write_board(runs, corpus, cache_dir, progress=report, should_stop=should_stop)
 
@@ -56,7 +56,7 @@ def start_agreement(run: Run, corpus: Corpus, cache_dir: Path) -> tasks.Task:
         from datamask.evaluation.live import threads
         from datamask.runs import jobs, measuring
 
-        report(0.0, "waiting for the run that is learning")
+        report(0.0, "waiting for other work to end")
         with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
             measuring.write_agreement(run, corpus, cache_dir, progress=report, should_stop=should_stop)
 
