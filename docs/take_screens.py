@@ -218,12 +218,6 @@ def home_bad_file(stage: Stage) -> None:
     stage.shoot("home-bad-file")
 
 
-def home_path(stage: Stage) -> None:
-    stage.go(corpus=False)
-    stage.type_path(stage.folder / "sample" / "*.parquet")
-    stage.shoot("home-path")
-
-
 def home(stage: Stage) -> None:
     stage.go()
     expect(stage.page.get_by_text("exact copies")).to_be_visible(timeout=120_000)
@@ -291,14 +285,6 @@ def run_settings(stage: Stage) -> None:
     stage.settle(1.5)
     stage.page.get_by_text("Estimator", exact=True).first.scroll_into_view_if_needed()
     stage.shoot("run-settings")
-
-
-def explore_waiting(stage: Stage) -> None:
-    if not list((stage.folder / "runs" / ".cache").glob("*/umap.npz")):
-        stage.go("explore", "best")
-        expect(stage.page.locator(".stage").nth(2)).to_be_visible(timeout=60_000)
-        stage.page.wait_for_timeout(4000)
-        stage.shoot("explore-waiting")
 
 
 def explore(stage: Stage) -> None:
@@ -373,7 +359,7 @@ def explore_dark(stage: Stage) -> None:
 
 
 PICTURES: tuple[Callable[[Stage], None], ...] = (
-    home_empty, home_bad_file, home_path, explore_empty, home, run_empty, run_failed, explore_waiting, explore,
+    home_empty, home_bad_file, explore_empty, home, run_empty, run_failed, explore,
     explore_lasso, explore_dark, run_learning, run_stopped, run_done, run_settings, compare, explore_why,
     frontier, frontier_live, export)
 """In the order in which they are taken: what must not have happened yet comes first."""
