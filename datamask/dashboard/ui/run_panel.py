@@ -78,7 +78,8 @@ def nothing_yet() -> None:
                     "shifts one number per sample, its logit. You will watch the score rise here.")
         # on a dark page its white ground would glare
         if PICTURE.is_file() and not session.dark():
-            st.image(str(PICTURE), width="stretch")
+            st.image(str(PICTURE), width="stretch",
+                     alt="How it learns: draw masks, score them, raise the logits of the good ones, repeat")
 
 
 def show(run: Run) -> None:

@@ -33,7 +33,8 @@ def _draw(found: toy.Toy) -> None:
     shown = toy.table(found)
     titles = list(toy.TITLES.values())
     shown[titles] = shown[titles].map(words.percent)
-    st.dataframe(shown, hide_index=True, width="stretch", lazy=False, column_config={
+    st.dataframe(shown, hide_index=True, width="stretch", lazy=False,
+                 alt="Selected share of each planted group under each objective", column_config={
         "group": "Planted group", "n": st.column_config.NumberColumn("Samples", format="localized"),
         **{title: st.column_config.TextColumn(title, help=f"Selected share of the group. At random: {random}.")
            for title in titles}})

@@ -1,0 +1,25 @@
+"""Whoever cannot see a picture is told what it is: no chart, map, table or image without an alt text."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = {"plotly_chart", "vega_lite_chart", "altair_chart", "line_chart", "dataframe", "data_editor", "image",
+            "canvas_map"}
+FILES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "datamask/dashboard/ui").glob("*.py"))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_picture_has_an_alt_text(file):
+    for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(call, ast.Call):
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            assert name not in PICTURES or any(word.arg == "alt" for word in call.keywords), f"line {call.lineno}: {name}"
+
+
+def test_it_looks_at_all_of_them():
+    assert len(FILES) > 20
