@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = {"plotly_chart", "vega_lite_chart", "altair_chart", "line_chart", "dataframe", "data_editor", "image",
             "canvas_map"}
-FILES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "datamask/dashboard/ui").glob("*.py"))]
+FILES = [ROOT / "app.py", *sorted(ROOT.glob("pages/*.py")), *sorted(ROOT.glob("datamask/dashboard/ui/*.py"))]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -18,7 +18,8 @@ def test_every_picture_has_an_alt_text(file):
     for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(call, ast.Call):
             name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-            assert name not in PICTURES or any(word.arg == "alt" for word in call.keywords), f"line {call.lineno}: {name}"
+            told = any(word.arg == "alt" for word in call.keywords)
+            assert told or name not in PICTURES, f"line {call.lineno}: {name}"
 
 
 def test_it_looks_at_all_of_them():
