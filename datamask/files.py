@@ -6,10 +6,15 @@ import contextlib
 import os
 import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from datamask.errors import InputError, StoreError
+
+DAMAGED = (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+"""What numpy raises on an .npz file that is cut short, overwritten or no archive at all: a cache is then made anew."""
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from datamask.corpus.locking import only_one
 from datamask.corpus.threads import Progress, ShouldStop, thread_count
 from datamask.corpus.unfinished import Lists, Unfinished
 from datamask.errors import OptionError, StoreError
-from datamask.files import replacing
+from datamask.files import DAMAGED, replacing
 
 log = logging.getLogger(__name__)
 
@@ -234,7 +233,7 @@ def load_neighbors(path: str | os.PathLike, n: int) -> NeighborGraph | None:
             graph = NeighborGraph(file["indices"], file["similarities"], exact, recall)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+    except DAMAGED as error:
         log.warning("%s is damaged and will be built anew: %s", path, error)
         return None
     fits = (graph.indices.ndim == 2 and graph.indices.shape == graph.similarities.shape and len(graph.indices) == n

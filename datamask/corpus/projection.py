@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from datamask.corpus.locking import only_one
 from datamask.corpus.neighbors import NeighborGraph, cache_path, load_neighbors, neighbors_for
 from datamask.corpus.principal import principal_axes, project
 from datamask.errors import DatamaskError, Stopped, StoreError
-from datamask.files import replacing
+from datamask.files import DAMAGED, replacing
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ def load_layout(fingerprint: str, cache_dir: str | os.PathLike) -> Layout | None
             layout = Layout(file["points"], float(file["kept"]), int(file["fitted"]))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+    except DAMAGED as error:
         log.warning("%s is damaged and will be computed anew: %s", path, error)
         return None
     good = layout.points.ndim == 2 and layout.points.shape[1] == 2 and layout.points.dtype == np.float32

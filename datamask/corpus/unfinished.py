@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 from datamask.corpus.threads import Progress, ShouldStop, in_threads
 from datamask.errors import Stopped, StoreError
-from datamask.files import replacing
+from datamask.files import DAMAGED, replacing
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ class Unfinished:
                 plan = str(file["plan"])
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+        except DAMAGED as error:
             log.warning("%s is damaged, and the neighbour graph is begun anew: %s", self.path, error)
             return None
         fits = (lists.similarities.shape == lists.indices.shape and lists.similarities.dtype == np.float32

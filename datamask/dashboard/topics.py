@@ -17,7 +17,7 @@ import pyarrow as pa
 from datamask.corpus import Corpus
 from datamask.dashboard import tasks
 from datamask.errors import poll_of
-from datamask.files import replacing
+from datamask.files import DAMAGED, replacing
 
 VERSION = 1
 READ = 40
@@ -54,7 +54,7 @@ def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
     try:
         with np.load(path_of(corpus, cache_dir), allow_pickle=False) as file:
             codes, names = file["codes"], tuple(map(str, file["names"]))
-    except (OSError, ValueError, KeyError, EOFError):
+    except DAMAGED:
         return None
     valid = codes.shape == (len(corpus),) and codes.dtype == np.int32 and 0 <= codes.min() <= codes.max() < len(names)
     return Topics(codes, names) if valid else None

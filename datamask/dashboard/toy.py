@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from datamask.dashboard import tasks
+from datamask.files import DAMAGED
 
 FILE = "toy-1.npz"
 """The number rises when the toy changes."""
@@ -49,7 +50,7 @@ def load(cache_dir: Path) -> Toy | None:
             arrays = dict(stored)
         masks = {name: arrays[f"mask_{name}"] for name in TITLES}
         return Toy(arrays["points"], arrays["group"], arrays["quality"], masks)
-    except (OSError, ValueError, EOFError, KeyError):
+    except DAMAGED:
         return None
 
 

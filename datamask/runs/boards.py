@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from datamask.files import DAMAGED
 from datamask.runs.store import Run
 
 VERSION = 1
@@ -43,5 +44,5 @@ def read_agreement(run: Run, fingerprint: str, cache_dir: Path) -> tuple[np.ndar
     try:
         with np.load(agreement_path(run, fingerprint, cache_dir), allow_pickle=False) as stored:
             return stored["appeared"], stored["selected"]
-    except (OSError, ValueError, EOFError, KeyError):
+    except DAMAGED:
         return None

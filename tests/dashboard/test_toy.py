@@ -65,3 +65,10 @@ def test_nothing_is_left_of_a_stopped_solving(tmp_path):
     with pytest.raises(Stopped):
         write(tmp_path / toy.FILE, should_stop=lambda: True)
     assert toy.load(tmp_path) is None and tasks.find("no such") is None
+
+
+def test_a_damaged_file_is_none_at_all(folder, tmp_path):
+    whole = (folder / toy.FILE).read_bytes()
+    for damaged in (whole[:len(whole) // 2], b"no archive", b""):
+        (tmp_path / toy.FILE).write_bytes(damaged)
+        assert toy.load(tmp_path) is None

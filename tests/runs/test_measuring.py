@@ -55,6 +55,9 @@ def test_agreement_is_kept(made):
     assert appeared.sum() == 20 * 960 and selected.sum() == 20 * 192 and (selected <= appeared).all()
     chosen = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
     share = np.divide(selected, appeared, out=np.zeros(len(appeared)), where=appeared > 0)
+    path = boards.agreement_path(runs[0], corpus.fingerprint, store.cache_dir)
+    path.write_bytes(path.read_bytes()[:500])  # cut short: as if it had never been there
+    assert boards.read_agreement(runs[0], corpus.fingerprint, store.cache_dir) is None
     assert share[chosen].mean() > 0.8 and share[~chosen].mean() < 0.1
 
 

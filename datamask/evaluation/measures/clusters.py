@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from datamask.errors import StoreError
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground, polled
 from datamask.evaluation.measures.reading import Measured, Reading
-from datamask.files import replacing
+from datamask.files import DAMAGED, replacing
 from datamask.objectives.contract import Poll, no_poll
 
 log = logging.getLogger(__name__)
@@ -67,7 +66,7 @@ def cluster_labels(corpus: Corpus, cache_dir: Path, poll: Poll = no_poll) -> np.
         log.warning("%s is of another corpus and will be made anew", path)
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGED as error:
         log.warning("%s is damaged and will be made anew: %s", path, error)
     labels = _labels(corpus, poll)
     with contextlib.suppress(StoreError), replacing(path) as part, part.open("wb") as file:
