@@ -12,14 +12,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import os
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -36,6 +32,7 @@ from datamask.dashboard.views.outcome import proposed_name  # noqa: E402
 from datamask.runs import jobs, varying  # noqa: E402
 from datamask.runs.store import Run, RunStore  # noqa: E402
 from datamask.runs.sweep import sweep  # noqa: E402
+from tests.e2e.serving import served  # noqa: E402
 
 SCREENS = ROOT / "docs" / "screens"
 SIZE = {"width": 1440, "height": 900}
@@ -44,18 +41,6 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
          "--hide-scrollbars")
-
-# the sample lies in a folder of its own, so that no picture shows where the repository of whoever took it lies
-LAUNCH = """
-import sys
-from pathlib import Path
-from datamask.dashboard import sample
-sample.BUILT = Path(sys.argv[1])
-from streamlit.web import cli
-sys.argv = ["streamlit", "run", "app.py", "--server.port", sys.argv[2], "--server.address", "127.0.0.1",
-            "--server.headless", "true", "--server.fileWatcherType", "none"]
-sys.exit(cli.main())
-"""
 
 RUNS = {
     "best": {"lamb": 0.5},
@@ -367,31 +352,9 @@ PICTURES: tuple[Callable[[Stage], None], ...] = (
 
 @contextlib.contextmanager
 def serve(folder: Path) -> Iterator[str]:
-    """The dashboard on a free port of the loopback; gives its address, and ends the server by its process id."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "DATAMASK_ROOTS": str(folder),
-                   "PYTHONPATH": str(ROOT)}
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen([sys.executable, "-c", LAUNCH, str(folder / "sample"), str(port)], cwd=ROOT,
-                                  stdout=log, stderr=log, env=environment)
-        try:
-            address = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + 60
-            while True:
-                with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
-                    break
-                assert server.poll() is None and time.monotonic() < deadline, (folder / "server.log").read_text()
-                time.sleep(0.2)
-            yield address
-        finally:
-            server.terminate()
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+    """The dashboard on a free port; the sample lies in the folder too, so that no picture shows where the code lies."""
+    with served(folder, folder / "sample", DATAMASK_ROOTS=str(folder)) as address:
+        yield address
 
 
 def find_browser(parser: argparse.ArgumentParser) -> str:

@@ -15,22 +15,43 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+# as `streamlit run app.py`, with the sample in a folder that is given
+LAUNCH = """
+import sys
+from pathlib import Path
+from datamask.dashboard import sample
+sample.BUILT = Path(sys.argv[1])
+from streamlit.web import cli
+sys.argv = ["streamlit", "run", "app.py", *sys.argv[2:]]
+sys.exit(cli.main())
+"""
+
+
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a dashboard whose runs are in ``folder / "runs"``; its log is beside them."""
-    with serving(folder) as (address, _):
+def served(folder: Path, sample: Path | None = None, script: Path = ROOT / "app.py", **environment: str
+           ) -> Iterator[str]:
+    """The address of a dashboard whose runs are in ``folder / "runs"``; its log is beside them.
+
+    Args:
+        sample: the folder of the sample corpus; None: where it always is.
+        script: what is served in the place of app.py, where `sample` is None.
+        environment: variables besides.
+    """
+    with serving(folder, sample, script, **environment) as (address, _):
         yield address
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, subprocess.Popen]]:
+def serving(folder: Path, sample: Path | None = None, script: Path = ROOT / "app.py", **environment: str
+            ) -> Iterator[tuple[str, subprocess.Popen]]:
     """As `served`, with the server's process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address",
-             "127.0.0.1", "--server.headless", "true", "--server.fileWatcherType", "none"]
+    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "PYTHONPATH": str(ROOT), **environment}
+    program = ["-m", "streamlit", "run", str(script)] if sample is None else ["-c", LAUNCH, str(sample)]
+    words = [sys.executable, *program, "--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless",
+             "true", "--server.fileWatcherType", "none"]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=log, env=environment)
         try:

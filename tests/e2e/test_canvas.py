@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.e2e.serving import served
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run")
@@ -28,30 +22,9 @@ COORDINATES = 5000 * 8
 
 @pytest.fixture
 def address(tmp_path):
-    """Of a server of its own, ended by its process id."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(Path(__file__).with_name("canvas_page.py")),
-               "--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true",
-               "--server.fileWatcherType", "none"]
-    with (tmp_path / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log,
-                                  env={**os.environ, "PYTHONPATH": str(ROOT)})
-        try:
-            deadline = time.monotonic() + 120
-            while True:
-                with contextlib.suppress(OSError), urllib.request.urlopen(
-                        f"http://127.0.0.1:{port}/_stcore/health", timeout=2) as answer:
-                    if answer.status == 200:
-                        break
-                assert server.poll() is None, (tmp_path / "server.log").read_text()
-                assert time.monotonic() < deadline, "the server did not answer within two minutes"
-                time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-            server.wait()
+    """Of a server of its own."""
+    with served(tmp_path, script=Path(__file__).with_name("canvas_page.py")) as where:
+        yield where
 
 
 def colours(page, panel: int) -> set[str]:

@@ -6,14 +6,8 @@ import contextlib
 import importlib.util
 import json
 import math
-import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +20,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projection import pca
+from tests.e2e.serving import served
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
@@ -33,18 +28,6 @@ ROWS = 1500
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
-
-# the sample of this walk is a small one, made of a few packages; everything else is the dashboard as it is
-LAUNCH = """
-import sys
-from pathlib import Path
-from datamask.dashboard import sample
-sample.BUILT = Path(sys.argv[1])
-from streamlit.web import cli
-sys.argv = ["streamlit", "run", "app.py", "--server.port", sys.argv[2], "--server.address", "127.0.0.1",
-            "--server.headless", "true", "--server.fileWatcherType", "none"]
-sys.exit(cli.main())
-"""
 
 
 @pytest.fixture(scope="module")
@@ -62,32 +45,9 @@ def small_sample(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def dashboard(small_sample, tmp_path):
-    """The address of a dashboard of its own on the loopback; ended by its process id."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(tmp_path / "runs"), "PYTHONPATH": str(ROOT)}
-    with (tmp_path / "server.log").open("wb") as log:
-        server = subprocess.Popen([sys.executable, "-c", LAUNCH, str(small_sample), str(port)], cwd=ROOT, stdout=log,
-                                  stderr=log, env=environment)
-        try:
-            address = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + 240
-            while True:
-                with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as ok:
-                    if ok.status == 200:
-                        break
-                assert server.poll() is None, (tmp_path / "server.log").read_text()
-                assert time.monotonic() < deadline, "the server did not answer within four minutes"
-                time.sleep(0.2)
-            yield address
-        finally:
-            server.terminate()
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+    """The address of a dashboard of its own, whose sample is the small one."""
+    with served(tmp_path, small_sample) as address:
+        yield address
 
 
 @pytest.fixture
