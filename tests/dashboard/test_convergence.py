@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.charts.convergence import convergence
+from datamask.dashboard.charts.convergence import FRAME, NARROW, ROLES, RULE, WORDS, convergence, drawn
+from datamask.dashboard.placement import LINE, column, width_of
 from datamask.dashboard.views import convergence as view
 from datamask.runs.store import RunStore
 
@@ -96,15 +97,21 @@ def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
     run = run_with(tmp_path, {"random": {"joint": 0.0}, "top_quality": {"joint": 0.2}},
                    [{"step": 1, "seconds": 0.5, "joint": 0.1, "batch_joint_mean": 0.0, "batch_joint_std": 0.1}])
     curve = view.curve(run)
-    spec = convergence(curve, across)
-    own = [layer for layer in spec["layer"] if "data" not in layer and "text" not in layer["encoding"]]
-    lines = [layer for layer in own if layer["mark"]["type"] == "line"]
-    assert all(layer["encoding"]["x"]["field"] == across for layer in own)
+    lines = [layer for layer in convergence(curve, across)["layer"] if layer["mark"]["type"] == "line"]
+    assert all(layer["encoding"]["x"]["field"] == across for layer in lines)
     assert [layer["transform"][0]["filter"]["equal"] for layer in lines] == [view.BATCH, view.SUBSET]
-    labels = [layer["data"]["values"][0]["label"] for layer in spec["layer"]
-              if "data" in layer and "text" in layer.get("encoding", {}) and "color" in layer["mark"]]
-    assert labels == ["best-quality rows  0.2", "random subset  0"]
+    table = drawn(curve, across)
+    assert table.loc[table["series"] == RULE, ["value", "role"]].to_numpy().tolist() == [[0.2, "best"], [0.0, "random"]]
+    assert noted(table) == ["best-quality rows  0.2", "random subset  0"]
     assert set(curve.table.columns) == {"step", "seconds", "masks", "series", "value", "low", "high", "note"}
+
+
+def test_every_row_of_the_data_is_drawn_once_by_its_layers(tmp_path):
+    """A layer per role: a role without one would leave a line without words."""
+    roles = {layer["transform"][0]["filter"] for layer in convergence(view.curve(run_with(tmp_path)))["layer"]
+             if isinstance(layer.get("transform", [{}])[0].get("filter"), str)}
+    assert {f"datum.series === '{RULE}' && datum.role === '{role}'" for role in ROLES} <= roles
+    assert {f"datum.series === '{WORDS}' && datum.role === '{role}'" for role in (*ROLES, view.EDGE)} <= roles
 
 
 def test_the_chart_changes_with_the_ground_and_not_with_the_data(tmp_path):
@@ -112,8 +119,69 @@ def test_the_chart_changes_with_the_ground_and_not_with_the_data(tmp_path):
     before = convergence(view.curve(run))
     with run.writer() as writer:
         writer.append_metrics({"step": 1, "seconds": 0.1, "joint": 0.3})
+        writer.update_facts(references={"random": {"joint": 0.0}, "top_quality": {"joint": 0.4}})
     assert convergence(view.curve(run)) == before, "a live chart is redrawn from scratch if its specification changes"
     assert convergence(view.curve(run), dark=True) != before
+
+
+def noted(table) -> list[str]:
+    """The words of the references in the picture, from top to bottom."""
+    words = table[(table["series"] == WORDS) & (table["role"] != view.EDGE)]
+    return words.sort_values("value", ascending=False)["note"].tolist()
+
+
+CASES = {
+    "polished onto the end": ([0.1, 0.5, 0.7, 0.74, 0.745, 0.746], 0.749, 0.7495, {"random": 0.0, "top_quality": 0.4}),
+    "all at one place": ([0.5, 0.5, 0.5], 0.5001, 0.5002, {"random": 0.5, "top_quality": 0.5}),
+    "random where the curve is": ([-0.02, 0.0, 0.01], None, None, {"random": 0.0, "top_quality": -0.9}),
+    "far off on both sides": ([0.1, 0.12, 0.13], 0.2, 0.21, {"random": 0.0, "top_quality": 5.0}),
+    "falling": ([0.9, 0.5, 0.2, 0.05, 0.0], 0.1, 1.0, {"random": 0.0, "top_quality": 0.02}),
+    "one step": ([0.3], None, None, {"random": 0.0}),
+    "huge": ([1e9, 2e9, 3e9], 3.1e9, 3.2e9, {"random": 0.0, "top_quality": 2.9e9}),
+}
+
+
+@pytest.mark.parametrize("height", [330, 240])
+@pytest.mark.parametrize("case", CASES)
+def test_words_lie_neither_on_each_other_nor_on_the_bold_line(tmp_path, case, height):
+    values, final, bound, points = CASES[case]
+    run = run_with(tmp_path, {name: {"joint": value} for name, value in points.items()},
+                   records(values, [-0.4] * len(values)))
+    if final is not None:
+        with run.writer() as writer:
+            writer.write_selection(pa.table({"id": [1]}), {})
+            writer.finish("done", {"calibrated": {"joint": final}, "upper_bound": bound, "gap": bound - final},
+                          "converged")
+    curve = view.curve(run)
+    table = drawn(curve, "step", height)
+    low, high = table.loc[table["series"] == FRAME, "value"]
+    pixel = (high - low) / height
+    words = table[(table["series"] == WORDS) & (table["role"] != view.EDGE)].sort_values("value")
+    assert len(words) == len(curve.references) >= 1
+    assert (np.diff(words["value"]) >= (LINE - 1e-6) * pixel).all(), "words lie on words"
+    assert words["value"].between(low + 7.9 * pixel, high - 7.9 * pixel).all(), "words stick out"
+    # the bold line, read at every pixel behind the words, in a picture as narrow as they get
+    subset = curve.table[curve.table["series"] == view.SUBSET]
+    for _, said in words.iterrows():
+        across = np.linspace(max(0.0, 1 - width_of(said["note"]) / NARROW), 1, 200) * subset["step"].max()
+        behind = np.interp(across, subset["step"], subset["value"])
+        assert (np.abs(behind - said["value"]) > 7 * pixel).all(), f"{said['note']} lies on the bold line"
+        for line in curve.references:
+            assert line.edge or abs(line.value - said["value"]) > 7 * pixel, f"{said['note']} is crossed out"
+    for _, said in table[table["role"] == view.EDGE].iterrows():
+        across = np.linspace(0, width_of(said["note"]) / NARROW, 200) * subset["step"].max()
+        behind = np.interp(across, subset["step"], subset["value"])
+        if len(subset) > 1:
+            assert (np.abs(behind - said["value"]) > 7 * pixel).all(), f"{said['note']} lies on the bold line"
+
+
+def test_too_many_words_for_a_column_still_stand_apart_as_far_as_there_is_room():
+    free = column([50.0] * 5, 0, 100)
+    assert np.diff(sorted(free)).tolist() == [LINE] * 4 and min(free) >= LINE / 2 and max(free) <= 100 - LINE / 2
+    crowded = column([10.0] * 4, 0, 40)
+    assert len(crowded) == 4 and all(LINE / 2 <= place <= 40 - LINE / 2 for place in crowded)
+    assert column([50.0], 0, 100, [[(0.0, 100.0)]]) == [50.0], "where all is taken, it stands where it is wanted"
+    assert column([3.0], 0, 4) == [LINE / 2]
 
 
 def records(values, batch=None, bound=None):
@@ -133,12 +201,10 @@ def test_what_is_far_off_is_an_arrow_and_squeezes_nothing(tmp_path):
     edge = curve.table[curve.table["series"] == view.EDGE]
     assert edge["note"].tolist() == [f"▼ {view.BATCH}  −0.4"] and edge["value"].tolist() == [-1.0]
     assert not (curve.table["series"] == view.BATCH).any()
-    spec = convergence(curve)
-    drawn = [value["value"] for layer in spec["layer"] if layer["mark"]["type"] == "rule"
-             for value in layer["data"]["values"]]
-    said = [value["label"] for layer in spec["layer"] if "data" in layer and "text" in layer.get("encoding", {})
-            for value in layer["data"]["values"]]
-    assert drawn == [0.0] and "▼ best-quality rows  −0.9" in said
+    table = drawn(curve)
+    assert table.loc[table["series"] == RULE, "value"].tolist() == [0.0]
+    assert "▼ best-quality rows  −0.9" in noted(table)
+    assert table.loc[table["role"] == view.EDGE, "note"].tolist() == edge["note"].tolist()
 
 
 def test_masks_that_come_near_are_drawn_from_there_on(tmp_path):

@@ -1,31 +1,49 @@
-"""The convergence chart as a Vega-Lite specification; its data come beside it, so live updates keep the chart."""
+"""The convergence chart as a Vega-Lite specification; its data come beside it, so live updates keep the chart.
+
+Lines of reference and all words travel with the data too. Where the words stand is computed (`datamask.dashboard.
+placement`), so that they cover neither each other nor the bold line.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from datamask.dashboard import palette, words
-from datamask.dashboard.views.convergence import BATCH, EDGE, GAP, SUBSET, Curve, Reference
+import numpy as np
+import pandas as pd
 
-CLOSE = 0.07
-"""Of two lines nearer to each other than this share of the axis, the lower one's words stand below it."""
+from datamask.dashboard import palette, placement, words
+from datamask.dashboard.views.convergence import BATCH, EDGE, GAP, SUBSET, Curve
 
 AXES = {"step": "update steps", "seconds": "seconds of learning", "masks": "masks scored"}
 
 
+NARROW = 560
+"""Pixels that the plotting area is wide at least; what is kept free for words there is free in a wider one."""
+
+ROOM = 0.06
+"""Free space above and below what is drawn, as a share of it."""
+
+RULE, WORDS, FRAME = "rule", "words", "frame"
+"""Series of the rows that `drawn` adds: lines of reference, their words, and the ends of the axis."""
+
+ROLES = {"random": [2, 3], "best": [7, 4], "bound": [1, 0], "final": [1, 2]}
+"""Of a reference, with its dash."""
+
+ARROWS = {"above": "▲", "below": "▼"}
+
+
 def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: int = 340) -> dict:
-    """The specification for ``st.vega_lite_chart(curve.table, spec)``.
+    """The specification for ``st.vega_lite_chart(drawn(curve, x, height), spec)``.
 
     Args:
-        curve: what to draw; its table is passed beside the specification.
-        x: ``step``, ``seconds`` or ``masks``.
-        dark: whether the page's ground is dark.
-        height: of the plotting area, in pixels.
+        curve: what to draw. x: ``step``, ``seconds`` or ``masks``.
+        dark: whether the page's ground is dark. height: of the plotting area, in pixels, the same as of `drawn`.
     """
     tone = palette.shades(dark)
     across = {"field": x, "type": "quantitative", "title": AXES[x], "scale": {"zero": True},
               "axis": {"grid": False, "tickCount": 6, "format": ",~g" if x == "seconds" else ",~r"}}
-    scale = {"type": "log", "nice": False} if curve.measure == GAP else {"zero": False, "nice": True}
+    scale = {"type": "log", "nice": False} if curve.measure == GAP else {"zero": False, "nice": False}
     axis = {"tickCount": 6, **({"format": "~g"} if curve.measure == GAP else {})}
     up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": scale, "axis": axis}
     # a run without masks has no line for them, and needs no key to it
@@ -41,7 +59,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
                 "format": ".2e" if curve.measure == GAP else ".4f"}]
     if curve.measure != GAP:
         tooltip.append({"field": "high", "title": "mean + spread", "format": ".4f"})
-    inside = {"filter": {"not": {"field": "series", "equal": EDGE}}}
+    inside = {"filter": {"field": "series", "oneOf": [BATCH, SUBSET]}}
     batch = {"filter": {"field": "series", "equal": BATCH}}
     subset = {"filter": {"field": "series", "equal": SUBSET}}
     # lines have points because the first step alone is no line, and nothing would be seen of it
@@ -57,64 +75,113 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     ]
     if curve.measure == GAP:
         del layers[:2]
-    layers += _references(curve, tone) + _edges(curve, tone) + _final(curve, x, up, tone)
+    layers += [*_references(up, tone), *_final(curve, x, up, tone)]
     return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4}}
 
 
-def _references(curve: Curve, tone: palette.Shades) -> list[dict]:
-    """A dashed line and its words for each reference, on data of their own: the curve's table stays the curve."""
-    colours = {"random": tone.random, "best": tone.best, "bound": tone.text, "final": tone.accent}
-    dashes = {"random": [2, 3], "best": [7, 4], "bound": [1, 0], "final": [1, 2]}
-    drawn = [*curve.table.loc[curve.table["series"] != EDGE, "value"],
-             *(line.value for line in curve.references if not line.edge)]
-    span, above = max(drawn, default=0.0) - min(drawn, default=0.0), None
-    layers = []
-    for reference in curve.references:
-        if not math.isfinite(reference.value) or reference.edge:
-            continue
-        at = {"values": [{"value": reference.value, "label": f"{reference.label}  {words.value(reference.value, 3)}"}]}
-        y = {"field": "value", "type": "quantitative"}
-        layers.append({"data": at, "mark": {"type": "rule", "strokeDash": dashes[reference.role], "strokeWidth": 1.4,
-                                            "color": colours[reference.role]}, "encoding": {"y": y}})
-        text = {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "dx": -2, "fontSize": 12}
-        if reference.role == "final":
-            # just under the bound and just above where the curve ends: its words stand below both
-            text |= {"baseline": "top", "dy": 14, "dx": -10}
-        elif above is not None and abs(above - reference.value) < CLOSE * span:
-            text |= {"baseline": "top", "dy": 4}
-        above = reference.value
-        place = {"y": y, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
-        # a halo of the page's own colour, so that curves may pass behind the words
+def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
+    """The data of the chart: the curve's table, then rows for the lines of reference and for all words.
+
+    Args:
+        curve: what to draw. x: the axis, as for `convergence`. height: of the plotting area, in pixels.
+
+    Returns:
+        The table's columns and ``role``. Words have the place of their middle as ``value`` and themselves as ``note``.
+    """
+    table = curve.table[curve.table["series"] != EDGE].assign(role="")
+    if curve.measure == GAP or table.empty:
+        return table
+    low, high = frame(curve, table)
+    rows = [{"series": FRAME, "value": end, "role": ""} for end in (low, high)]
+    rows += [{"series": RULE, "value": line.value, "role": line.role} for line in curve.references
+             if math.isfinite(line.value) and not line.edge]
+    rows += [{"series": WORDS, **said} for said in labels(curve, x, low, high, height)]
+    return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
+
+
+def frame(curve: Curve, table: pd.DataFrame) -> tuple[float, float]:
+    """The ends of the upright axis, with some room around all that is drawn."""
+    ends = [*table["value"], *table["low"], *table["high"], *(line.value for line in curve.references if not line.edge)]
+    ends += [] if curve.final is None else [curve.final["value"]]
+    ends = [value for value in ends if math.isfinite(value)]
+    span = max(ends) - min(ends) or max(abs(ends[0]), 1e-6)
+    return min(ends) - ROOM * span, max(ends) + ROOM * span
+
+
+def labels(curve: Curve, x: str, low: float, high: float, height: float, width: float = NARROW) -> list[dict]:
+    """Words beside the lines of reference, at the right, and of what lies beyond the axis: ``value, note, role``.
+
+    The role of words at the left is `EDGE`.
+
+    Args:
+        low, high: ends of the upright axis. height, width: of the plotting area, in pixels.
+    """
+    def at(value: float) -> float:
+        return (high - value) / (high - low) * height
+
+    lines = [line for line in curve.references if math.isfinite(line.value)]
+    # what has a line of its own first: an arrow may stand anywhere
+    lines.sort(key=lambda line: (bool(line.edge), line.role not in ("final", "bound")))
+    wanted, said, taken = [], [], []
+    rules = [(at(line.value) - 2, at(line.value) + 2) for line in lines if not line.edge]
+    for line in lines:
+        arrow = f"{ARROWS[line.edge]} " if line.edge else ""
+        said.append(f"{arrow}{line.label}  {words.value(line.value, 3)}")
+        wanted.append({"above": 0.0, "below": height}.get(line.edge, at(min(max(line.value, low), high))))
+        share = placement.width_of(said[-1]) / width
+        taken.append([*rules, *bold(curve, x, at, 1 - share, math.inf)])
+    places = placement.column(wanted, 0.0, height, taken)
+    found = [{"value": high - place / height * (high - low), "note": text, "role": line.role}
+             for place, text, line in zip(places, said, lines)]
+    for _, row in curve.table[curve.table["series"] == EDGE].iterrows():
+        # a curve that does not reach the right side lies farther left than it seems
+        share = 1.4 * placement.width_of(row["note"]) / width
+        place, = placement.column([0.0 if row["value"] > 0 else height], 0.0, height,
+                                  [[*rules, *bold(curve, x, at, -math.inf, share)]])
+        found.append({"value": high - place / height * (high - low), "note": row["note"], "role": EDGE})
+    return found
+
+
+def bold(curve: Curve, x: str, at, first: float, last: float) -> Iterator[placement.Interval]:
+    """Where the bold line and its final mark run, between two shares of the axis along: intervals in pixels."""
+    line = curve.table[curve.table["series"] == SUBSET].dropna(subset=[x, "value"]).sort_values(x)
+    if line.empty:
+        return
+    along = line[x].to_numpy(float) / (float(line[x].max()) or 1.0)
+    y = np.array([at(value) for value in line["value"]])
+    # with the point before and the point after, since the line runs on to them
+    inside = (along >= first) & (along <= last)
+    inside[:-1] |= inside[1:]
+    inside[1:] |= inside[:-1]
+    kept = y[inside]
+    if len(kept):
+        yield from zip(np.minimum(kept[:-1], kept[1:]) - 3, np.maximum(kept[:-1], kept[1:]) + 3)
+        yield kept[-1] - 4, kept[-1] + 4
+    if curve.final is not None and last >= 1:
+        yield at(curve.final["value"]) - 8, at(curve.final["value"]) + 8
+
+
+def _references(up: dict, tone: palette.Shades) -> Iterator[dict]:
+    """A line for each reference, and all words, from the data; a halo of the ground lets paler lines pass behind."""
+    colours = {"random": tone.random, "best": tone.best, "bound": tone.text, "final": tone.accent, EDGE: tone.text}
+
+    def rows(series: str, role: str) -> list[dict]:
+        return [{"filter": f"datum.series === '{series}' && datum.role === '{role}'"}]
+
+    # nothing to see: it makes the axis reach from end to end, by the data, so that a live chart is not drawn anew
+    yield {"transform": rows(FRAME, ""), "mark": {"type": "point", "opacity": 0}, "encoding": {"y": up}}
+    for role, dash in ROLES.items():
+        yield {"transform": rows(RULE, role), "encoding": {"y": up},
+               "mark": {"type": "rule", "strokeDash": dash, "strokeWidth": 1.4, "color": colours[role]}}
+    for role, color in colours.items():
+        left = role == EDGE
+        text = {"type": "text", "align": "left" if left else "right", "baseline": "middle", "fontSize": 12,
+                "dx": 4 if left else -2}
+        place = {"y": up, "x": {"value": 0 if left else "width"}, "text": {"field": "note", "type": "nominal"}}
         halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}
-        layers.append({"data": at, "mark": text | halo, "encoding": place})
-        layers.append({"data": at, "mark": text | {"color": colours[reference.role]}, "encoding": place})
-    return layers
-
-
-def _edges(curve: Curve, tone: palette.Shades) -> list[dict]:
-    """An arrow at the edge for whatever lies too far off to be drawn: at the right references, at the left masks."""
-    colours = {"random": tone.random, "best": tone.best, "bound": tone.text, "final": tone.accent}
-    layers = []
-    for edge, at, side in (("above", 0, 1), ("below", "height", -1)):
-        # rows of words inside the plot, one above the other
-        def words_at(align: str, row: int, color: str, source: dict, field: str, edge: str = edge,
-                     at: int | str = at) -> list[dict]:
-            down = (12 + 16 * row) * (1 if edge == "above" else -1)
-            text = {"type": "text", "align": align, "baseline": "middle", "fontSize": 12,
-                    "dx": 4 if align == "left" else -2, "dy": down}
-            place = {"y": {"value": at}, "x": {"value": 0 if align == "left" else "width"},
-                     "text": {"field": field, "type": "nominal"}}
-            halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}
-            return [{**source, "mark": text | look, "encoding": place} for look in (halo, {"color": color})]
-        far: list[Reference] = [line for line in curve.references if line.edge == edge]
-        for row, line in enumerate(far):
-            label = f"{'▲' if side > 0 else '▼'} {line.label}  {words.value(line.value, 3)}"
-            layers += words_at("right", row, colours[line.role], {"data": {"values": [{"label": label}]}}, "label")
-        if curve.measure != GAP:
-            kept = {"transform": [{"filter": f"datum.series === '{EDGE}' && datum.value === {side}"}]}
-            layers += words_at("left", 0, tone.text, kept, "note")
-    return layers
+        yield from ({"transform": rows(WORDS, role), "mark": text | look, "encoding": place}
+                    for look in (halo, {"color": color}))
 
 
 def _final(curve: Curve, x: str, up: dict, tone: palette.Shades) -> list[dict]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import pandas as pd
 
 from datamask.dashboard import svg, words
+from datamask.dashboard.charts.convergence import labels
 from datamask.dashboard.groups import EVEN, FED, STARVED
-from datamask.dashboard.views.convergence import BATCH, SUBSET, Curve
+from datamask.dashboard.views.convergence import BATCH, EDGE, SUBSET, Curve
 from datamask.dashboard.views.frontier import Line
 
 WIDTH = 720
@@ -34,24 +34,20 @@ def convergence(curve: Curve) -> svg.Drawing | None:
     picture.area([*((x(s), y(v)) for s, v in zip(band["step"], band["high"])),
                   *((x(s), y(v)) for s, v in zip(band["step"][::-1], band["low"][::-1]))], "batch", 0.22)
     picture.path([(x(s), y(v)) for s, v in zip(batch["step"], batch["value"])], "batch", 1.3)
-    colors = {"random": "random", "best": "best", "bound": "text", "final": "accent"}
-    last = -math.inf
+    colors = {"random": "random", "best": "best", "bound": "text", "final": "accent", EDGE: "text"}
     for line in lines:
         at = y(line.value)
         picture.line(x.low, at, x.high, at, colors[line.role], 1.3, "" if line.role == "bound" else "5 4")
-        # above the line, or below it where the words of the one before stand
-        last = at - 5 if at - 5 - last >= 14 else max(last + 14, at + 14)
-        picture.text(x.high, last, f"{line.label}  {words.value(line.value, 4)}", colors[line.role], "end")
     picture.path([(x(s), y(v)) for s, v in zip(subset["step"], subset["value"])], "accent", 2.6)
     if len(subset) == 1:
         picture.mark(x(subset["step"].iloc[0]), y(subset["value"].iloc[0]))
     if curve.final is not None:
         picture.mark(x(curve.final["step"]), y(curve.final["value"]), "accent", "diamond",
                      told=f"final selection {words.value(curve.final['value'])}")
-    for row, line in enumerate(line for line in curve.references if line.edge):
-        arrow = "▲" if line.edge == "above" else "▼"
-        picture.text(x.high, 26 + 15 * row if line.edge == "above" else y(min(ends)) - 6 - 15 * row,
-                     f"{arrow} {line.label}  {words.value(line.value, 4)}", colors[line.role], "end")
+    for said in labels(curve, "step", *y.values, y.low - y.high, x.high - x.low):
+        left = said["role"] == EDGE
+        picture.text(x.low + 4 if left else x.high, y(said["value"]) + 4, said["note"], colors[said["role"]],
+                     "start" if left else "end")
     return picture
 
 

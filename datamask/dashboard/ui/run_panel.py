@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.dashboard import words
-from datamask.dashboard.charts.convergence import convergence
+from datamask.dashboard.charts.convergence import convergence, drawn
 from datamask.dashboard.charts.vitals import vital
 from datamask.dashboard.ui import forms, label_panel, session
 from datamask.dashboard.views import convergence as curves
@@ -183,9 +183,9 @@ def _curve(run: Run) -> None:
     if curve.table.empty:
         st.caption("No step of this run has a value of it.")
         return
-    st.vega_lite_chart(curve.table, convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT),
-                       key="curve", width="stretch",
-                       alt=f"{measure} of sampled masks and of the selected subset over {across}")
+    st.vega_lite_chart(drawn(curve, across, CURVE_HEIGHT),
+                       convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT), key="curve",
+                       width="stretch", alt=f"{measure} of sampled masks and of the selected subset over {across}")
     if measure == curves.GAP:
         st.caption("How far the selected subset is below a value that no selection can exceed, on a logarithmic axis.")
     elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
