@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 from pathlib import Path
 
 from datamask.runs.formats import read_json, write_json
@@ -15,6 +16,7 @@ VERSION = 1
 """Of the record. A change of the method raises it, and answers of another version are not shown."""
 
 _KEY = re.compile(r"[0-9a-f]{12}")
+_UNFINISHED = ".unfinished"
 
 
 def folder(cache_dir: str | Path, fingerprint: str) -> Path:
@@ -31,6 +33,18 @@ def save(cache_dir: str | Path, answer: dict) -> Path:
     path = folder(cache_dir, answer["fingerprint"]) / f"{answer['key']}.json"
     write_json(path, answer)
     return path
+
+
+def unfinished(cache_dir: str | Path, fingerprint: str, key: str) -> Path:
+    """The folder in which a search keeps what it has selected, until its answer is saved."""
+    return folder(cache_dir, fingerprint) / f"{key}-{VERSION}{_UNFINISHED}"
+
+
+def forget_unfinished(cache_dir: str | Path, fingerprint: str, but: Path | None = None) -> None:
+    """Remove what stopped searches on a corpus have kept, except in the folder `but`."""
+    for path in folder(cache_dir, fingerprint).glob(f"*{_UNFINISHED}"):
+        if path != but:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict | None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
+from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.worlds import RestrictedPool
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed, pose
@@ -49,13 +50,14 @@ def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
 
 
 def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lambdas: Sequence[float],
-               starts: dict[float, Tensor], poll: Poll = no_poll, tick: Callable[[float], None] = lambda lamb: None
-               ) -> list[np.ndarray]:
+               starts: dict[float, Tensor], poll: Poll = no_poll, tick: Callable[[float], None] = lambda lamb: None,
+               kept: Kept = NOTHING_KEPT) -> list[np.ndarray]:
     """Select at every lambda in a world.
 
     Args:
         lambdas: rising. starts: where the solver ended at each lambda in an earlier world; filled for the next one.
         tick: called with each lambda before it is solved.
+        kept: what an earlier search of this world and curve selected, and where this one's selections go.
 
     Returns:
         int64 ``(S,)`` rows of the world for each lambda, rising.
@@ -66,9 +68,15 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
     ties, everyone = world.ties(config.seed), torch.arange(len(world), device=world.device)
     y: Tensor | None = None
     found = []
-    for lamb in lambdas:
+    for place, lamb in enumerate(lambdas):
         poll()
         tick(lamb)
+        known = kept.find(str(place), size)
+        if known is not None:
+            if known[1] is not None:
+                starts[lamb] = y = torch.from_numpy(known[1]).to(world.device)
+            found.append(known[0])
+            continue
         joint = Joint(world.quality, terms, lamb, whole.problem.joint.quality_scale)
         problem = Problem(joint, size, everyone, ties, world.features)
         if solvable(problem):
@@ -80,6 +88,8 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
         else:
             mask = _learned(problem, replace(config, lamb=lamb), poll)
         found.append(np.flatnonzero(mask.cpu().numpy()))
+        end = starts.get(lamb)
+        kept.put(str(place), found[-1], None if end is None else end.cpu().numpy())
     return found
 
 

@@ -18,6 +18,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError
 from datamask.evaluation.lambdas import wording
+from datamask.evaluation.lambdas.kept import Kept
 from datamask.evaluation.lambdas.meaning import SAME_KIND, Meaning, agreement
 from datamask.evaluation.lambdas.measuring import DRAWS, available, measure
 from datamask.evaluation.lambdas.selecting import scales, select_all, settings
@@ -60,13 +61,16 @@ class _Ratio:
 
 
 def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, texts: Sequence[str] = (),
-                 device: str = "auto", progress: Report = lambda share, what: None, poll: Poll = no_poll) -> dict:
+                 device: str = "auto", progress: Report = lambda share, what: None, poll: Poll = no_poll,
+                 keep: Path | None = None) -> dict:
     """Answer a question.
 
     Args:
         corpus: with a text column.
         texts: where the target is the person's own texts.
         cache_dir: where the neighbour graph and the anchors are kept.
+        keep: a folder for this question on this corpus, where selections wait if the search is stopped; the next search
+            goes on from them. None: it begins anew.
 
     Returns:
         Plain values: ``question, key, fingerprint, n, rows, target, splits, draws, seconds, created, headline, notes``
@@ -100,7 +104,7 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
         worlds = [own_world(corpus, words, meaning, poll)]
     else:
         worlds = held_out_worlds(corpus, words, graph, question.target, poll)
-    made = _select(pool, worlds, question, progress, poll)
+    made = _select(pool, worlds, question, progress, poll, Kept(keep))
     found = _measured(worlds, made, words, meaning, units, question, progress, poll)
     notes = _notes(whole_rows, len(corpus), agreement(meaning, graph, question.seed))
     asked = [split for world in worlds for split in world.splits]
@@ -125,7 +129,7 @@ def _longest(question: LambdaQuestion, n: int) -> int:
     return max([GRAPH_NEIGHBORS, *(list_length(ratio, n) for ratio in question.ratios if needed)])
 
 
-def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progress: Report, poll: Poll
+def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progress: Report, poll: Poll, kept: Kept
             ) -> dict[float, _Ratio]:
     """Every selection in every world, one world's features at a time."""
     made = {ratio: _Ratio([], []) for ratio in question.ratios}
@@ -134,12 +138,12 @@ def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progr
     whole: list[Posed] = []
     starts: list[dict[float, Tensor]] = [{} for _ in curves]
     for config in curves:
-        progress(PREPARED, f"finding the ends of the scales of {config.objective}")
+        progress(PREPARED, f"finding the ends of the scale of {wording.spoken_objective(config.objective)}")
         whole.append(scales(pool, config, poll))
     total, done = len(worlds) * len(curves) * len(question.lambdas), 0
     for number, world in enumerate(worlds, 1):
         here = RestrictedPool(pool, world.rest, poll)
-        for config, posed, start in zip(curves, whole, starts):
+        for curve, (config, posed, start) in enumerate(zip(curves, whole, starts)):
             ratio = made[config.select_ratio]
             if len(ratio.chosen) < number:
                 ratio.chosen.append({})
@@ -147,12 +151,13 @@ def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progr
 
             def tick(lamb: float, config=config, number=number) -> None:
                 nonlocal done
-                where = f", split {number} of {len(worlds)}" if len(worlds) > 1 else ""
+                where = f", round {number} of {len(worlds)}" if len(worlds) > 1 else ""
                 progress(PREPARED + (SELECTING - PREPARED) * done / total,
-                         f"selecting by {config.objective} at lambda {lamb:g}{where}")
+                         f"selecting by {wording.spoken_objective(config.objective)} at lambda {lamb:g}{where}")
                 done += 1
 
-            found = select_all(here, posed, config, question.lambdas, start, poll, tick)
+            found = select_all(here, posed, config, question.lambdas, start, poll, tick,
+                               kept.under(f"{number}-{curve}"))
             for lamb, rows in zip(question.lambdas, found):
                 ratio.chosen[-1][config.objective, lamb] = world.rest[rows]
         for config in curves[::len(question.objectives)]:
@@ -177,7 +182,7 @@ def _measured(worlds: Sequence[World], made: dict[float, _Ratio], words: Words, 
         for world, chosen, size in zip(worlds, one.chosen, one.sizes):
             for asked in world.splits:
                 progress(SELECTING + (1 - SELECTING) * done / steps,
-                         f"training on {budget:,} words of each selection, split {done % SPLITS + 1} of {SPLITS}")
+                         f"training on {budget:,} words of each selection, round {done % SPLITS + 1} of {SPLITS}")
                 *both, spread = measure(words, meaning, chosen, world.rest, size, budget, asked, units,
                                         len(spreads), question.seed, poll)
                 for into, (choose, report) in zip(halves, both):

@@ -39,9 +39,10 @@ def curve_sentence(curve: Mapping, unit: str, circular: bool = False) -> str:
         return f"{name}: does not help. Even its best, {best}, is worse than a random selection ({size})."
     if circular:
         return f"{name}: ahead of random at {best} ({size}), on a circular target."
-    worse = [point["lamb"] for point in curve["points"] if not point["level"]]
-    range_ = spoken(spans(curve))
-    rest = "every lambda tried is level with the best" if not worse else f"{range_} cannot be told apart from the best"
+    levels = [point["lamb"] for point in curve["points"] if point["level"]]
+    rest = ("every lambda tried is level with the best" if len(levels) == len(curve["points"]) else
+            "every other lambda tried is worse" if levels == [curve["best"]] else
+            f"{spoken(spans(curve))} cannot be told apart from the best")
     return f"{name}: helps. Best at {best} ({size} against random); {rest}."
 
 
@@ -79,6 +80,13 @@ def where(curve: Mapping, curves: Sequence[Mapping]) -> str:
 def named(objective: str) -> str:
     """An objective's label; a sum as it was written."""
     return next((entry.label for entry in catalogue.OBJECTIVES if entry.name == objective), objective)
+
+
+def spoken_objective(objective: str) -> str:
+    """`named` within a sentence: ``pair-wise similarity``, ``DiSF``."""
+    name = named(objective)
+    first = name.partition(" ")[0]
+    return name if any(letter.isupper() for letter in first[1:]) else name[:1].lower() + name[1:]
 
 
 def spoken(found: Sequence[Sequence[float]]) -> str:
