@@ -29,6 +29,7 @@ from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
 MAP, TAB = "explore_map", "explore_tab"
+CONTROLS = 218  # pixels: the longest name in the menus is to be read whole, on every screen
 TEXTS, DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
     "Texts", "Distributions", "Starved and over-fed", "Three classes", "Borderline reader")
 ABOUT = ("Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 nearest samples of "
@@ -66,7 +67,8 @@ for key in ("explore_left", "explore_middle"):
     if st.session_state.get(key, columns.QUALITY) not in choices:
         del st.session_state[key]
 
-controls, picture = st.columns([1, 4.9], gap="medium")
+with st.container(horizontal=True, gap="medium"):
+    controls, picture = st.container(width=CONTROLS), st.container(width="stretch")
 with controls:
     st.selectbox("Selected by", list(by_id), key="explore_run", placeholder="no finished run yet",
                  format_func=names.get, disabled=not by_id, on_change=take_run,

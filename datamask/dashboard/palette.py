@@ -49,7 +49,7 @@ class Shades:
 
 LIGHT = Shades(accent="#0072B2", muted="#B4BCC4", quality="#D98F00", diversity="#009E73", batch="#56B4E9",
                random="#7A8590", best="#D55E00", text="#1B232B", grid="#E7EBEF", ground="#FFFFFF", raised="#F3F5F7")
-DARK = Shades(accent="#56B4E9", muted="#4B565F", quality="#E9AE3C", diversity="#2BC49A", batch="#2F7FAF",
+DARK = Shades(accent="#56B4E9", muted="#5F6C78", quality="#E9AE3C", diversity="#2BC49A", batch="#2F7FAF",
               random="#9AA6B2", best="#F0803C", text="#E6EBF0", grid="#28313A", ground="#12171C", raised="#1C232A")
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from datamask.api import select
+from datamask.dashboard.filters import Among, Between, Filters
 from datamask.dashboard.views import frontier, outcome, provenance
 from datamask.runs.jobs import office
 from tests.dashboard.made_runs import finish_run
@@ -112,16 +113,54 @@ def test_given_samples_are_not_exported_and_a_budget_is_kept(page, opened, store
     assert f"{len(given)} samples had already" in outcome.rules(run)
 
 
-def test_impossible_rules_are_refused_before_the_start_and_removing_one_allows_it(page, opened, store, mapped):
+def start_link(app):
+    return next(link for link in app.get("page_link") if link.proto.label == "Start a run under these rules")
+
+
+def said_impossible(app):
+    return " ".join(error.value for error in app.error)
+
+
+def test_impossible_rules_are_refused_where_they_are_made_until_one_is_removed(page, opened, store, mapped):
     app = page("pages/explore.py", corpus=opened.key)
     searched(app, "sample 11").button(key="rule_pin").click().run()
+    assert not app.error and not start_link(app).proto.disabled
     app.button(key="rule_ban").click().run()
+    assert "both name 12 samples" in said_impossible(app) and start_link(app).proto.disabled
     app = on_run_page(page, app, opened)
-    assert "both name 12 samples" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+    assert "both name 12 samples" in said_impossible(app) and app.button(key="start").disabled
     app.button(key="rule_1").click().run()
-    assert not app.error and len(rule_labels(app)) == 1 and app.button(key="start")
+    assert not app.error and len(rule_labels(app)) == 1 and not app.button(key="start").disabled
     app.button(key="rule_0").click().run()
     assert not rule_labels(app) and "rules" not in app.query_params
+
+
+def test_explore_holds_rules_against_the_settings_of_the_run_page(page, opened, store, mapped):
+    app = page("pages/explore.py", corpus=opened.key)
+    searched(app, "sample").button(key="clear_all").click().run()
+    draw = Between("quality", float(np.sort(opened.corpus.quality)[-80]), 1e9)
+    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((draw,)))
+    app.run().button(key="rule_pin").click().run()
+    assert "names 80 rows, but only 72 are to be selected" in said_impossible(app) and start_link(app).proto.disabled
+    app.session_state["form_values"] = {"select_ratio": 0.5}
+    app.run()
+    assert not app.error and not start_link(app).proto.disabled
+    app.session_state["form_values"] = {"amount": "tokens", "budget": "50"}
+    app.run()
+    assert "the budget is 50" in said_impossible(app)
+    # a quota on a group that is banned, and quotas beside a budget
+    app.button(key="rule_0").click()
+    app.session_state["form_values"] = {}
+    app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((Among("source", ("code",)),)))
+    app.run().button(key="rule_ban").click().run()
+    assert not app.error
+    app.selectbox(key="quota_value_source_0").set_value("code").run()
+    app.number_input(key="quota_low_code").set_value(50.0).run()
+    app.button(key="rule_quota").click().run()
+    assert "must have at least 36 members, but 0 may be selected" in said_impossible(app)
+    app.session_state["form_values"] = {"amount": "tokens", "budget": "2k"}
+    app.run()
+    assert "is a share of the rows" in said_impossible(app)
 
 
 def test_the_next_relaxed_run_starts_from_the_last_one_of_its_objective(page, opened, store):

@@ -75,7 +75,7 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
         for i, layer in enumerate(layers):
             if layer is not None:
                 canvas_layer(name, i, layer, places)
-        result = component("map", ("parcel", "raster", "tools", "tip", "hands", "map"))(
+        result = component("map", ("parcel", "elements", "raster", "tools", "tip", "hands", "map"))(
             key=name, on_drawn_change=nothing, on_picked_change=lambda: _picked(name, len(places.points), on_pick),
             data={"name": name, "scope": scope, "panels": len(layers), "alt": alt, "height": height,
                   "cleared": memory.cleared, "picking": on_pick is not None,
@@ -95,12 +95,6 @@ def canvas_layer(name: str, panel: int, layer: Layer, places: Places) -> None:
         layer: of the places' N rows. places: those the map was given.
     """
     _carry(name, str(panel), layer_parcel(marks_of(layer, places, session.dark())))
-
-
-def regions_of(name: str, scope: str) -> tuple[Region, ...]:
-    """The regions a map was left with, for what stands above it on the page."""
-    memory = _memory(name)
-    return memory.regions if memory.scope == scope else ()
 
 
 def clear(name: str) -> None:

@@ -23,7 +23,7 @@ def show(view: Linked, facets: Sequence[Facet], selected: np.ndarray | None) -> 
         selected: bool ``(N,)`` of the run in question, or None.
     """
     tone = palette.shades(session.dark())
-    component("strips", ("strips",))(
+    component("strips", ("elements", "strips"))(
         key=KEY, on_brush_change=lambda: brushed(view, facets, st.session_state[KEY].get("brush")),
         data={"facets": [_drawn(view, facet, selected) for facet in facets],
               "colors": {"all": tone.grid if not session.dark() else tone.muted, "shown": tone.batch,

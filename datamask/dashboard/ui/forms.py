@@ -207,7 +207,7 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
     name = state[_key("name")].strip()
     _remember()
     try:
-        return _selection(), name, place
+        return _selection({key: state[_key(key)] for key in DEFAULTS if _key(key) in state}), name, place
     except OptionError as error:
         place.error(words.sentence(error), icon=":material/error:")
         return None, name, place
@@ -274,21 +274,28 @@ def _corpus_options() -> None:
     st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
 
 
-def _selection() -> SelectionConfig:
-    state = st.session_state
-    estimator = state[_key("estimator")]
-    collapse = state[_key("collapse")]
-    if own := [name for name in catalogue.objective_terms(state[_key("objective")]) if catalogue.is_own(name)]:
+def remembered() -> SelectionConfig:
+    """The settings the form was left with, or its defaults, without drawing it: what the next run will be.
+
+    Raises:
+        OptionError: they contradict each other.
+    """
+    return _selection({**DEFAULTS, **st.session_state.get("form_values", {})})
+
+
+def _selection(values: Mapping[str, Any]) -> SelectionConfig:
+    estimator, collapse = values["estimator"], values["collapse"]
+    if own := [name for name in catalogue.objective_terms(values["objective"]) if catalogue.is_own(name)]:
         raise OptionError(f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
                           f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here")
-    amount = "budget" if state[_key("amount")] == "tokens" else "select_ratio"
-    options = {name: state[_key(name)] for name in (amount, "objective", "lamb", "center", "prune", "neighbors", "seed",
-                                                     "device")}
-    options["collapse"] = f"{state[_key('cosine')]:g}" if collapse == "near" else collapse
+    amount = "budget" if values["amount"] == "tokens" else "select_ratio"
+    options = {name: values[name] for name in (amount, "objective", "lamb", "center", "prune", "neighbors", "seed",
+                                               "device")}
+    options["collapse"] = f"{values['cosine']:g}" if collapse == "near" else collapse
     if estimator == PAPER:
         return SelectionConfig.from_options(preset="paper", **options)
-    options |= {"estimator": estimator, "scale": state[_key("scale")]}
-    options |= {name: state[_key(name)] for name in _options_of(estimator)}
+    options |= {"estimator": estimator, "scale": values["scale"]}
+    options |= {name: values[name] for name in _options_of(estimator)}
     return SelectionConfig.from_options(**options)
 
 

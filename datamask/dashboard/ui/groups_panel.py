@@ -116,14 +116,14 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
         if marked:
             _open(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)), tab)
 
-    st.dataframe(listed[columns], hide_index=True, lazy=False, height=240, key=TABLE, on_select=opened,
-                 selection_mode="single-row", alt=f"Selected share of each {by}, starved and over-fed first",
-                 column_config={
+    st.dataframe(listed[columns], hide_index=True, lazy=False, height=min(36 * count + 38, 240), key=TABLE,
+                 on_select=opened, selection_mode="single-row", column_config={
                      "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
                      "verdict": st.column_config.TextColumn(width="small"),
                      "interval": st.column_config.TextColumn(width="small"),
                      "share": st.column_config.NumberColumn("share", format="%.1f %%"),
-                     **{name: st.column_config.NumberColumn(format="localized") for name in columns[4:]}})
+                     **{name: st.column_config.NumberColumn(format="localized") for name in columns[4:]}},
+                 alt=f"Selected share of each {by}, starved and over-fed first")
     st.caption("Starved and over-fed groups first. Mark a row to see its texts.")
 
 

@@ -26,8 +26,10 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
     corpus = opening.corpus
     with st.container(gap="xxsmall"):
         rules = steering_panel.listed(corpus, "**Rules for the next run**")
-    settings = steering_panel.applied(settings, corpus)
-    if settings is None:
+    settings, reason = steering_panel.applied(settings, corpus)
+    if reason:
+        steering_panel.refused(reason)
+        _button(disabled=True)
         return
     try:
         price = cost.estimate(settings, len(corpus), corpus.dim, corpus.fingerprint, runs,
@@ -36,9 +38,7 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
         st.error(words.sentence(error), icon=":material/error:")
         return
     st.markdown(cost.sentence(price, len(corpus)), help=cost.details(price))
-    pressed = st.button("Start", type="primary", icon=":material/play_arrow:", width="stretch", key="start",
-                        help="Learns in the background. You can leave this page, or close the browser.")
-    if not pressed:
+    if not _button():
         return
     name = name or outcome.proposed_name(settings.objective, settings.lamb, settings.select_ratio, settings.estimator,
                                          settings.budget, len(rules.rules))
@@ -54,3 +54,9 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
     else:
         session.choose_run(run.id)
         st.rerun()
+
+
+def _button(disabled: bool = False) -> bool:
+    return st.button("Start", type="primary", icon=":material/play_arrow:", width="stretch", key="start",
+                     disabled=disabled, help="Says above why it cannot start." if disabled else
+                     "Learns in the background. You can leave this page, or close the browser.")

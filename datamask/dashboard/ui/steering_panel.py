@@ -14,7 +14,7 @@ from datamask.config import Quota, SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import words
 from datamask.dashboard.filters import Among
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import forms, session
 from datamask.dashboard.ui.linked import Linked
 from datamask.errors import DatamaskError
 from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf, share_words
@@ -66,10 +66,15 @@ def offer(view: Linked, shown: np.ndarray) -> None:
                             help="How large a share of the next selection a group may or must have."):
                 _quota(view, columns)
     if book(corpus).rules:
+        reason = _reason_now(corpus)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             listed(corpus)
             st.page_link("pages/run.py", label="Start a run under these rules", icon=":material/arrow_forward:",
-                         query_params=session.link_parameters())
+                         query_params=session.link_parameters(), disabled=bool(reason))
+            if reason:
+                st.page_link("pages/run.py", label="Change the settings", icon=":material/tune:",
+                             query_params=session.link_parameters())
+        refused(reason)
 
 
 def listed(corpus: Corpus, heading: str = "") -> RuleBook:
@@ -90,16 +95,35 @@ def rule_line(rule: Rule) -> str:
     return f"{SAID[rule.kind]} {rule.count:,}: {rule.said}"
 
 
-def applied(settings: SelectionConfig, corpus: Corpus) -> SelectionConfig | None:
-    """The settings under the rules; None, with the reason on the page, where no selection can obey them."""
+def applied(settings: SelectionConfig, corpus: Corpus) -> tuple[SelectionConfig, str]:
+    """The settings under the rules, and ""; where nothing can obey them the settings as they were, and the reason."""
     found = book(corpus)
     if not found.rules:
-        return settings
+        return settings, ""
     try:
-        return _shelf().applied(settings, found, corpus)
+        return _shelf().applied(settings, found, corpus), ""
     except DatamaskError as error:
-        st.error(f"No selection can obey these rules. {words.sentence(error)}", icon=":material/rule:")
-        return None
+        return settings, str(error)
+
+
+def refused(reason: str) -> None:
+    """Say why no selection can obey the rules; nothing where there is no reason."""
+    if reason:
+        st.error(f"No selection can obey these rules. {words.sentence(reason)}", icon=":material/rule:")
+
+
+def _reason_now(corpus: Corpus) -> str:
+    """Why the next run, as the Run page is set, cannot obey the rules; "" where it can."""
+    try:
+        settings = forms.remembered()
+    except DatamaskError as error:
+        return str(error)
+    return _reason(corpus.fingerprint, repr(settings), repr(book(corpus)), settings, corpus)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _reason(fingerprint: str, settings: str, rules: str, _settings: SelectionConfig, _corpus: Corpus) -> str:
+    return applied(_settings, _corpus)[1]
 
 
 def _quota(view: Linked, columns: list[str]) -> None:

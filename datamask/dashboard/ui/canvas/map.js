@@ -187,8 +187,7 @@ class LinkedMap {
   brighten() {
     const count = (this.marks?.length ?? 0) / 2;
     const filter = this.dimming?.bright?.length === count ? this.dimming.bright : null;
-    if (!this.regions.length) { this.bright = filter; return; }
-    this.bright = new Uint8Array(count);
+    this.bright = this.regions.length ? new Uint8Array(count) : filter;
     for (const { xs, ys } of this.regions) {
       const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
       for (let i = 0; i < count; i++) {
@@ -197,6 +196,9 @@ class LinkedMap {
         if (insidePolygon(xs, ys, x, y)) this.bright[i] = filter ? filter[i] : 255;
       }
     }
+    // few among many must be seen at a glance: they are drawn nearly as large as if they were alone
+    const clear = this.bright ? this.bright.reduce((sum, value) => sum + (value > 0), 0) : count;
+    this.growth = Math.min(2, (count / Math.max(1, clear)) ** 0.15);
   }
 
   redraw() {
@@ -208,10 +210,7 @@ class LinkedMap {
     if (!this.ground || !this.view || !this.width) return;
     const began = performance.now();
     const { ratio } = this;
-    const ink = this.panels[0].base.getContext("2d");
-    ink.fillStyle = getComputedStyle(this.root).getPropertyValue("--st-background-color").trim() || "#ffffff";
-    const paper = ink.fillStyle; // as the browser writes colours: #rrggbb
-    const parts = [1, 3, 5].map((at) => parseInt(paper.slice(at, at + 2), 16));
+    const paper = pageColor(this.root, "--st-background-color"), ink = pageColor(this.root, "--st-text-color");
     const scale = this.scale * ratio, left = this.toX(0) * ratio, top = this.toY(0) * ratio;
     const frame = this.ground.centers ? null : this.places(scale, left, top);
     for (const panel of this.panels) {
@@ -221,15 +220,15 @@ class LinkedMap {
       if (frame) {
         this.picture ??= new ImageData(canvas.width, canvas.height);
         frame.pixels = new Int32Array(this.picture.data.buffer);
-        frame.pixels.fill(packColor(parts));
-        frame.paper = parts;
+        frame.pixels.fill(packColor(paper));
+        Object.assign(frame, { paper, ink, growth: this.growth });
         // marks grow a little with the zoom and with the panel: what is apart may be seen better
         const large = Math.min(1.5, Math.max(0.9, Math.min(this.width, this.height) / 330));
         const size = this.ground.size * large * ratio * Math.min(2.5, Math.max(0.8, this.view.zoom ** 0.3));
         if (drawn) drawSamples(frame, look, size);
         context.putImageData(this.picture, 0, 0);
       } else {
-        context.fillStyle = paper;
+        context.fillStyle = `rgb(${paper})`;
         context.fillRect(0, 0, canvas.width, canvas.height);
         if (drawn) {
           const [toX, toY] = [(x) => x * scale + left, (y) => top - y * scale];

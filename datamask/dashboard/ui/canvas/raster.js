@@ -3,7 +3,8 @@
 
 const STAMPS = new Map();
 const FINE = 4;
-const FAINT = 0.16; // what is left of the colour of a mark that a region or a filter leaves out
+const FAINT = 0.16; // how much of a hexagon is left that a region or a filter leaves out
+const VEIL = 0.11; // of the way from the paper to its ink: the one tone of all samples that are left out
 
 const SHAPES = {
   circle: (x, y) => x * x + y * y <= 1,
@@ -14,6 +15,13 @@ const SHAPES = {
 };
 
 const packColor = ([red, green, blue]) => 0xff000000 | (blue << 16) | (green << 8) | red;
+
+// A colour of the page, by the name of its property, as [red, green, blue].
+function pageColor(element, name) {
+  const pen = new OffscreenCanvas(1, 1).getContext("2d");
+  pen.fillStyle = getComputedStyle(element).getPropertyValue(name).trim() || "#888888";
+  return [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16)); // the browser writes it as #rrggbb
+}
 
 // Four stamps of one shape and diameter: coverage 0 to 255 of w x w pixels; index 1 is half a pixel right, 2 half down.
 function stampsOf(shape, diameter) {
@@ -66,32 +74,31 @@ function stampInside(pixels, width, x, y, stamp, color, opacity) {
 }
 
 // Draw samples.
-// frame: {pixels, width, height, xs, ys, order, paper}: places in device pixels, which marks in which order, the ground
+// frame: {pixels, width, height, xs, ys, order, paper, ink, growth}: places in device pixels, which marks in which
+// order, the page's ground and letters as [red, green, blue], how much larger those are that a filter lets through
 // look: {codes, colors, shapes, sizes, bright}; size: diameter of a mark in device pixels
 function drawSamples(frame, look, size) {
-  const { pixels, width, height, xs, ys, order, paper } = frame;
+  const { pixels, width, height, xs, ys, order, paper, ink, growth } = frame;
   const { codes, colors, shapes, sizes, bright } = look;
   const stamps = Array.from({ length: Math.max(1, shapes.length) }, (_, k) =>
-    stampsOf(shapes[k] ?? "circle", Math.max(1, size * (sizes[k] ?? 1))));
-  const plain = stamps[0];
-  const packed = new Int32Array(512);
-  for (let c = 0; c < 256; c++) {
-    const [r, g, b] = colors.subarray(4 * c, 4 * c + 3);
-    packed[c] = packColor([r, g, b]);
-    // nearly the paper's own colour, and opaque: many clear ones on top of each other would add up and be bright
-    packed[256 + c] = packColor([r, g, b].map((part, k) => Math.round(paper[k] + (part - paper[k]) * FAINT)));
-  }
+    stampsOf(shapes[k] ?? "circle", Math.max(1, size * growth * (sizes[k] ?? 1))));
+  const plain = stamps[0], veil = stampsOf("circle", Math.max(1, size));
+  const packed = new Int32Array(256);
+  for (let c = 0; c < 256; c++) packed[c] = packColor(colors.subarray(4 * c, 4 * c + 3));
+  // one grey for all that is left out, so that no dimmed colour passes for another class; and opaque, because many
+  // clear ones on top of each other would add up and be bright
+  const dim = packColor(paper.map((part, k) => Math.round(part + (ink[k] - part) * VEIL)));
   for (let k = 0; k < order.length; k++) {
     const i = order[k];
     const code = codes[i];
     const dimmed = bright && !bright[i];
     const px = xs[i], py = ys[i];
     const x = Math.floor(px), y = Math.floor(py);
-    const variants = code < stamps.length ? stamps[code] : plain;
+    const variants = dimmed ? veil : code < stamps.length ? stamps[code] : plain;
     const stamp = variants[(px - x >= 0.5 ? 1 : 0) + (py - y >= 0.5 ? 2 : 0)];
     // marks cut by the edge are left out: the frame hides that, and nothing need be tested per pixel
     if (x < stamp.half || y < stamp.half || x >= width - stamp.half || y >= height - stamp.half) continue;
-    stampInside(pixels, width, x, y, stamp, packed[dimmed ? 256 + code : code], dimmed ? 255 : colors[4 * code + 3]);
+    stampInside(pixels, width, x, y, stamp, dimmed ? dim : packed[code], bright ? 255 : colors[4 * code + 3]);
   }
 }
 

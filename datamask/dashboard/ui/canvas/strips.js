@@ -4,14 +4,6 @@
 const STATES = new WeakMap();
 const SVG = "http://www.w3.org/2000/svg";
 
-function make(kind, name, parent, text) {
-  const made = document.createElement(kind);
-  if (name) made.className = name;
-  if (text !== undefined) made.textContent = text;
-  parent?.append(made);
-  return made;
-}
-
 const many = (n) => n.toLocaleString("en-US");
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 

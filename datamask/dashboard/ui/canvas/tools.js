@@ -1,4 +1,4 @@
-// What the map's buttons, keys and glyphs are called and look like, and two small helpers.
+// What the map's buttons, keys and glyphs are called and look like, and how a number is said.
 
 const TOOLS = [
   ["lasso", "Lasso: draw around samples (L)",
@@ -19,14 +19,6 @@ const NEAR = 12; // CSS pixels between the pointer and the sample it points at
 const GLYPHS = { circle: "<circle cx='5' cy='5' r='4.2'/>", triangle: "<path d='M5 .5L9.5 9H.5z'/>",
   diamond: "<path d='M5 0l5 5-5 5-5-5z'/>", square: "<path d='M1 1h8v8H1z'/>",
   cross: "<path d='M2 0L5 3 8 0l2 2-3 3 3 3-2 2-3-3-3 3-2-2 3-3-3-3z'/>" };
-
-function make(kind, name, parent, text) {
-  const made = document.createElement(kind);
-  if (name) made.className = name;
-  if (text !== undefined) made.textContent = text;
-  parent?.append(made);
-  return made;
-}
 
 function said(value, format) {
   if (format === "percent") return `${Math.round(100 * value)} %`;
