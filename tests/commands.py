@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from datamask import cli
 
-ROOT = Path(cli.__file__).parents[1]
+ROOT = Path(cli.__file__).parents[2]
 N, D = 240, 8
 FAST = ["--n_epochs", "12", "--device", "cpu"]
 

@@ -18,7 +18,7 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "catalogue", "compiling", "config", "feasibility", "files"}
+BOTTOM = {"errors", "catalogue", "compiling", "config", "endings", "feasibility", "files"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "catalogue": {"errors"},
     "compiling": set(),
+    "endings": set(),
     "config": {"errors", "catalogue"},
     "files": {"errors"},
     "feasibility": {"errors", "config"},
@@ -61,8 +62,7 @@ ALIASES = {
                      "runs.toy"), "runs.execute"),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
     "runs.attempt": "runs.jobs",
-    **dict.fromkeys(("cli_common", "cli_explain", "cli_lambdas", "cli_options", "cli_output", "cli_own", "cli_parser",
-                     "cli_sweeps", "__main__"), "cli"),
+    "__main__": "cli",
     "pages": "app",
 }
 
@@ -160,7 +160,7 @@ def test_every_room_of_the_table_exists():
     ("datamask.dashboard.charts.x", "from datamask.dashboard.ui import frame", 1),
     ("datamask.dashboard.ui.x", "import streamlit\nfrom datamask.dashboard import views", 0),
     ("datamask.cli", "from datamask.evaluation import score_selection", 1),
-    ("datamask.cli_parser", "from datamask import dashboard", 1),
+    ("datamask.cli.parser", "from datamask import dashboard", 1),
     ("pages.run", "import streamlit\nfrom datamask.dashboard.ui import frame\nimport datamask.runs.execute", 1),
     ("datamask.corpus.x", "if TYPE_CHECKING:\n    import datamask.runs.store", 0),
 ])

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask import catalogue, cli_output
-from datamask.cli_common import rooted
-from datamask.cli_parser import COMMANDS, parse
+from datamask import catalogue
+from datamask.cli import output as cli_output
+from datamask.cli.common import rooted
+from datamask.cli.parser import COMMANDS, parse
 from datamask.objectives.facility import list_length
 from datamask.runs.store import RunStore
 from tests.commands import FAST, ROOT, D, N, last_json, run, table

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from datamask import catalogue
-from datamask.cli_parser import SELECTION_OPTIONS, corpus_config, parse, run_config
+from datamask.cli.parser import SELECTION_OPTIONS, corpus_config, parse, run_config
 from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, RunConfig, SelectionConfig
 from datamask.errors import OptionError
 

@@ -28,7 +28,7 @@ def test_python_examples_run(number, tmp_path):
 
 
 def test_the_command_lines_of_the_readme_are_understood():
-    from datamask.cli_parser import parse, run_config
+    from datamask.cli.parser import parse, run_config
     lines = re.sub(r" \\\n +", " ", README)
     found = re.findall(r"^ {4}python -m datamask (select .*?)(?: +#.*)?$", lines, re.MULTILINE)
     assert len(found) >= 2

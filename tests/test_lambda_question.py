@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from datamask.cli_lambdas import ratios_of, target_of
+from datamask.cli.lambdas import ratios_of, target_of
 from datamask.config.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
 from datamask.errors import DatamaskError, InputError, OptionError
 

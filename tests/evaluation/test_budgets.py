@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from datamask import select
-from datamask.cli_parser import parse, run_config
+from datamask.cli.parser import parse, run_config
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.config.amounts import parse_tokens, tokens_text
 from datamask.errors import OptionError

@@ -92,7 +92,7 @@ def test_contradictions_are_refused(tmp_path, options, says):
 
 
 def test_settings_repeat(tmp_path):
-    from datamask.cli_parser import parse, run_config
+    from datamask.cli.parser import parse, run_config
     from datamask.config import CorpusConfig
     config = RunConfig(CorpusConfig(("x.parquet",)), SelectionConfig.from_options(given="have.txt"))
     assert RunConfig.from_dict(config.to_dict()) == config

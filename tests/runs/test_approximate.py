@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.cli_output import summary_text
+from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import neighbors, partition_search
 from datamask.dashboard.views import convergence, outcome, provenance

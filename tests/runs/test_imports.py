@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import catalogue, cli
-from datamask.cli_parser import import_config, parse
+from datamask.cli.parser import import_config, parse
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, OptionError, RunStateError, Stopped
 from datamask.runs import exports, imports

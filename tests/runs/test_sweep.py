@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from datamask import cli, cli_sweeps
+from datamask import cli
+from datamask.cli import sweeps as cli_sweeps
 from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError

@@ -1,17 +1,26 @@
-"""What several commands do before and around their work: stop on signals, check the device, make paths absolute."""
+"""What several commands do before and after their work: stop on signals, check the device, hand the result over."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+from datamask.cli.output import print_json, summary_text
 from datamask.config import CorpusConfig, RunConfig
+from datamask.runs import exports
+from datamask.runs.store import Run
+
+DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
+"""Exit codes; `datamask.cli` says what they mean."""
 
 
 @contextlib.contextmanager
@@ -67,3 +76,19 @@ def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
 
     return replace(config, inputs=absolute(config.inputs), features=absolute(config.features),
                    scores=absolute(config.scores))
+
+
+def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: argparse.Namespace) -> int:
+    """Write a finished run's selection where it was asked for, and print its summary; the exit code."""
+    if output is not None:
+        exports.write_selection(run, output)
+    if options.json:
+        print_json({"run_id": run.id, **summary, "status": "done", "output": output})
+    else:
+        print(summary_text(run, summary, output))
+    return DONE
+
+
+def shell(words: Sequence[str]) -> str:
+    """A command line to copy, from the words after ``python -m datamask``."""
+    return shlex.join(["python", "-m", "datamask", *words])

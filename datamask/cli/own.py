@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 
 from datamask import catalogue
-from datamask.cli_output import print_json
+from datamask.cli.common import BAD, DONE
+from datamask.cli.output import print_json
 from datamask.errors import OptionError, RunStateError
 from datamask.runs.store import Run
-
-DONE, BAD = 0, 2
 
 
 def permit_own(options: argparse.Namespace) -> None:

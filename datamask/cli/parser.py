@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from datamask import __version__, catalogue
-from datamask.cli_options import (
+from datamask.cli.options import (
     add_center,
     add_corpus,
     add_inputs,

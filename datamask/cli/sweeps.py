@@ -9,9 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datamask.cli_common import absolute_corpus, check_device, rooted, stop_on_signals
-from datamask.cli_output import Progress, check_apart, check_output, percent, print_json, say, table_text
-from datamask.cli_parser import corpus_config, given_options
+from datamask.cli.common import (
+    BAD,
+    DONE,
+    FAULT,
+    STOPPED,
+    absolute_corpus,
+    check_device,
+    rooted,
+    stop_on_signals,
+)
+from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
+from datamask.cli.parser import corpus_config, given_options
 from datamask.config import RunConfig
 from datamask.runs.store import RunStore
 from datamask.runs.study_arms import arms, points_of
@@ -20,7 +29,6 @@ from datamask.runs.varying import Plan, Point, parse_vary, points
 if TYPE_CHECKING:
     from datamask.runs.sweep import Done
 
-DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
 
 
 def sweep(options: argparse.Namespace) -> int:

@@ -6,15 +6,13 @@ import argparse
 import json
 from pathlib import Path
 
-from datamask.cli_common import absolute_corpus, check_device, stop_on_signals
-from datamask.cli_output import Progress, check_output, print_json, table_text
-from datamask.cli_parser import corpus_config
+from datamask.cli.common import DONE, absolute_corpus, check_device, stop_on_signals
+from datamask.cli.output import Progress, check_output, print_json, table_text
+from datamask.cli.parser import corpus_config
 from datamask.config.lambda_question import LAMBDAS, LambdaQuestion, Target, parse_lambdas, read_texts
 from datamask.errors import OptionError
 from datamask.files import write_text
 from datamask.runs.store import RunStore
-
-DONE = 0
 
 
 def which_lambda(options: argparse.Namespace) -> int:

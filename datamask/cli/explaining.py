@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datamask.cli_common import stop_on_signals
-from datamask.cli_output import Progress, check_output, print_json, say
-from datamask.cli_own import check_typed
+from datamask.cli.common import DONE, stop_on_signals
+from datamask.cli.output import Progress, check_output, print_json, say
+from datamask.cli.own import check_typed
 from datamask.errors import InputError, OptionError, poll_of
 from datamask.runs.store import RunStore
 
@@ -62,7 +62,7 @@ def explain(options: argparse.Namespace) -> int:
     if explainer.exceptions:
         say(f"{explainer.exceptions:,} of {len(corpus):,} samples lie on the other side of the threshold than their "
             "score says: the learner stopped, rounded or swapped there")
-    return 0
+    return DONE
 
 
 def _parts(rows: np.ndarray) -> Iterator[list[int]]:

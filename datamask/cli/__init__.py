@@ -1,0 +1,61 @@
+"""The command line: the same calls the pages make, one module per group of commands.
+
+Exit codes: 0 done; 2 bad input, option or disk, with one sentence on stderr; 130 stopped, resumable; 1 a fault of the
+program, with its traceback. Importing this loads no torch; commands that compute import what they need.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamask.cli.common import BAD, DONE, STOPPED
+from datamask.cli.explaining import explain
+from datamask.cli.lambdas import which_lambda
+from datamask.cli.output import say
+from datamask.cli.own import check_objective, permit_own
+from datamask.cli.parser import parse
+from datamask.cli.scoring import score
+from datamask.cli.selecting import prepare, resume, select
+from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show
+from datamask.cli.sweeps import study, sweep
+from datamask.errors import DatamaskError, Stopped
+from datamask.runs.attempt import one_sentence
+
+HANDLERS = {"select": select, "sweep": sweep, "study": study, "resume": resume, "prepare": prepare, "score": score,
+            "which-lambda": which_lambda, "explain": explain, "check-objective": check_objective,
+            "runs list": runs_list, "runs show": runs_show,
+            "runs export": runs_export, "runs import": runs_import}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; `argv` are the words after ``python -m datamask``. Returns the exit code."""
+    try:
+        options = parse(sys.argv[1:] if argv is None else argv)
+        permit_own(options)
+        if getattr(options, "run", None):
+            options.run = _run_id(options.run, options.runs_dir)
+        return HANDLERS[options.command](options)
+    except SystemExit as leaving:  # argparse, after printing help or version
+        return int(leaving.code or 0)
+    except Stopped as stopped:
+        say(one_sentence(stopped))
+        return STOPPED
+    except DatamaskError as error:
+        say(one_sentence(error))
+        return BAD
+    except KeyboardInterrupt:
+        say("interrupted")
+        return STOPPED
+    except BrokenPipeError:
+        # whoever read our stdout has gone (`| head`); point it elsewhere so that closing it does not complain again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+def _run_id(word: str, runs_dir: str) -> str:
+    """The run's id, where its folder was given as it is printed: ``runs/ID``."""
+    path = Path(word)
+    return path.name if len(path.parts) > 1 and path.parent.resolve() == Path(runs_dir).resolve() else word

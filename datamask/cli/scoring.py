@@ -1,0 +1,73 @@
+"""The command `score`: lists of ids on every objective, from wherever they came."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datamask import catalogue
+from datamask.cli.common import DONE, absolute_corpus, check_device, stop_on_signals
+from datamask.cli.output import Progress, board_text, print_json, score_text
+from datamask.cli.parser import corpus_config
+from datamask.errors import OptionError, poll_of
+from datamask.runs.store import RunStore
+
+if TYPE_CHECKING:
+    from datamask.corpus.corpus import Corpus
+
+
+def score(options: argparse.Namespace) -> int:
+    """`score`: values of all objectives for id lists, and their overlaps beside what chance would give."""
+    from datamask.corpus import open_corpus
+    from datamask.evaluation import panel_rows, score_selection
+    from datamask.evaluation.id_lists import overlaps, read_rows
+
+    if options.center and options.panel:
+        raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")
+    check_device(options.device)
+    store = RunStore(options.runs_dir)
+    with stop_on_signals() as stop, Progress() as progress:
+        corpus = open_corpus(absolute_corpus(corpus_config(options)), progress=progress, should_stop=stop.is_set)
+        lists = {path: read_rows(path, corpus) for path in dict.fromkeys(options.selection)}
+        own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
+
+        poll = poll_of(stop.is_set, "scoring was stopped; nothing was written")
+        scores = [{"selection": path, "unknown_ids": found.unknown,
+                   **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll,
+                                      center=bool(options.center), objectives=own)}
+                  for path, found in lists.items()]
+        board = _board(corpus, {path: found.rows for path, found in lists.items()}, store.cache_dir, options.device,
+                       progress, poll) if options.panel else None
+    result: dict[str, Any] = {"n": len(corpus), "selections": scores,
+                              "overlaps": overlaps({path: found.rows for path, found in lists.items()}, len(corpus))}
+    if board is not None:
+        result["scoreboard"] = board
+        for entry in scores:
+            entry["panel"] = panel_rows(board, entry["selection"])
+    if options.json:
+        print_json(result)
+        return DONE
+    for entry in scores:
+        print(score_text(entry))
+    for pair in result["overlaps"]:
+        print(f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
+              f"{pair['chance']:.3f}")
+    if board is not None:
+        print(board_text(board))
+    return DONE
+
+
+def _board(corpus: Corpus, lists: dict[str, Any], cache_dir: Path, device: str, progress: Progress,
+           poll: Callable[[], None]) -> dict[str, Any]:
+    """The scoreboard of id lists; what each was made by stands in its file."""
+    from datamask.evaluation import optimised_by, scoreboard
+    from datamask.evaluation.id_lists import read_config
+
+    made = {path: config for path in lists if (config := read_config(path)) is not None}
+    board = scoreboard(corpus, lists, cache_dir, optimised={path: optimised_by(made[path]) for path in made},
+                       cut=True, device=device, progress=progress, poll=poll)
+    if unknown := [path for path in lists if path not in made]:
+        board["notes"].append(f"How {', '.join(unknown)} came about is not known, so no measure is taken as its own.")
+    return board

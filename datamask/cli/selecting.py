@@ -1,0 +1,84 @@
+"""Commands that make or go on with a selection: `select`, `resume`; `prepare` makes shards for them."""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+
+from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, rooted, shell, stop_on_signals
+from datamask.cli.output import Progress, check_apart, check_output, print_json, say
+from datamask.cli.own import check_typed
+from datamask.cli.parser import inputs, run_config
+from datamask.errors import InputError, RunStateError
+from datamask.runs.attempt import attempt, fault_sentence
+from datamask.runs.store import Run, RunStore
+
+
+def select(options: argparse.Namespace) -> int:
+    """`select`: a new run, from shards to OUT.parquet."""
+    config = run_config(options)
+    output = check_output(options.output, config.corpus.inputs)
+    check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
+    check_device(config.selection.device)
+    # absolute, so that the run can be resumed from any folder
+    run = RunStore(options.runs_dir).create(rooted(config), output)
+    return _work(run, output, options, fresh=True)
+
+
+def resume(options: argparse.Namespace) -> int:
+    """`resume`: go on with a run that did not finish; for a finished one, write its selection again."""
+    run = RunStore(options.runs_dir).get(options.run)
+    config = run.config
+    output = options.output or run.facts().get("output")
+    if output is not None:
+        output = check_output(output, config.corpus.inputs)
+    status = run.status()
+    if status.state == "done":
+        say(f"run {run.id} is done already")
+        return deliver(run, output, status.summary or {}, options)
+    if not status.resumable:
+        raise RunStateError(f"run {run.id} is {status.state}; only a stopped, failed or interrupted run resumes")
+    check_typed(run, options.objective)
+    # a device that is not there is found by the attempt itself, which leaves the reason in the run's folder
+    return _work(run, output, options)
+
+
+def _work(run: Run, output: str | None, options: argparse.Namespace, *, fresh: bool = False) -> int:
+    say(f"run {run.id} in {run.path}")
+    # loading torch on a cold machine takes longer than a queued run without an owner is believed
+    with run.queued(), stop_on_signals() as stop, Progress() as progress:
+        if not fresh:
+            with run.writer() as writer:
+                writer.set_status("queued")
+        outcome = attempt(run, should_stop=stop.is_set, progress=progress, warn=progress.warn)
+    if outcome.faulty:
+        traceback.print_exception(outcome.error)
+        say(fault_sentence(outcome.error))
+        return FAULT
+    if outcome.error is not None:
+        if fresh and isinstance(outcome.error, InputError) and not (run.path / "checkpoint.npz").exists():
+            # nothing was learned and nothing can be resumed: a mistyped column leaves no run behind
+            RunStore(options.runs_dir).remove(run.id)
+        raise outcome.error
+    if outcome.status.state != "done":
+        words = ["resume", run.id, *([] if options.runs_dir == "runs" else ["--runs_dir", options.runs_dir])]
+        say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {shell(words)}")
+        if options.json:
+            print_json({"run_id": run.id, **(outcome.summary or {}), "status": outcome.status.state})
+        return STOPPED
+    return deliver(run, output, outcome.summary or outcome.status.summary or {}, options)
+
+
+def prepare(options: argparse.Namespace) -> int:
+    """`prepare`: shards with texts in, shards with quality and features out."""
+    from datamask.corpus.preparation import prepare_shards
+
+    with stop_on_signals() as stop, Progress() as progress:
+        found = prepare_shards(list(inputs(options)), options.output, text_column=options.text_column,
+                               id_column=options.id_column, dim=options.dim, seed=options.seed, progress=progress,
+                               should_stop=stop.is_set)
+    if options.json:
+        print_json(found)
+    else:
+        print("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in found.items()))
+    return DONE

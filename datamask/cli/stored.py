@@ -1,0 +1,99 @@
+"""The commands `runs list`, `runs show`, `runs export` and `runs import`: runs on disk, nothing learned."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from datamask.cli.common import DONE, absolute_corpus, check_device, deliver, shell, stop_on_signals
+from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
+from datamask.cli.parser import import_config
+from datamask.config.amounts import tokens_text
+from datamask.errors import DatamaskError, OptionError
+from datamask.runs import exports
+from datamask.runs.store import Run, RunStore
+
+
+def runs_list(options: argparse.Namespace) -> int:
+    """`runs list`: newest first."""
+    rows = [_listed(run) for run in RunStore(options.runs_dir).list()]
+    if options.json:
+        print_json({"runs": rows})
+    elif rows:
+        shown = [{**row, "quality": percent(row["quality"]), "diversity": percent(row["diversity"])} for row in rows]
+        print(table_text(shown))
+    else:
+        say(f"there are no runs in {options.runs_dir} yet; `datamask select` makes one")
+    return DONE
+
+
+def _listed(run: Run) -> dict[str, Any]:
+    status = run.status()
+    row = {"run": run.id, "state": status.state, "objective": "?", "lambda": "?", "ratio": "?", "quality": None,
+           "diversity": None, "name": ""}
+    with contextlib.suppress(DatamaskError):  # a damaged run is listed by what is left of it
+        config = run.config
+        row |= {"objective": config.selection.objective, "lambda": config.selection.lamb,
+                "ratio": tokens_text(budget) if (budget := config.selection.budget) else config.selection.select_ratio,
+                "name": config.name}
+    calibrated = (status.summary or {}).get("calibrated") or {}
+    return row | {term: calibrated.get(term) for term in ("quality", "diversity")}
+
+
+def runs_show(options: argparse.Namespace) -> int:
+    """`runs show`: everything small that is known about one run."""
+    run = RunStore(options.runs_dir).get(options.run)
+    status, config = run.status(), run.config
+    if options.json:
+        print_json({"run_id": run.id, "path": str(run.path), "status": status.to_dict(), "config": config.to_dict(),
+                    "facts": run.facts()})
+        return DONE
+    print(f"{config.name or run.id}: {status.state}" + (f", {status.message}" if status.message else ""))
+    if config.notes:
+        print(config.notes)
+    if status.error:
+        print(f"error: {status.error}")
+    print(shell(config.arguments(run.facts().get("output") or "OUT.parquet")) + "\n")
+    if status.summary:
+        print(summary_text(run, status.summary, None))
+    else:
+        print(f"step {status.step:,} of {status.total_steps:,}\nRun folder: {run.path}")
+    return DONE
+
+
+def runs_export(options: argparse.Namespace) -> int:
+    """`runs export`: ids, rows or masks of a finished run."""
+    run = RunStore(options.runs_dir).get(options.run)
+    if not (options.ids or options.rows or options.mask):
+        raise OptionError("runs export needs at least one of --ids OUT.csv, --rows OUT.parquet or --mask FOLDER")
+    written: dict[str, Any] = {}
+    with stop_on_signals() as stop, Progress() as progress:
+        if options.ids:
+            written["ids"] = exports.write_ids(run, options.ids)
+        if options.rows:
+            exports.filtered_rows(run, options.rows, progress=progress, should_stop=stop.is_set)
+            written["rows"] = options.rows
+        if options.mask:
+            written["mask"] = [str(path) for path in exports.mask_per_shard(run, options.mask, progress=progress)]
+    if options.json:
+        print_json({"run_id": run.id, **written})
+    else:
+        for paths in written.values():
+            print("\n".join(paths) if isinstance(paths, list) else paths)
+    return DONE
+
+
+def runs_import(options: argparse.Namespace) -> int:
+    """`runs import`: a list of ids from anywhere as a finished run."""
+    from datamask.runs.imports import import_ids
+
+    config = import_config(options)
+    check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
+    check_device(config.selection.device)
+    config = replace(config, corpus=absolute_corpus(config.corpus), ids=str(Path(options.ids).expanduser().absolute()))
+    with stop_on_signals() as stop, Progress() as progress:
+        run = import_ids(RunStore(options.runs_dir), config, progress=progress, should_stop=stop.is_set)
+    return deliver(run, None, run.status().summary or {}, options)
