@@ -13,7 +13,7 @@ import numpy as np
 LINE = 16.0
 """Pixels that a line of words of size 12 is high."""
 
-LETTER = 6.6
+LETTER = 6.0
 """Pixels that one of its letters is wide, on average and rather more."""
 
 Interval = tuple[float, float]

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.dashboard.charts.convergence import FRAME, NARROW, ROLES, RULE, WORDS, convergence, drawn
+from datamask.dashboard.charts.convergence import FRAME, FURNITURE, NARROW, ROLES, RULE, WORDS, convergence, drawn
 from datamask.dashboard.placement import LINE, column, width_of
 from datamask.dashboard.views import convergence as view
 from datamask.runs.store import RunStore
@@ -141,7 +141,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("height", [330, 240])
+@pytest.mark.parametrize("height", [320, 240])
 @pytest.mark.parametrize("case", CASES)
 def test_words_lie_neither_on_each_other_nor_on_the_bold_line(tmp_path, case, height):
     values, final, bound, points = CASES[case]
@@ -155,7 +155,7 @@ def test_words_lie_neither_on_each_other_nor_on_the_bold_line(tmp_path, case, he
     curve = view.curve(run)
     table = drawn(curve, "step", height)
     low, high = table.loc[table["series"] == FRAME, "value"]
-    pixel = (high - low) / height
+    pixel = (high - low) / (height - FURNITURE)
     words = table[(table["series"] == WORDS) & (table["role"] != view.EDGE)].sort_values("value")
     assert len(words) == len(curve.references) >= 1
     assert (np.diff(words["value"]) >= (LINE - 1e-6) * pixel).all(), "words lie on words"

@@ -21,8 +21,11 @@ AXES = {"step": "update steps", "seconds": "seconds of learning", "masks": "mask
 NARROW = 560
 """Pixels that the plotting area is wide at least; what is kept free for words there is free in a wider one."""
 
-ROOM = 0.06
-"""Free space above and below what is drawn, as a share of it."""
+FURNITURE = 80
+"""Pixels of a chart's height that its key, the numbers and the title of the axis take."""
+
+ROOM, EDGE_ROOM = 0.06, 0.09
+"""Free space above and below what is drawn, and for the words of each arrow there, as a share of it."""
 
 RULE, WORDS, FRAME = "rule", "words", "frame"
 """Series of the rows that `drawn` adds: lines of reference, their words, and the ends of the axis."""
@@ -38,7 +41,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
 
     Args:
         curve: what to draw. x: ``step``, ``seconds`` or ``masks``.
-        dark: whether the page's ground is dark. height: of the plotting area, in pixels, the same as of `drawn`.
+        dark: whether the page's ground is dark. height: of the whole chart in pixels, the same as of `drawn`.
     """
     tone = palette.shades(dark)
     across = {"field": x, "type": "quantitative", "title": AXES[x], "scale": {"zero": True},
@@ -84,7 +87,7 @@ def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
     """The data of the chart: the curve's table, then rows for the lines of reference and for all words.
 
     Args:
-        curve: what to draw. x: the axis, as for `convergence`. height: of the plotting area, in pixels.
+        curve: what to draw. x: the axis, as for `convergence`. height: of the whole chart, in pixels.
 
     Returns:
         The table's columns and ``role``. Words have the place of their middle as ``value`` and themselves as ``note``.
@@ -96,7 +99,7 @@ def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
     rows = [{"series": FRAME, "value": end, "role": ""} for end in (low, high)]
     rows += [{"series": RULE, "value": line.value, "role": line.role} for line in curve.references
              if math.isfinite(line.value) and not line.edge]
-    rows += [{"series": WORDS, **said} for said in labels(curve, x, low, high, height)]
+    rows += [{"series": WORDS, **said} for said in labels(curve, x, low, high, height - FURNITURE)]
     return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
 
 
@@ -106,7 +109,10 @@ def frame(curve: Curve, table: pd.DataFrame) -> tuple[float, float]:
     ends += [] if curve.final is None else [curve.final["value"]]
     ends = [value for value in ends if math.isfinite(value)]
     span = max(ends) - min(ends) or max(abs(ends[0]), 1e-6)
-    return min(ends) - ROOM * span, max(ends) + ROOM * span
+    above, below = (sum(line.edge == edge for line in curve.references) for edge in ("above", "below"))
+    far = curve.table.loc[curve.table["series"] == EDGE, "value"]
+    above, below = max(above, int((far > 0).any())), max(below, int((far < 0).any()))
+    return min(ends) - (ROOM + EDGE_ROOM * below) * span, max(ends) + (ROOM + EDGE_ROOM * above) * span
 
 
 def labels(curve: Curve, x: str, low: float, high: float, height: float, width: float = NARROW) -> list[dict]:

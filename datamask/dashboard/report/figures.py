@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from datamask.dashboard import svg, words
-from datamask.dashboard.charts.convergence import labels
+from datamask.dashboard.charts.convergence import frame, labels
 from datamask.dashboard.groups import EVEN, FED, STARVED
 from datamask.dashboard.views.convergence import BATCH, EDGE, SUBSET, Curve
 from datamask.dashboard.views.frontier import Line
@@ -25,11 +25,8 @@ def convergence(curve: Curve) -> svg.Drawing | None:
         return None
     batch = table[table["series"] == BATCH].sort_values("step")
     lines = [line for line in curve.references if not line.edge]
-    ends = [*table["value"], *batch["low"].dropna(), *batch["high"].dropna(), *(line.value for line in lines)]
-    if curve.final is not None:
-        ends.append(curve.final["value"])
     picture = svg.Drawing(WIDTH, 330, f"{curve.unit} over the update steps")
-    x, y = _axes(picture, (0.0, float(table["step"].max())), (min(ends), max(ends)), "update steps", curve.unit)
+    x, y = _axes(picture, (0.0, float(table["step"].max())), frame(curve, table), "update steps", curve.unit)
     band = batch.dropna(subset=["low", "high"])
     picture.area([*((x(s), y(v)) for s, v in zip(band["step"], band["high"])),
                   *((x(s), y(v)) for s, v in zip(band["step"][::-1], band["low"][::-1]))], "batch", 0.22)

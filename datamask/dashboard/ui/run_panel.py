@@ -94,13 +94,6 @@ def show(run: Run) -> None:
         _ended(run)
         _curve(run)
     _settings(run)
-    if status.state == "done":
-        with st.container(horizontal=True):
-            parameters = {**session.link_parameters(), "run": run.id}
-            st.page_link("pages/explore.py", label="See what was selected", icon=":material/arrow_forward:",
-                         query_params=parameters, width="content")
-            st.page_link("pages/export.py", label="Export it, or send a report", icon=":material/arrow_forward:",
-                         query_params=parameters, width="content")
 
 
 def _live(run_id: str, state: str) -> None:
@@ -156,6 +149,12 @@ def _numbers(run: Run) -> None:
         st.caption(words.plain(proved, 400))
     if (run.facts().get("neighbors") or {}).get("kind") == "approximate":
         st.caption(f"Nearest rows. {outcome.neighbors(run)}")
+    with st.container(horizontal=True):
+        parameters = {**session.link_parameters(), "run": run.id}
+        st.page_link("pages/explore.py", label="See what was selected", icon=":material/arrow_forward:",
+                     query_params=parameters, width="content")
+        st.page_link("pages/export.py", label="Export it, or send a report", icon=":material/arrow_forward:",
+                     query_params=parameters, width="content")
 
 
 def _curve(run: Run) -> None:
