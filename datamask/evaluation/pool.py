@@ -74,6 +74,11 @@ class Pool:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""
         return None if self._graph is None else self._graph.facts()
 
+    def tell(self, share: float, what: str) -> None:
+        """Pass on how far the work at hand is, from 0 to 1, to whoever asked for progress."""
+        if self._progress is not None:
+            self._progress(share, what)
+
     @property
     def tokens(self) -> float | None:
         """Tokens of all rows together, None where they have no lengths."""

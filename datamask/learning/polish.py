@@ -1,10 +1,11 @@
 """Polish: swaps after any learner, until no single swap helps or the effort is spent.
 
-Facility location has its own eager swaps on the neighbour lists (`datamask.learning.medoids`). For the others a round
-pairs the worst members with the best of the rest by frozen-size marginals and swaps many at once, half as many if that
-does not help; where the objective knows the exact second-order term of a swap, the last, single swaps are exact. Under
-a token budget rows are ranked by what they add per token, a swap may leave the budget as full as before or a row short
-of it, and a single row may come in or leave alone where there is room.
+Facility location has its own eager swaps on the neighbour lists (`datamask.learning.medoids`), the DiSF with fixed
+scale its own by blocks (`datamask.learning.block_swaps`). For the others a round pairs the worst members with the best
+of the rest by frozen-size marginals and swaps many at once, half as many if that does not help; where the objective
+knows the exact second-order term of a swap, the last, single swaps are exact. Under a token budget rows are ranked by
+what they add per token, a swap may leave the budget as full as before or a row short of it, and a single row may come
+in or leave alone where there is room.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from datamask.learning import block_swaps
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.learning.problem import Problem
 from datamask.learning.spending import spend
@@ -48,6 +50,12 @@ def polish(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         better = _medoid_swaps(problem, mask, poll)
         if problem.budget is not None:
             better = _spent_anew(problem, better, poll)
+        before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
+        return better if after > before else mask
+    if block_swaps.fits(problem):
+        better = block_swaps.block_swaps(problem, mask, poll)
+        if problem.rules is not None:  # swaps across quota groups
+            better = _batch_swaps(problem, better, poll)
         before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
         return better if after > before else mask
     return _batch_swaps(problem, mask, poll)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from datamask.objectives.budgeted import BudgetedDiSFFixed
-from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll, sampled_random_value
+from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
 from datamask.objectives.disf import ELEMENTS_AT_ONCE, standardise
 
 
@@ -24,6 +24,7 @@ class DiSFFixed(SetFunction):
         self.n, self.d = standardised.shape
         self.device = standardised.device
         self.pairs = max(self.d * (self.d - 1), 1)
+        self._own: dict[torch.dtype, Tensor] = {}
 
     @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None,
@@ -39,7 +40,7 @@ class DiSFFixed(SetFunction):
     def _wide(self) -> torch.dtype:
         return torch.float32 if self.device.type == "mps" else torch.float64
 
-    def _moment(self, weights: Tensor, dtype: torch.dtype, poll: Poll) -> Tensor:
+    def moment(self, weights: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> Tensor:
         """Off-diagonal part of ``sum_i w_i y_i y_i'``, ``(d, d)``; rows of weight 0 are skipped."""
         rows = weights.nonzero().squeeze(1)
         total = torch.zeros(self.d, self.d, dtype=dtype, device=self.device)
@@ -58,15 +59,25 @@ class DiSFFixed(SetFunction):
             out[part] = ((y @ moment) * y).sum(1)
         return out
 
-    def _own(self, dtype: torch.dtype) -> Tensor:
-        """``k_ii = |y_i|^4 - sum_a y_ia^4``, ``(n,)``."""
-        squares = self.y.to(dtype).square()
-        return squares.sum(1).square() - squares.square().sum(1)
+    def own(self, dtype: torch.dtype) -> Tensor:
+        """``k_ii = |y_i|^4 - sum_a y_ia^4``, ``(n,)``; found once."""
+        if dtype not in self._own:
+            out = torch.empty(self.n, dtype=dtype, device=self.device)
+            for part in chunks(self.n, ELEMENTS_AT_ONCE // (4 * self.d)):
+                squares = self.y[part].to(dtype).square()
+                out[part] = squares.sum(1).square() - squares.square().sum(1)
+            self._own[dtype] = out
+        return self._own[dtype]
+
+    @staticmethod
+    def kernel(a: Tensor, b: Tensor) -> Tensor:
+        """``k`` between rows ``(p, d)`` and ``(q, d)`` of y: ``(p, q)``."""
+        return (a @ b.T).square() - a.square() @ b.square().T
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         out = torch.empty(len(masks), device=self.device)
         for j, mask in enumerate(masks):
-            moment = self._moment(mask, torch.float32, poll) / mask.sum()
+            moment = self.moment(mask, torch.float32, poll) / mask.sum()
             out[j] = -moment.square().sum() / self.pairs
         return out
 
@@ -74,12 +85,12 @@ class DiSFFixed(SetFunction):
         # linear in the mask but for the sample's own term, so the mean over masks needs one pass
         size = float(masks[0].sum())
         mean_mask = masks.float().mean(0)
-        crowding = self._against(self._moment(mean_mask, torch.float32, poll), torch.float32, poll)
-        own = self._own(torch.float32)
+        crowding = self._against(self.moment(mean_mask, torch.float32, poll), torch.float32, poll)
+        own = self.own(torch.float32)
         return -(2.0 * crowding + own * (1.0 - 2.0 * mean_mask)) / (size * size * self.pairs)
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        moment = self._moment(mask, self._wide, poll) / mask.sum()
+        moment = self.moment(mask, self._wide, poll) / mask.sum()
         return -float(moment.square().sum()) / self.pairs
 
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
@@ -88,16 +99,16 @@ class DiSFFixed(SetFunction):
         A swap is then exactly ``f(U - j + i) - f(U) = D_i - D_j + 2 k_ij / (S^2 d (d - 1))``.
         """
         size = float(mask.sum())
-        crowding = self._against(self._moment(mask, self._wide, poll), self._wide, poll)
-        own = self._own(self._wide)
+        crowding = self._against(self.moment(mask, self._wide, poll), self._wide, poll)
+        own = self.own(self._wide)
         return -(2.0 * crowding + torch.where(mask, -own, own)) / (size * size * self.pairs)
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         size = float(mask.sum())
-        moment = self._moment(mask, self._wide, poll)
+        moment = self.moment(mask, self._wide, poll)
         total = float(moment.square().sum())  # sum over members of k_ij
         crowding = self._against(moment, self._wide, poll)
-        own = self._own(self._wide)
+        own = self.own(self._wide)
         here = -total / (size * size)
         added = -(total + 2.0 * crowding + own) / (size + 1) ** 2 - here
         rest = max(size - 1, 1.0)
@@ -106,14 +117,12 @@ class DiSFFixed(SetFunction):
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
         dtype = self._wide if wide else torch.float32
-        moment = self._moment(weights, dtype, poll)
+        moment = self.moment(weights, dtype, poll)
         value = -float(moment.square().sum()) / (size * size * self.pairs)
         return value, self._against(moment, dtype, poll) * (-2.0 / (size * size * self.pairs))
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
-        a, b = self.y[inside], self.y[outside]
-        kernel = (b @ a.T).square() - b.square() @ a.square().T
-        return kernel * (2.0 / (size * size * self.pairs))
+        return self.kernel(self.y[outside], self.y[inside]) * (2.0 / (size * size * self.pairs))
 
     def batch(self, rows: Tensor, size: int) -> DiSFFixed:
         return DiSFFixed(self.y[rows])
@@ -123,4 +132,8 @@ class DiSFFixed(SetFunction):
         return BudgetedDiSFFixed(self.y, self.pairs, lengths, budget)
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
-        return sampled_random_value(self, size, generator, poll)
+        """Exact: a row is in with probability S / n, a pair with S (S - 1) / (n (n - 1))."""
+        everything = self.moment(torch.ones(self.n, device=self.device), self._wide, poll)
+        own = float(self.own(self._wide).sum())
+        pair = (size - 1) / max(self.n - 1, 1)
+        return -(own + pair * (float(everything.square().sum()) - own)) / (size * self.n * self.pairs)

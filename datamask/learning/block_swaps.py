@@ -1,0 +1,126 @@
+"""Swaps for the DiSF with fixed scale: block after block, each swap exact given all those before it.
+
+With ``A`` the off-diagonal part of ``sum over U of y y'`` the value is ``-||A||^2 / (S^2 d (d - 1))``, and a swap
+changes ``||A||^2`` by what two rows' crowding ``c_i = y_i' A y_i`` and three kernel entries say. Swapping the worst
+members with the best others all at once overshoots: they crowd each other, and most rounds are spent on halving. Here A
+follows every swap, so a block of some hundred rows sees those of the block before. On 18 000 texts of 256 dimensions,
+ratio 0.3, six passes take 0.7 s from a random subset to -4.93e-5 (random -5.25e-4); 60 learned steps and 40 rounds of
+joint swaps took 13 s to -5.73e-5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask.compiling import compiled
+from datamask.learning.problem import Problem
+from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.disf_fixed import DiSFFixed
+
+BLOCK = 256
+"""Rows per block: their kernel is 256 KB, and a tenth of them or more changes sides in the first pass."""
+
+PASSES = 30
+ENOUGH = 2e-4
+"""A pass that improves the sum of squares by less than this share is the last."""
+
+LEAST_GAIN = 1e-6
+"""In units of the mean kernel of a row with itself: below it a swap is float32 rounding."""
+
+
+def fits(problem: Problem) -> bool:
+    """Whether the only diversity term that counts is the DiSF with fixed scale, and no token budget restricts it."""
+    terms = problem.joint.counting
+    return problem.budget is None and len(terms) == 1 and type(terms[0].function) is DiSFFixed
+
+
+def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+    """Swap members with others of the same quota group until a pass gains little.
+
+    Args:
+        problem: one that `fits`. mask: bool ``(n,)``, eligible members that obey the rules.
+
+    Returns:
+        bool ``(n,)``; as good as the mask, to float32 rounding.
+    """
+    joint = problem.joint
+    term = joint.counting[0]
+    function: DiSFFixed = term.function
+    y, device = function.y, joint.device
+    size = int(mask.sum())
+    # everything in the units of ||A||^2, which is to fall: what a row's quality is worth there
+    unit = (1 - joint.lamb) * term.weight * term.scale.slope / (size * size * function.pairs)
+    linear, _ = joint.quality.linear(size)
+    worth = (linear.double() * (joint.lamb * joint.quality_scale.slope / unit)).float()
+    own = function.own(torch.float32)
+    least = LEAST_GAIN * float(own.mean())
+    group = torch.zeros(joint.n, dtype=torch.int64, device=device)
+    if problem.rules is not None:
+        group[problem.eligible] = torch.from_numpy(problem.rules.group).to(device)
+    free = problem.eligible[~problem.pinned[problem.eligible]]
+    mask = mask.clone()
+    generator = torch.Generator().manual_seed(0)
+    before = np.inf
+    for _ in range(PASSES):
+        moment = function.moment(mask, torch.float32, poll)
+        total = float(moment.square().sum()) - float(worth[mask].double().sum())
+        if before - total < ENOUGH * abs(before) and before < np.inf:
+            break
+        before, made = total, 0
+        for rows in free[torch.randperm(len(free), generator=generator).to(device)].split(BLOCK):
+            poll()
+            here, inside = y[rows], mask[rows]
+            crowding = 2.0 * ((here @ moment) * here).sum(1)
+            # what coming in adds to the sum of squares, what leaving takes from it; quality pays for both
+            price = torch.where(inside, crowding - own[rows], crowding + own[rows]) - worth[rows]
+            swapped = torch.from_numpy(_swap(
+                price.cpu().numpy(), function.kernel(here, here).cpu().numpy(), inside.cpu().numpy(),
+                group[rows].cpu().numpy(), least)).to(device)
+            if not len(swapped):
+                continue
+            leaving, coming = here[swapped[:, 0]], here[swapped[:, 1]]
+            moment += coming.T @ coming - leaving.T @ leaving
+            moment.fill_diagonal_(0.0)
+            mask[rows[swapped[:, 0]]] = False
+            mask[rows[swapped[:, 1]]] = True
+            made += len(swapped)
+        if not made:
+            break
+    return mask
+
+
+@compiled
+def _swap(price, kernel, inside, group, least):
+    """The swaps inside one block, the best first, each after those before it: int64 ``(k, 2)``, leaving and coming.
+
+    Args:
+        price: float32 ``(b,)``, what the sum of squares has from a member, or would get from another.
+        kernel: float32 ``(b, b)``, off-diagonal ones of the rows. inside: bool ``(b,)``. group: int64 ``(b,)``.
+        least: gains at most this large end it.
+    """
+    members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    swapped = np.empty((min(len(members), len(others)), 2), dtype=np.int64)
+    gone = np.zeros(len(price), dtype=np.bool_)
+    price = price.copy()
+    made = 0
+    while made < len(swapped):
+        best, leaving, coming = least, -1, -1
+        for j in members:
+            if gone[j]:
+                continue
+            for i in others:
+                if gone[i] or group[i] != group[j]:
+                    continue
+                gain = price[j] - price[i] + 2.0 * kernel[i, j]
+                if gain > best:
+                    best, leaving, coming = gain, j, i
+        if leaving < 0:
+            break
+        swapped[made, 0], swapped[made, 1] = leaving, coming
+        made += 1
+        gone[leaving] = gone[coming] = True
+        for x in range(len(price)):
+            price[x] += 2.0 * (kernel[x, coming] - kernel[x, leaving])
+    return swapped[:made]
