@@ -13,13 +13,15 @@ if corpus.provenance.columns.get("text") not in corpus.metadata.column_names:
     st.stop()
 
 cache_dir = session.store().cache_dir
+lambda_panel.follow(corpus)
+found = lambda_panel.stored(corpus, cache_dir)
 controls, picture = st.columns([1, 2.9], gap="large")
 with controls:
     lambda_panel.form(corpus, cache_dir)
+    answer = lambda_panel.choose(found)
 with picture:
-    under_way = lambda_panel.under_way(corpus)
-    found = lambda_panel.stored(corpus, cache_dir)
-    if found:
-        lambda_panel.show(lambda_panel.choose(found))
-    elif not under_way:
+    searched = lambda_panel.search(corpus, cache_dir)
+    if answer is not None:
+        lambda_panel.show(answer)
+    elif not searched:
         lambda_panel.nothing_yet()

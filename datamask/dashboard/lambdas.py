@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from datamask.config.lambda_question import LambdaQuestion
@@ -10,17 +11,32 @@ from datamask.corpus import Corpus
 from datamask.dashboard import tasks
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a search is about: the question, and the person's own texts where they are its target."""
+
+    question: LambdaQuestion
+    texts: tuple[str, ...] = ()
+
+
 def key_of(corpus: Corpus) -> str:
     """The name under which `datamask.dashboard.tasks` knows the search on this corpus."""
     return f"lambdas-{corpus.fingerprint}"
 
 
-def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts: Sequence[str] = ()) -> tasks.Task:
-    """Search in the background, or join the search under way. The task's result is the answer's key."""
+def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts: Sequence[str] = (),
+          sign: tasks.Sign | None = None) -> tasks.Task:
+    """Search in the background, or join the search under way.
+
+    The task's result is the answer's key, what it is about an `Asked`.
+    """
     def work(report: tasks.Progress, should_stop) -> str:
-        # torch comes with it, so only in the thread that needs it
+        # torch comes with them, so only in the thread that needs it
+        from datamask.evaluation.live import threads
+        from datamask.runs.jobs import beside_the_server
         from datamask.runs.lambdas import answer
 
-        return answer(corpus, question, cache_dir, texts=texts, progress=report, should_stop=should_stop)["key"]
+        with threads(beside_the_server()):
+            return answer(corpus, question, cache_dir, texts=texts, progress=report, should_stop=should_stop)["key"]
 
-    return tasks.start(key_of(corpus), work)
+    return tasks.start(key_of(corpus), work, sign=sign, about=Asked(question, tuple(texts)))

@@ -8,15 +8,30 @@ from __future__ import annotations
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from datamask.errors import DatamaskError, Stopped
+from datamask.runs.progress import Eta
 
 Progress = Callable[[float, str], None]
 _ANCHOR = "_datamask_tasks"
 KEPT = 32
 """Ended tasks remembered; the oldest is forgotten first."""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """How the menu of every page names long work, and where it is watched.
+
+    Attributes:
+        title: its name. page: the script of its page. link: what the page's address must hold. stops: what a Stop does.
+    """
+
+    title: str
+    page: str
+    link: Mapping[str, str]
+    stops: str
 
 
 @dataclass
@@ -27,6 +42,8 @@ class Task:
         key: what it is known by.
         state: ``working``, ``done``, ``failed`` or ``stopped``.
         share, message: progress, 0..1. result: what the work returned. error: the sentence when it failed.
+        left: seconds still to go, as far as the pace tells; None while it does not.
+        sign: for work that the menu shows. about: what was asked for, so that a page can say it and ask again.
     """
 
     key: str
@@ -35,6 +52,9 @@ class Task:
     message: str = "starting"
     result: object = None
     error: str = ""
+    left: float | None = None
+    sign: Sign | None = None
+    about: object = None
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _ended: threading.Event = field(default_factory=threading.Event, repr=False)
 
@@ -47,14 +67,15 @@ class Task:
         self._stop.set()
 
 
-def start(key: str, work: Callable[[Progress, Callable[[], bool]], object]) -> Task:
+def start(key: str, work: Callable[[Progress, Callable[[], bool]], object], *, sign: Sign | None = None,
+          about: object = None) -> Task:
     """Do ``work(progress, should_stop)`` in a thread, or join the task of that key already under way."""
     holder = _holder()
     with holder.lock:
         running = holder.tasks.get(key)
         if running is not None and running.state == "working":
             return running
-        task = Task(key)
+        task = Task(key, sign=sign, about=about)
         holder.tasks.pop(key, None)
         holder.tasks[key] = task
         for old in [k for k, t in holder.tasks.items() if t.state != "working"][:-KEPT]:
@@ -68,6 +89,13 @@ def find(key: str) -> Task | None:
     return _holder().tasks.get(key)
 
 
+def signed() -> list[Task]:
+    """The tasks at work that the menu shows, the oldest first."""
+    holder = _holder()
+    with holder.lock:
+        return [task for task in holder.tasks.values() if task.sign is not None and task.state == "working"]
+
+
 def forget(key: str) -> None:
     """Forget an ended task, so that its work may be done anew. For a button's `on_click`."""
     holder = _holder()
@@ -78,8 +106,10 @@ def forget(key: str) -> None:
 
 
 def _work(task: Task, work: Callable[[Progress, Callable[[], bool]], object]) -> None:
+    eta = Eta()
+
     def report(share: float, what: str) -> None:
-        task.share, task.message = share, what
+        task.share, task.message, task.left = share, what, eta.update(share)
 
     try:
         task.result = work(report, task._stop.is_set)

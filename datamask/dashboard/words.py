@@ -104,6 +104,11 @@ def roughly(seconds: float | None) -> str:
     return f"{hours:g}{GAP}h"
 
 
+def soon(seconds: float | None) -> str:
+    """``about 3 min left``; empty where nothing is known, or hardly anything is left."""
+    return "" if seconds is None or not seconds >= 1 else f"about {roughly(seconds)} left"
+
+
 def ago(timestamp: float | None, now: float | None = None) -> str:
     """A moment (seconds since 1970) as ``just now``, ``5 min ago``, ``3 h ago`` or ``2 days ago``."""
     if timestamp is None:

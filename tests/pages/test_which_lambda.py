@@ -79,17 +79,22 @@ def test_nothing_yet_then_a_search_and_its_answer(page, opened, search, explaine
 
 
 def test_stopping_and_failing_are_said(page, opened, search):
-    _, go, ending = search
+    asked, go, ending = search
     app = page(PAGE, corpus=opened.key)
     app.button(key="lambda_start").click().run()
+    # the menu has it too, on every page
+    assert app.get_by_key(f"halt_{lambdas.key_of(opened.corpus)}") and app.button(key="lambda_start").disabled
     app.button(key="lambda_stop").click().run()
     assert ended(opened).state == "stopped"
-    assert "stopped" in said(app.run())
+    app.run()
+    assert "Stopped" in said(app) and "At 50" in said(app) and "No lambda has been tried" not in said(app)
     ending.append(InputError("a selection has only 12 words"))
     go.set()
-    app.button(key="lambda_start").click().run()
-    assert ended(opened).state == "failed"
+    app.button(key="lambda_again").click().run()
+    assert ended(opened).state == "failed" and asked[0] == asked[1]
     assert "only 12 words" in said(app.run())
+    app.button(key="lambda_forget").click().run()
+    assert "only 12 words" not in said(app) and "No lambda has been tried" in said(app)
 
 
 def test_own_texts_and_one_kind(page, opened, search):

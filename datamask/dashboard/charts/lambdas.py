@@ -9,34 +9,41 @@ import pandas as pd
 from datamask.dashboard import palette
 from datamask.dashboard.charts.overlay import DASHES
 
+EDGES, MARGIN = (-0.02, 1.02), 0.012
+"""The picture's ends, and how far a recommendation reaches beyond its last lambda, so that a single one is seen too."""
+
 SIGNED = "(datum.value > 0 ? '+' : datum.value < 0 ? '−' : '') + format(abs(datum.value), '~g')"
 
 
 def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, float], unit: str, *,
          recommended: pd.DataFrame | None = None, top_quality: float | None = None, dark: bool = False,
-         height: int = 360) -> dict:
+         small: bool = False, height: int = 360) -> dict:
     """The specification for ``st.vega_lite_chart(points, spec)``.
 
     Args:
         points: of `views.lambdas.points`. objectives: their labels in order, which gives colour and dash.
         span: bottom and top of the picture; points above it become arrows at the edge.
         unit: of the difference, for the axis.
-        recommended: of `views.lambdas.recommended`, shaded behind.
+        recommended: of `views.lambdas.recommended`, shaded behind the curves.
         top_quality: the difference of the selection by quality alone, where every curve ends.
-        dark: whether the page's ground is dark. height: of the plotting area, in pixels.
+        dark: whether the page's ground is dark.
+        small: for a picture that stands below another one of the same curves: no legend, no title across.
+        height: of the whole picture, in pixels.
     """
     tone = palette.shades(dark)
     low, high = span
     tried = sorted(points["lambda"].unique())
-    across = {"field": "lambda", "type": "quantitative", "title": "lambda: diversity alone at 0, quality alone at 1",
-              "scale": {"domain": [-0.02, 1.02], "nice": False},
+    across = {"field": "lambda", "type": "quantitative", "title": None if small else
+              "lambda: diversity alone at 0, quality alone at 1",
+              "scale": {"domain": list(EDGES), "nice": False},
               "axis": {"grid": False, "values": tried, "labelExpr": "format(datum.value, '.3~f')",
                        "labelOverlap": "greedy"}}
     scale = {"domain": [low, high], "nice": False}
-    up = {"field": "difference", "type": "quantitative", "title": f"{unit} against random", "scale": scale,
-          "axis": {"tickCount": 6, "labelExpr": SIGNED}}
-    legend = {"orient": "top", "direction": "horizontal", "symbolType": "stroke", "symbolStrokeWidth": 3, "offset": 4,
-              "symbolOpacity": 1, "padding": 0, "labelLimit": 300}
+    up = {"field": "difference", "type": "quantitative", "title": unit if small else f"{unit} against random",
+          "scale": scale, "axis": {"minExtent": 42, "tickCount": 4 if small else 6, "labelExpr": SIGNED}}
+    legend = None if small else {
+        "orient": "top", "direction": "horizontal", "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolSize": 700,
+        "offset": 4, "symbolOpacity": 1, "padding": 0, "labelLimit": 300}
     series = {"field": "objective", "type": "nominal", "title": None, "legend": legend}
     colour = {**series, "scale": {"domain": list(objectives), "range": palette.categories(len(objectives))}}
     dash = {**series, "scale": {"domain": list(objectives),
@@ -77,16 +84,20 @@ def _shaded(recommended: pd.DataFrame | None, tone: palette.Shades, low: float, 
     """The recommended lambdas, behind everything, with their word at the bottom."""
     if recommended is None or recommended.empty:
         return []
-    at = {"values": [{"from": row.low, "to": row.high, "low": low, "high": high, "middle": (row.low + row.high) / 2}
-                     for row in recommended.itertuples()]}
+    at = {"values": [{"from": max(row.low - MARGIN, EDGES[0]), "to": min(row.high + MARGIN, EDGES[1]), "low": low,
+                      "high": high, "label": "recommended" if row.low == row.high else
+                      f"recommended: {row.low:g} to {row.high:g}"} for row in recommended.itertuples()]}
+    # its word goes where there is room for it
+    right = len(recommended) == 1 and recommended["low"].iloc[0] > 0.7
     across = {"type": "quantitative"}
     return [
         {"data": at, "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
          "encoding": {"x": {"field": "from", **across}, "x2": {"field": "to"},
                       "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}},
-        {"data": at, "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 4, "dy": -4, "fontSize": 12,
-                              "color": tone.text, "text": "recommended"},
-         "encoding": {"x": {"field": "from", **across}, "y": {"field": "low", "type": "quantitative"}}},
+        *_written(at, {"x": {"field": "to" if right else "from", **across},
+                       "y": {"field": "low", "type": "quantitative"}},
+                  {"align": "right" if right else "left", "baseline": "bottom", "dx": -4 if right else 4, "dy": -4},
+                  tone.text, tone),
     ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
-from datamask.dashboard import words
+from datamask.dashboard import tasks, words
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import address, session
 from datamask.dashboard.views import listing
@@ -112,16 +112,38 @@ def _opening_live(key: str) -> None:
 
 
 def _running() -> None:
-    busy = listing.running(session.store(), session.office())
-    if busy:
+    busy, signed = listing.running(session.store(), session.office()), tasks.signed()
+    if busy or signed:
         with st.container(gap="xxsmall"):
             st.caption("Running")
             # those at work first: a queue may be long
             busy.sort(key=lambda job: job.state != "running")
             with st.container(key="live"):
-                st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
+                if signed:
+                    st.fragment(_signed_live, run_every=1.0)(tuple(task.key for task in signed))
+                if busy:
+                    st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
             if len(busy) > LISTED:
                 st.caption(f"and {len(busy) - LISTED:,} more")
+
+
+def _signed_live(drawn: tuple[str, ...]) -> None:
+    """Long work that is no run; once one of them ends, the whole page is drawn again."""
+    found = {task.key: task for task in tasks.signed()}
+    if set(found) != set(drawn):
+        st.rerun()
+    for key in drawn:
+        task = found[key]
+        with st.container(gap="xxsmall"):
+            st.markdown(f"**{words.plain(task.sign.title, 40)}**")
+            said = [words.percent(task.share), words.soon(task.left)]
+            st.progress(min(max(task.share, 0.0), 1.0), text=", ".join(filter(None, said)))
+            with st.container(horizontal=True):
+                if st.button("Watch", key=f"watch_{key}", icon=":material/show_chart:", type="tertiary",
+                             help="Goes to the page that shows it."):
+                    st.switch_page(task.sign.page, query_params={**session.link_parameters(), **task.sign.link})
+                st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=task.stop,
+                          help=task.sign.stops)
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ from datamask.dashboard.charts.lambdas import band
 from datamask.dashboard.layers import colourable
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import lambdas as view
+from datamask.dashboard.views import listing
 from datamask.errors import DatamaskError
 from datamask.runs import lambda_answers
 
@@ -25,6 +26,7 @@ TARGETS = {"random": "Held-out text of the corpus", "column": "One kind of text 
 FINE = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 STEPS = {"9, for a first look": LAMBDAS, "16, finer": FINE}
 RATIOS = (0.02, 0.05, 0.1, 0.3)
+STOPS = "Stops within a second or two. What was selected so far is kept."
 VALUES = 200
 """Values of a column that can be chosen, the most frequent first."""
 
@@ -75,15 +77,15 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
                                  persist_state="session", help="How many values from 0 to 1 are tried.")
     ready = bool(objectives and ratios) and not (kind == "column" and not column)
     if st.button("Start", type="primary", icon=":material/play_arrow:", key="lambda_start", width="stretch",
-                 disabled=not ready, help="Runs in the background; you may leave this page. The answer is kept."):
+                 disabled=not ready or working(corpus),
+                 help="One search at a time. It runs in the background; you may leave this page. The answer is kept."):
         try:
             texts, target = _target(kind, column, value, uploads, pasted)
             question = LambdaQuestion(tuple(objectives), tuple(ratios), STEPS[steps], target)
         except DatamaskError as error:
             st.error(words.sentence(error), icon=":material/error:")
             return
-        lambdas.start(corpus, question, cache_dir, texts)
-        st.query_params.pop("answer", None)
+        _start(corpus, lambdas.Asked(question, tuple(texts)), cache_dir)
         st.rerun()
 
 
@@ -117,35 +119,70 @@ def _target(kind: str, column: str, value: str, uploads, pasted: str) -> tuple[l
     return (texts := check_texts(list(found), name)), Target.own(texts, name)
 
 
-def under_way(corpus: Corpus) -> bool:
-    """Draw the search under way, or how it ended where it gave no answer; whether one is under way."""
+def _start(corpus: Corpus, asked: lambdas.Asked, cache_dir: Path) -> None:
+    link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+    sign = tasks.Sign("Which lambda", "pages/which_lambda.py", link, STOPS)
+    lambdas.start(corpus, asked.question, cache_dir, asked.texts, sign)
+
+
+def working(corpus: Corpus) -> bool:
+    """Whether a search is under way on this corpus."""
+    task = tasks.find(lambdas.key_of(corpus))
+    return task is not None and task.state == "working"
+
+
+def follow(corpus: Corpus) -> None:
+    """Look at the answer of a search that was watched and has ended. Call it before `choose`."""
+    task = tasks.find(lambdas.key_of(corpus))
+    if task is not None and task.state == "done" and st.session_state.pop("lambda_watched", None) == task.key:
+        st.query_params["answer"] = str(task.result)
+
+
+def search(corpus: Corpus, cache_dir: Path) -> bool:
+    """Draw the search under way, or one that ended without an answer and how to go on; whether there is either."""
     task = tasks.find(lambdas.key_of(corpus))
     if task is None or task.state == "done":
         return False
     if task.state == "working":
+        st.session_state["lambda_watched"] = task.key
         st.fragment(_progress, run_every=1.0)(task.key)
         return True
-    if task.state == "failed":
-        st.error(words.sentence(task.error), icon=":material/error:")
-    else:
-        st.info("The search was stopped. Nothing of it was kept.")
-    return False
+    stopped = task.state == "stopped"
+    with st.container(border=True):
+        st.subheader("Stopped" if stopped else "The search could not be finished", anchor=False)
+        if stopped:
+            st.write(f"At {words.percent(task.share)} of the way. What was selected so far is kept, and Continue goes "
+                     "on from there. A search for something else lets it go.")
+        else:
+            st.error(words.sentence(task.error), icon=":material/error:")
+        st.caption(_asked(task))
+        with st.container(horizontal=True):
+            st.button("Continue" if stopped else "Try again", icon=":material/play_arrow:", key="lambda_again",
+                      on_click=_start, args=(corpus, task.about, cache_dir),
+                      help="Asks the same again and goes on from what is selected.")
+            st.button("Put away", key="lambda_forget", type="tertiary", on_click=tasks.forget, args=(task.key,),
+                      help="Takes this message away.")
+    return True
+
+
+def _asked(task: tasks.Task) -> str:
+    return words.plain(view.asked(task.about.question.to_dict(), task.about.question.target.label), 300)
 
 
 def _progress(key: str) -> None:
     task = tasks.find(key)
     if task is None or task.state != "working":
-        if task is not None and task.state == "done":
-            st.query_params["answer"] = str(task.result)
         st.rerun()
     with st.container(border=True, key="live_lambdas"):
         st.subheader("Searching", anchor=False)
+        st.caption(_asked(task))
         message = words.plain(task.message)
         st.progress(min(max(task.share, 0.0), 1.0), text=message[:1].upper() + message[1:])
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", icon=":material/stop:", key="lambda_stop", on_click=task.stop,
-                      help="Stops within a second or two. Nothing is kept.")
-            st.caption("Some minutes on a large corpus. You can leave this page; the search goes on.")
+            st.button("Stop", icon=":material/stop:", key="lambda_stop", on_click=task.stop, help=STOPS)
+            left = words.soon(task.left)
+            st.caption((f"{words.percent(task.share)} done, {left}. " if left else "") +
+                       "You can leave this page; the search goes on.")
 
 
 def nothing_yet() -> None:
@@ -161,56 +198,68 @@ def stored(corpus: Corpus, cache_dir: Path) -> list[dict]:
     return lambda_answers.answers(cache_dir, corpus.fingerprint)
 
 
-def choose(answers: list[dict]) -> dict:
-    """Which answer is looked at; it stands in the URL."""
+def choose(answers: list[dict]) -> dict | None:
+    """Which answer is looked at; it stands in the URL. None: there is none yet."""
     by_key = {answer["key"]: answer for answer in answers}
     wanted = st.query_params.get("answer")
     if wanted not in by_key:
-        wanted = answers[0]["key"]
-    if len(answers) == 1:
-        return answers[0]
-    lines = {key: view.title(answer) for key, answer in by_key.items()}
-    key = st.selectbox("Answer", list(by_key), index=list(by_key).index(wanted), format_func=lines.get,
+        wanted = answers[0]["key"] if answers else None
+    if len(answers) < 2:
+        return by_key.get(wanted)
+    lines = listing.unlike(view.titles(answers))
+    key = st.selectbox("Answers so far", list(by_key), index=list(by_key).index(wanted), format_func=lines.get,
                        help="Every search on this corpus, newest first.")
     st.query_params["answer"] = key
     return by_key[key]
 
 
 def show(answer: Mapping) -> None:
-    """An answer: its sentence, the band, the second measure, the table."""
+    """An answer: its sentence, the band, the second measure beneath, how it was measured, all numbers."""
     entropy, coverage = (view.measure(answer, name) for name in ("cross_entropy", "coverage"))
-    helps = any(curve["verdict"] == "helps" for curve in entropy["curves"]) and not answer["target"]["circular"]
-    st.markdown(f"##### {words.plain(answer['headline'], 900)}" if helps else
-                f"##### :gray[{words.plain(answer['headline'], 900)}]")
-    for note in view.other_notes(answer):
-        st.caption(words.plain(note, 400))
-    ratio = _ratio(answer)
-    near = True
+    _headline(answer, entropy)
+    ratio, near = _ratio(answer), True
     if view.lopsided(entropy, ratio):
         near = st.segmented_control(
             "Show", ("near random", "everything"), default="near random", required=True, key="lambda_near",
+            label_visibility="collapsed",
             help="Near random leaves out what is far worse; arrows at the edge say how far.") == "near random"
-    _chart(entropy, ratio, near, 350, "lambda_band")
-    st.caption(words.plain(view.caption(answer, entropy, ratio), 2000))
+    _chart(entropy, ratio, near, 310, "lambda_band")
+    st.caption(words.plain(view.reading(entropy, ratio), 400), help=view.NATS)
     st.markdown("**A second opinion: is the target covered?**", help=coverage["says"])
-    _chart(coverage, ratio, near, 290, "lambda_coverage")
-    st.caption(words.plain("How far the nearest training text is from each target text, in a space made from words "
-                           "alone, against a random selection; below 0 is nearer. "
-                           + view.second_caption(answer), 1000))
+    _chart(coverage, ratio, near, 165, "lambda_coverage", small=True)
+    st.caption(words.plain(view.second_caption(answer), 600))
+    with st.expander("How this was measured"):
+        st.write(words.plain(view.caption(answer, entropy, ratio), 2000))
     with st.expander("All numbers"):
         for record in (entropy, coverage):
-            st.markdown(f"**{record['label']}**, {record['unit']}; lower is better")
-            table = view.table(record, ratio, answer["target"]["texts"])
-            st.dataframe(table, hide_index=True, lazy=False, column_config={
-                "value": st.column_config.NumberColumn(format="%.4f"),
-                "difference": st.column_config.NumberColumn("difference to random", format="%+.4f"),
-                "interval": st.column_config.TextColumn("95 % interval"),
-                "samples": st.column_config.NumberColumn(format="localized", help="Selected samples."),
-                "words": st.column_config.NumberColumn("words trained on", format="localized"),
-                "texts predicted": st.column_config.NumberColumn(format="localized", help="In both halves together."),
-            }, alt=f"{record['label']} of every selection")
-            for curve in view.curves(record, ratio):
-                st.caption(words.plain(curve["sentence"], 600))
+            _numbers(record, ratio, answer["target"]["texts"])
+
+
+def _headline(answer: Mapping, entropy: Mapping) -> None:
+    said = words.plain(answer["headline"], 900)
+    if answer["target"]["circular"]:
+        st.warning(f"**{said}**", icon=":material/sync_problem:")
+    else:
+        st.markdown(f"##### {said}")
+    effect = view.effect(answer, entropy)
+    if effect:
+        st.markdown(words.plain(effect, 400))
+    for note in view.other_notes(answer):
+        st.caption(words.plain(note, 400))
+
+
+def _numbers(record: Mapping, ratio: float, texts: int) -> None:
+    st.markdown(f"**{record['label']}**, {record['unit']}; lower is better")
+    st.dataframe(view.table(record, ratio, texts), hide_index=True, lazy=False, column_config={
+        "value": st.column_config.NumberColumn(format="%.4f"),
+        "difference": st.column_config.NumberColumn("difference to random", format="%+.4f"),
+        "interval": st.column_config.TextColumn("95 % interval"),
+        "samples": st.column_config.NumberColumn(format="localized", help="Selected samples."),
+        "words": st.column_config.NumberColumn("words trained on", format="localized"),
+        "texts predicted": st.column_config.NumberColumn(format="localized", help="In both halves together."),
+    }, alt=f"{record['label']} of every selection")
+    for curve in view.curves(record, ratio):
+        st.caption(words.plain(curve["sentence"], 600))
 
 
 def _ratio(answer: Mapping) -> float:
@@ -222,12 +271,12 @@ def _ratio(answer: Mapping) -> float:
                                 help="Each ratio was judged by itself.")
 
 
-def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str) -> None:
+def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str, *, small: bool = False) -> None:
     table = view.points(record, ratio)
     objectives = list(dict.fromkeys(table["objective"]))
     recommended = view.recommended(record, ratio) if record["name"] == "cross_entropy" else None
     top = view.top_quality(record, ratio)
     spec = band(table, objectives, view.span(record, ratio, near=near), record["unit"], recommended=recommended,
-                top_quality=top and top["difference"], dark=session.dark(), height=height)
+                top_quality=top and top["difference"], dark=session.dark(), small=small, height=height)
     st.vega_lite_chart(table, spec, width="stretch", key=key,
                        alt=f"{record['label']} against lambda, as the difference to a random selection")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -11,6 +12,8 @@ from datamask.dashboard import words
 
 TOP_QUALITY = "top-quality"
 WORDS = {"helps": "better than random", "hurts": "worse than random", "level": "cannot be told apart"}
+NATS = ("How surprised the model is by each word of the texts it must predict: the logarithm of one over the word's "
+        "probability. 0.1 less means that every word seemed some 10 % likelier.")
 FAR = 3.0
 """Beside something better than random, what is so many times as much worse may be left outside the picture."""
 
@@ -45,19 +48,10 @@ def points(record: Mapping, ratio: float) -> pd.DataFrame:
 
 
 def recommended(record: Mapping, ratio: float) -> pd.DataFrame:
-    """The recommended lambdas of the leading curve: one row per run, ``objective, low, high``, edges half way to the
-    next lambda tried; empty where nothing is recommended."""
-    found = []
-    for curve in curves(record, ratio):
-        if not curve["recommended"] or not curve["leads"]:
-            continue
-        tried = [point["lamb"] for point in curve["points"]]
-        for low, high in curve["recommended"]:
-            before = [lamb for lamb in tried if lamb < low]
-            after = [lamb for lamb in tried if lamb > high]
-            found.append({"objective": label(curve["objective"]),
-                          "low": (low + before[-1]) / 2 if before else low,
-                          "high": (high + after[0]) / 2 if after else high})
+    """The recommended lambdas of the leading curve: one row per run of them, ``objective, low, high``; empty where
+    nothing is recommended."""
+    found = [{"objective": label(curve["objective"]), "low": low, "high": high}
+             for curve in curves(record, ratio) if curve["leads"] for low, high in curve["recommended"]]
     return pd.DataFrame(found, columns=["objective", "low", "high"])
 
 
@@ -122,12 +116,54 @@ def top_quality(record: Mapping, ratio: float) -> Mapping | None:
     return next((one for one in record["named"] if one["ratio"] == ratio), None)
 
 
-def title(answer: Mapping) -> str:
-    """A line for a menu: target, objectives, ratios and when."""
-    question = answer["question"]
-    objectives = ", ".join(question["objectives"])
-    shares = ", ".join(words.percent(ratio, 0 if ratio >= 0.01 else 1) for ratio in question["ratios"])
-    return f"{answer['target']['label']} · {objectives} · {shares} · {words.ago(answer['created'])}"
+def titles(answers: Sequence[Mapping]) -> dict[str, str]:
+    """A short line for a menu by each answer's key: target and when, and more where targets are the same."""
+    plain = {answer["key"]: _short(answer["target"]) for answer in answers}
+    found = {}
+    for answer in answers:
+        question, name = answer["question"], plain[answer["key"]]
+        if list(plain.values()).count(name) > 1:
+            name = (f"{name} · {', '.join(question['objectives'])} · {_shares(question)} · "
+                    f"{len(question['lambdas'])} lambdas")
+        found[answer["key"]] = f"{name} · {words.ago(answer['created'])}"
+    return found
+
+
+def _short(target: Mapping) -> str:
+    return {"random": "Held-out text", "quality": "Best by quality"}.get(
+        target["kind"], target["label"].removeprefix("held-out text with "))
+
+
+def _shares(question: Mapping) -> str:
+    return ", ".join(words.percent(ratio, 0 if ratio >= 0.01 else 1) for ratio in question["ratios"])
+
+
+def asked(question: Mapping, target: str) -> str:
+    """A question in a line: target, objectives, ratios."""
+    objectives = ", ".join(map(label, question["objectives"]))
+    return f"{target[:1].upper()}{target[1:]} · {objectives} · {_shares(question)}"
+
+
+def effect(answer: Mapping, record: Mapping) -> str:
+    """What the difference at the best lambda of the leading curve means for each word; empty unless one helps."""
+    if answer["target"]["circular"]:
+        return ""
+    found = [curve for curve in record["curves"] if curve["leads"] and curve["verdict"] == "helps"]
+    if not found:
+        return ""
+    curve = min(found, key=lambda curve: curve["against_random"]["difference"])
+    at, low, high = (words.percent(math.expm1(-curve["against_random"][end])) for end in ("difference", "high", "low"))
+    shares = {one["ratio"] for one in record["curves"]}
+    where = f" and ratio {words.percent(curve['ratio'])}" if len(shares) > 1 else ""
+    return (f"At its best, lambda {curve['best']:g}{where}, each unseen word is {at} likelier than after a random "
+            f"selection ({low} to {high}).")
+
+
+def reading(record: Mapping, ratio: float) -> str:
+    """How the first picture is read."""
+    shaded = " Shaded: recommended, these lambdas cannot be told apart." if len(recommended(record, ratio)) else ""
+    return ("Difference to a random selection; below 0 is better. Band: 95 % interval. Ring: the best lambda, chosen "
+            f"on other texts than those drawn here.{shaded}")
 
 
 def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
@@ -148,8 +184,10 @@ def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
 
 
 def second_caption(answer: Mapping) -> str:
-    """How independent the second measure is."""
-    return " ".join(note for note in answer["notes"] if "second measure" in note)
+    """What the second measure is, and how independent."""
+    return " ".join(["Distance from each target text to the nearest training text, in a space made from words alone, "
+                     "against a random selection; below 0 is nearer.",
+                     *(note for note in answer["notes"] if "second measure" in note)])
 
 
 def other_notes(answer: Mapping) -> Sequence[str]:

@@ -102,8 +102,7 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
             share = status.step / status.total_steps if status.total_steps else 0.0
             message, eta = _elsewhere(run, status)
         sentence = message or ("waiting to start" if status.state == "queued" else "starting")
-        if eta is not None and eta >= 1:
-            sentence += f", about {words.roughly(eta)} left"
+        sentence = ", ".join(filter(None, (sentence, words.soon(eta))))
         found.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence))
     return found
 
