@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datamask import endings
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.errors import DatamaskError, Stopped
@@ -52,8 +53,7 @@ class Session:
         self._results: OrderedDict[object, Answer] = OrderedDict()
         self._changed = threading.Condition()
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True, name="live-lambda")
-        self._thread.start()
+        self._thread = endings.start(self._work, name="live-lambda", stop=self.stop)
 
     @property
     def alive(self) -> bool:

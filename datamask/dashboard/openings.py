@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from datamask import endings
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
 from datamask.corpus.shelf import shelf
@@ -129,9 +130,8 @@ class Openings:
             if running is not None and running.state == "opening":
                 return running
             opening = Opening(key, title, config, sample)
-            opening._thread = threading.Thread(target=self._open, args=(opening,), name=f"open-{key}", daemon=True)
             self._by_key[key] = opening
-        opening._thread.start()
+            opening._thread = endings.start(self._open, opening, name=f"open-{key}", stop=opening.stop)
         return opening
 
     def resume(self, key: str) -> Opening | None:
@@ -163,8 +163,7 @@ class Openings:
             if opening.copies.state in ("counting", "ready"):
                 return
             opening.copies.state, opening.copies.message = "counting", "looking for copies"
-            thread = threading.Thread(target=self._count, args=(opening, True), daemon=True, name="count-copies")
-        thread.start()
+            endings.start(self._count, opening, True, name="count-copies", stop=opening.stop)
 
     def _open(self, opening: Opening) -> None:
         built = 0.8 if opening.sample and not sample.is_built() else 0.0

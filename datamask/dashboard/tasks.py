@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from datamask import endings
 from datamask.errors import DatamaskError, Stopped
 from datamask.runs.progress import Eta
 
@@ -80,7 +81,7 @@ def start(key: str, work: Callable[[Progress, Callable[[], bool]], object], *, s
         holder.tasks[key] = task
         for old in [k for k, t in holder.tasks.items() if t.state != "working"][:-KEPT]:
             del holder.tasks[old]
-    threading.Thread(target=_work, args=(task, work), daemon=True, name=f"task-{key}").start()
+    endings.start(_work, task, work, name=f"task-{key}", stop=task.stop)
     return task
 
 

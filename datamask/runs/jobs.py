@@ -10,7 +10,6 @@ Threads: all methods of `Office` may be called from any thread, and none of them
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import sys
@@ -21,15 +20,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from datamask import endings
 from datamask.errors import DatamaskError, RunStateError
 from datamask.runs.attempt import attempt
 from datamask.runs.progress import Eta
 from datamask.runs.store import Run, RunStore
 
 ANCHOR = "_datamask_offices"
-GOODBYE_SECONDS = 2.0
-"""How long a process that ends waits for its runs to save a checkpoint."""
-
 TURN_SECONDS = 0.2
 
 
@@ -114,9 +111,8 @@ class Office:
             desk = self._desks.setdefault(device_key(device), _Desk())
             desk.entries.append(_Entry(run, hold))
             if desk.thread is None or not desk.thread.is_alive():
-                desk.thread = threading.Thread(target=self._work, args=(desk,), daemon=True,
-                                               name=f"datamask-{device_key(device)}")
-                desk.thread.start()
+                desk.thread = endings.start(self._work, desk, name=f"datamask-{device_key(device)}",
+                                            stop=lambda: self.close(0.0))
 
     def resume(self, run_id: str) -> None:
         """Queue a stopped, failed or interrupted run again; it goes on from its checkpoint.
@@ -176,7 +172,7 @@ class Office:
             if held:
                 computing.release()
 
-    def close(self, timeout: float = GOODBYE_SECONDS) -> None:
+    def close(self, timeout: float = endings.GOODBYE_SECONDS) -> None:
         """Ask every run to stop and wait up to `timeout` seconds; waiting runs stay queued and become interrupted."""
         with self._lock:
             threads = [desk.thread for desk in self._desks.values() if desk.thread is not None]
@@ -247,7 +243,6 @@ def office(root: str | Path) -> Office:
     with anchor.lock:
         if key not in anchor.offices:
             anchor.offices[key] = Office(root)
-            atexit.register(anchor.offices[key].close)
         return anchor.offices[key]
 
 

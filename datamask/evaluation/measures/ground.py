@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import numpy as np
 import torch
 
+from datamask import endings
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.evaluation.anchors import diversity_anchor, quality_anchor
 from datamask.evaluation.measures.reading import RESAMPLES
@@ -143,8 +143,7 @@ def polled(task: Callable[[], Result], poll: Poll, every: float = 0.1) -> Result
         except BaseException as error:  # carried to the caller, whoever it is
             failed.append(error)
 
-    worker = threading.Thread(target=run, name="datamask-measure", daemon=True)
-    worker.start()
+    worker = endings.start(run, name="datamask-measure")
     while worker.is_alive():
         worker.join(every)
         poll()
