@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from datamask.dashboard import palette
+from datamask.dashboard.charts.lambda_words import Room, Spot
 from datamask.dashboard.charts.overlay import DASHES
 
 EDGES, MARGIN = (-0.02, 1.02), 0.012
@@ -54,12 +55,15 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
                {"field": "high", "title": "to", "format": "+.4f"}]
     inside = {"filter": f"datum.difference <= {high!r}"}
     outside = {"filter": f"datum.difference > {high!r}"}
+    # what the axis and the legend leave
+    room = Room(points, EDGES, span, height - (32 if small else 88))
+    named, shaded = _top_quality(top_quality, span, tone, room), _shaded(recommended, span, tone, room)
     layers = [
-        *_shaded(recommended, tone, low, high),
+        *shaded,
         {"mark": {"type": "area", "opacity": 0.18, "clip": True},
          "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"},
                       "color": colour}},
-        *_random(tone),
+        *_random(tone, span, room),
         {"mark": {"type": "line", "strokeWidth": 2.4, "clip": True},
          "encoding": {"x": across, "y": up, "color": colour, "strokeDash": dash}},
         {"transform": [inside], "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
@@ -74,53 +78,55 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
          "encoding": {"x": across, "y": {"datum": high, "scale": scale}, "color": colour,
                       "tooltip": tooltip}},
         *_far(points, objectives, high, top_quality, tone),
-        *_top_quality(top_quality, span, tone),
+        *named,
     ]
     return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4}}
 
 
-def _shaded(recommended: pd.DataFrame | None, tone: palette.Shades, low: float, high: float) -> list[dict]:
-    """The recommended lambdas, behind everything, with their word at the bottom."""
-    if recommended is None or recommended.empty:
-        return []
-    at = {"values": [{"from": max(row.low - MARGIN, EDGES[0]), "to": min(row.high + MARGIN, EDGES[1]), "low": low,
-                      "high": high, "label": "recommended" if row.low == row.high else
-                      f"recommended: {row.low:g} to {row.high:g}"} for row in recommended.itertuples()]}
-    # its word goes where there is room for it
-    right = len(recommended) == 1 and recommended["low"].iloc[0] > 0.7
-    across = {"type": "quantitative"}
-    return [
-        {"data": at, "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
-         "encoding": {"x": {"field": "from", **across}, "x2": {"field": "to"},
-                      "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}},
-        *_written(at, {"x": {"field": "to" if right else "from", **across},
-                       "y": {"field": "low", "type": "quantitative"}},
-                  {"align": "right" if right else "left", "baseline": "bottom", "dx": -4 if right else 4, "dy": -4},
-                  tone.text, tone),
-    ]
+def _shaded(recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades, room: Room
+            ) -> list[dict]:
+    """The recommended lambdas, behind everything, each run of them with its words."""
+    found = []
+    for row in () if recommended is None else recommended.itertuples():
+        left, right = max(row.low - MARGIN, EDGES[0]), min(row.high + MARGIN, EDGES[1])
+        label = "recommended" + ("" if row.low == row.high else f": {row.low:g} to {row.high:g}")
+        spot = room.place(label, [Spot(at, end, 4 if align == "left" else -4, down, align)
+                                  for end, down in ((span[0], -12), (span[1], 12))
+                                  for at, align in ((left, "left"), (right, "right"))
+                                  if (align == "left") == (left < 0.7) or 0.2 < left < 0.7])
+        data = {"values": [{"from": left, "to": right, "low": span[0], "high": span[1]}]}
+        across, up = {"type": "quantitative"}, {"type": "quantitative"}
+        found.append({"data": data, "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
+                      "encoding": {"x": {"field": "from", **across}, "x2": {"field": "to"},
+                                   "y": {"field": "low", **up}, "y2": {"field": "high"}}})
+        found += _written(label, spot, tone.text, tone)
+    return found
 
 
-def _random(tone: palette.Shades) -> list[dict]:
+def _random(tone: palette.Shades, span: tuple[float, float], room: Room) -> list[dict]:
     """A random selection: the line at 0."""
-    at = {"values": [{"value": 0, "label": "a random selection; below is better"}]}
-    up = {"field": "value", "type": "quantitative"}
-    return [{"data": at, "mark": {"type": "rule", "strokeDash": [2, 3], "strokeWidth": 1.5, "color": tone.random},
-             "encoding": {"y": up}},
-            *_written(at, {"y": up, "x": {"value": "width"}}, {"align": "right", "baseline": "top", "dy": 4, "dx": -2},
-                      tone.random, tone)]
+    label = "a random selection; below is better"
+    spot = room.place(label, [Spot(at, 0.0, 0, down, align)
+                              for at, align in ((EDGES[1], "right"), (0.5, "center"), (0.3, "left"), (0.0, "left"))
+                              for down in (11, -11)])
+    return [{"data": {"values": [{"value": 0}]},
+             "mark": {"type": "rule", "strokeDash": [2, 3], "strokeWidth": 1.5, "color": tone.random},
+             "encoding": {"y": {"field": "value", "type": "quantitative"}}},
+            *_written(label, spot, tone.random, tone)]
 
 
-def _top_quality(value: float | None, span: tuple[float, float], tone: palette.Shades) -> list[dict]:
+def _top_quality(value: float | None, span: tuple[float, float], tone: palette.Shades, room: Room) -> list[dict]:
     """The name of the place where all curves end, if it is in the picture."""
     if value is None or not span[0] <= value <= span[1]:
         return []
-    above = value < span[0] + 0.8 * (span[1] - span[0])
-    at = {"values": [{"lambda": 1, "value": value, "label": "top quality"}]}
+    spot = room.place("top quality", [Spot(1.0, value, right, down, "right")
+                                      for right, down in ((6, -13), (6, 14), (-12, 0), (-12, -13), (-12, 14))])
     place = {"x": {"field": "lambda", "type": "quantitative"}, "y": {"field": "value", "type": "quantitative"}}
-    return [{"data": at, "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 120, "opacity": 1,
-                                  "color": tone.best}, "encoding": place},
-            *_written(at, place, {"align": "right", "dx": 6, "dy": -12 if above else 14}, tone.best, tone)]
+    return [{"data": {"values": [{"lambda": 1, "value": value}]},
+             "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 120, "opacity": 1,
+                      "color": tone.best}, "encoding": place},
+            *_written("top quality", spot, tone.best, tone)]
 
 
 def _far(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quality: float | None,
@@ -138,17 +144,16 @@ def _far(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quali
     found = []
     for row, (at, label, colour) in enumerate(lines):
         align = "left" if at < 0.3 else "right" if at > 0.7 else "center"
-        place = {"x": {"field": "lambda", "type": "quantitative"}, "y": {"value": 0}}
-        found += _written({"values": [{"lambda": at, "label": label}]}, place,
-                          {"align": align, "baseline": "top", "dx": 8 if align == "right" else 0, "dy": 10 + 16 * row},
-                          colour, tone)
+        found += _written(label, Spot(at, high, 8 if align == "right" else 0, 16 + 16 * row, align), colour, tone)
     return found
 
 
-def _written(data: dict, place: dict, look: dict, colour: str, tone: palette.Shades) -> list[dict]:
+def _written(label: str, spot: Spot, colour: str, tone: palette.Shades) -> list[dict]:
     """Words with a halo of the page's own colour, so that curves may pass behind them."""
-    encoding = {**place, "text": {"field": "label", "type": "nominal"}}
-    text = {"type": "text", "fontSize": 12, **look}
+    data = {"values": [{"across": spot.across, "up": spot.up, "label": label}]}
+    encoding = {"x": {"field": "across", "type": "quantitative"}, "y": {"field": "up", "type": "quantitative"},
+                "text": {"field": "label", "type": "nominal"}}
+    text = {"type": "text", "fontSize": 12, **spot.look}
     return [{"data": data, "mark": {**text, "stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.85,
                                     "fillOpacity": 0}, "encoding": encoding},
             {"data": data, "mark": {**text, "color": colour}, "encoding": encoding}]

@@ -157,9 +157,10 @@ def search(corpus: Corpus, cache_dir: Path) -> bool:
             st.error(words.sentence(task.error), icon=":material/error:")
         st.caption(_asked(task))
         with st.container(horizontal=True):
-            st.button("Continue" if stopped else "Try again", icon=":material/play_arrow:", key="lambda_again",
-                      on_click=_start, args=(corpus, task.about, cache_dir),
-                      help="Asks the same again and goes on from what is selected.")
+            if stopped:
+                st.button("Continue", icon=":material/play_arrow:", key="lambda_again", on_click=_start,
+                          args=(corpus, task.about, cache_dir),
+                          help="Asks the same again and goes on from what is selected.")
             st.button("Put away", key="lambda_forget", type="tertiary", on_click=tasks.forget, args=(task.key,),
                       help="Takes this message away.")
     return True

@@ -152,11 +152,15 @@ def effect(answer: Mapping, record: Mapping) -> str:
     if not found:
         return ""
     curve = min(found, key=lambda curve: curve["against_random"]["difference"])
-    at, low, high = (words.percent(math.expm1(-curve["against_random"][end])) for end in ("difference", "high", "low"))
-    shares = {one["ratio"] for one in record["curves"]}
-    where = f" and ratio {words.percent(curve['ratio'])}" if len(shares) > 1 else ""
-    return (f"At its best, lambda {curve['best']:g}{where}, each unseen word is {at} likelier than after a random "
-            f"selection ({low} to {high}).")
+    times = [math.exp(-curve["against_random"][end]) for end in ("difference", "high", "low")]
+    if times[0] >= 2:
+        at, low, high = (f"{one:.1f}" for one in times)
+        size = f"{at} times as likely as after a random selection ({low} to {high} times)"
+    else:
+        at, low, high = (words.percent(one - 1) for one in times)
+        size = f"{at} likelier than after a random selection ({low} to {high})"
+    where = f" and ratio {words.percent(curve['ratio'])}" if len({one["ratio"] for one in record["curves"]}) > 1 else ""
+    return f"At its best, lambda {curve['best']:g}{where}, each unseen word is {size}."
 
 
 def reading(record: Mapping, ratio: float) -> str:

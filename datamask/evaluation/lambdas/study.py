@@ -82,7 +82,7 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
         InputError: no texts, or too few words or texts. OptionError: a target or ratio that does not fit.
         Stopped: from `poll`.
     """
-    start = time.monotonic()
+    start, progress = time.monotonic(), _rising(progress)
     column = corpus.provenance.columns.get("text")
     if column not in corpus.metadata.column_names:
         raise InputError("which lambda helps is judged by text, and the corpus has no text column; open shards that "
@@ -120,6 +120,18 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
               "seconds": time.monotonic() - start, "created": time.time()}
     progress(1.0, "done")
     return wording.worded(result)
+
+
+def _rising(progress: Report) -> Report:
+    """Progress that never goes back: parts of the work count from 0 by themselves, whenever they come."""
+    most = 0.0
+
+    def report(share: float, what: str) -> None:
+        nonlocal most
+        most = max(most, share)
+        progress(most, what)
+
+    return report
 
 
 def _longest(question: LambdaQuestion, n: int) -> int:
@@ -175,7 +187,7 @@ def _measured(worlds: Sequence[World], made: dict[float, _Ratio], words: Words, 
     for ratio, one in made.items():
         budget = min(question.words, *(available(words, list(chosen.values())) for chosen in one.chosen))
         if budget < LEAST_WORDS:
-            raise InputError(f"a selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
+            raise InputError(f"A selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
                              "are needed; choose a larger ratio or a larger corpus")
         halves: tuple[list[list[Losses]], list[list[Losses]]] = ([[], []], [[], []])
         spreads = []

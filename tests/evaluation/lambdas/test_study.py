@@ -17,7 +17,9 @@ from tests.evaluation.made import made_corpus
 def test_a_planted_lambda_is_found(seed, tmp_path):
     corpus, _, texts = planted_corpus(seed, n=2000)
     question = LambdaQuestion(("pairwise",), lambdas=(0.0, 0.2, 0.5, 0.8, 1.0), target=Target.own(texts))
-    answer = which_lambda(corpus, question, tmp_path, texts=texts)
+    shares: list[float] = []
+    answer = which_lambda(corpus, question, tmp_path, texts=texts, progress=lambda share, what: shares.append(share))
+    assert shares == sorted(shares) and shares[-1] == 1
     curve = answer["measures"][0]["curves"][0]
     assert curve["verdict"] == "helps" and curve["recommended"] == [[0.8, 0.8]]
     assert "Pair-wise similarity helps" in answer["headline"] and "0.8" in answer["headline"]
