@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.neighbors import cache_path
 from datamask.errors import InputError
-from datamask.evaluation.measures import PANEL
+from datamask.evaluation.measures import PANEL, MeasureEntry
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading, difference
 from datamask.evaluation.pool import Pool, Progress
@@ -18,11 +19,18 @@ from datamask.evaluation.verdicts import BEST, TIED, optimised_sets, verdicts
 from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
 
+GRAPH_EFFORT = 1.7
+"""Of finding the neighbour graph, in the units of `MeasureEntry.effort`; it grows with the square of the rows, ..."""
+
+GRAPH_ROWS, GRAPH_MOST = 18_000, 200_000
+"""... so over that of the measures with the rows themselves, up to where graphs are approximate."""
+
 
 def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: str | Path, *,
                optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
-               targets: Mapping[str, np.ndarray] | None = None, device: str = "auto",
-               progress: Progress | None = None, poll: Poll = no_poll) -> dict:
+               targets: Mapping[str, np.ndarray] | None = None, calibrate: bool = True, device: str = "auto",
+               progress: Progress | None = None, poll: Poll = no_poll, before: Mapping | None = None,
+               kept: Callable[[dict], None] | None = None) -> dict:
     """Compare selections of one size on every measure of the panel, beside random and top-quality ones.
 
     Args:
@@ -34,12 +42,17 @@ def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: 
         references: add ``random`` and ``top-quality`` of the same size, unless selections of these names are given.
         cut: cut selections of unequal size at random to equal tokens (rows where the corpus has no lengths).
         targets: name -> bool ``(N,)``: more kinds of held-out text to predict.
+        calibrate: also give values as shares of the attainable gain, whose ends take most of the time where no run has
+            found them yet.
+        before: an unfinished scoreboard of the same selections, to go on with.
+        kept: called with the scoreboard so far whenever another measure is there, the quick ones first.
 
     Returns:
-        Plain values: ``n``, ``selected`` and ``tokens`` by name, ``optimised``, ``notes``, and ``measures``, a list of
-        ``measure, label, says, better, optimisable, interval, best`` (a name or None), ``tied`` (names) and
-        ``selections``: name -> ``value, low, high, verdict, note``, ``against_random`` (``difference, low, high`` or
-        None), and where there are any ``calibrated`` and ``levels``.
+        Plain values: ``n``, ``selected`` and ``tokens`` by name, ``optimised``, ``notes``, ``left``, the measures that
+        are not there yet (``measure, label``; none at the end), and ``measures``, a list of ``measure, label, says,
+        better, optimisable, interval, best`` (a name or None), ``tied`` (names) and ``selections``: name -> ``value,
+        low, high, verdict, note``, ``against_random`` (``difference, low, high`` or None), and where there are any
+        ``calibrated`` and ``levels``.
 
     Raises:
         InputError: rows that are no selection, or selections of unequal size without `cut`.
@@ -48,12 +61,13 @@ def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: 
     """
     pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress)
     return compare(Ground(pool, poll, targets=targets), selections, optimised=optimised, references=references, cut=cut,
-                   progress=progress)
+                   calibrate=calibrate, progress=progress, before=before, kept=kept)
 
 
 def compare(ground: Ground, selections: Mapping[str, np.ndarray], *,
             optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
-            progress: Progress | None = None) -> dict:
+            calibrate: bool = True, progress: Progress | None = None, before: Mapping | None = None,
+            kept: Callable[[dict], None] | None = None) -> dict:
     """`scoreboard` on a ground that is there already."""
     corpus = ground.corpus
     if not selections:
@@ -65,31 +79,81 @@ def compare(ground: Ground, selections: Mapping[str, np.ndarray], *,
         members = {**members, **{name: rows for name, rows in reference_rows(corpus, size, tokens).items()
                                  if name not in members}}
     made_by = optimised_sets(optimised, tuple(members))
-    ground.calibrating = tokens is None
-    found = measure_all(ground, members, PANEL, progress)
-    intervals = {entry.name: entry.interval for entry in PANEL}
-    return {
+    ground.calibrating = calibrate and tokens is None
+    head = {
         "n": len(corpus),
         "selected": {name: len(rows) for name, rows in members.items()},
         "tokens": None if corpus.lengths is None else {name: float(corpus.lengths[rows].sum())
                                                        for name, rows in members.items()},
         "optimised": {name: sorted(names) for name, names in made_by.items()},
         "notes": notes,
-        "measures": [_row(measured, intervals[measured.name.split(":")[0]], verdicts(measured, made_by))
-                     for measured in found],
     }
+    rows = _rows_of(before)
+    for entry, found in _measured(ground, members, [entry for entry in PANEL if entry.name not in rows],
+                                  progress or _unheard):
+        rows[entry.name] = [_row(measured, entry.interval, verdicts(measured, made_by)) for measured in found]
+        if kept is not None:
+            kept(_board(head, rows))
+    return _board(head, rows)
 
 
-def measure_all(ground: Ground, selections: Mapping[str, np.ndarray], entries, progress: Progress | None = None
-                ) -> list[Measured]:
+def measure_all(ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry],
+                progress: Progress | None = None) -> list[Measured]:
     """Every measure of `entries` on every selection, in order."""
-    found = []
-    for done, entry in enumerate(entries):
+    return [one for _, found in measure_each(ground, selections, entries, progress or _unheard) for one in found]
+
+
+def measure_each(ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry],
+                 progress: Progress) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
+    """As `measure_all`, each measure as soon as it is there."""
+    total, done = sum(entry.effort for entry in entries), 0.0
+    for entry in entries:
         ground.poll()
-        if progress:
-            progress(done / len(entries), f"measuring {entry.label}")
-        found += entry.measure(ground, selections, entry)
-    return found
+        part = _part(progress, done / total, entry.effort / total, f"measuring {entry.label}")
+        part(0.0, "")
+        with ground.pool.reporting(part):
+            found = entry.measure(ground, selections, entry)
+        yield entry, found
+        done += entry.effort
+
+
+def _measured(ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry],
+              progress: Progress) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
+    """The graph, if it has to be found, then the measures that are left of the panel, the quick ones first."""
+    known = cache_path(ground.corpus.fingerprint, ground.pool.cache_dir).exists()
+    graph = 0.0 if known or not entries else GRAPH_EFFORT * min(len(ground), GRAPH_MOST) / GRAPH_ROWS
+    left, whole = sum(entry.effort for entry in entries), graph + sum(entry.effort for entry in PANEL)
+    begin = sum(entry.effort for entry in PANEL if entry not in entries) / whole
+    if graph:
+        with ground.pool.reporting(_part(progress, begin, graph / whole)):
+            ground.graph()
+    yield from measure_each(ground, selections, sorted(entries, key=lambda entry: entry.effort),
+                            _part(progress, begin + graph / whole, left / whole))
+
+
+def _part(progress: Progress, low: float, size: float, what: str = "") -> Progress:
+    """Progress of the whole, from that of the part that begins at `low`; under a name of its own where one is given."""
+    return lambda share, said: progress(low + size * share, what or said)
+
+
+def _unheard(share: float, what: str) -> None:
+    """Progress that nobody asked for."""
+
+
+def _rows_of(before: Mapping | None) -> dict[str, list[dict]]:
+    """What an unfinished scoreboard has, by the panel's entry; a measure of several columns has several rows."""
+    if before is None:
+        return {}
+    left = {one["measure"] for one in before["left"]}
+    rows: dict[str, list[dict]] = {entry.name: [] for entry in PANEL if entry.name not in left}
+    for row in before["measures"]:
+        rows[row["measure"].split(":")[0]].append(row)
+    return rows
+
+
+def _board(head: Mapping, rows: Mapping[str, list[dict]]) -> dict:
+    left = [{"measure": entry.name, "label": entry.label} for entry in PANEL if entry.name not in rows]
+    return {**head, "left": left, "measures": [row for entry in PANEL for row in rows.get(entry.name, ())]}
 
 
 def panel_rows(board: Mapping, name: str) -> list[dict]:

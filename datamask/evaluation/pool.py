@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,15 @@ class Pool:
     def graph_facts(self) -> dict | None:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""
         return None if self._graph is None else self._graph.facts()
+
+    @contextlib.contextmanager
+    def reporting(self, progress: Progress | None) -> Iterator[None]:
+        """Inside, long work on the pool reports to this; afterwards to whoever it reported to before."""
+        before, self._progress = self._progress, progress
+        try:
+            yield
+        finally:
+            self._progress = before
 
     def tell(self, share: float, what: str) -> None:
         """Pass on how far the work at hand is, from 0 to 1, to whoever asked for progress."""

@@ -32,11 +32,16 @@ def agreement_path(run: Run, fingerprint: str, cache_dir: Path) -> Path:
 
 
 def read_board(runs: Sequence[Run], fingerprint: str, cache_dir: Path) -> dict | None:
-    """The stored scoreboard of these runs, as `datamask.evaluation.scoreboard` gives it, by run id; None: not there."""
+    """The stored scoreboard of these runs, as `datamask.evaluation.scoreboard` gives it, by run id; None: not there.
+
+    While it is being measured, and after a stop, ``left`` names the measures that are not there yet.
+    """
     try:
-        return json.loads(board_path(runs, fingerprint, cache_dir).read_text(encoding="utf-8"))
+        board = json.loads(board_path(runs, fingerprint, cache_dir).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    # those from before measures were kept one by one are whole
+    return {"left": [], **board} if isinstance(board, dict) else None
 
 
 def read_agreement(run: Run, fingerprint: str, cache_dir: Path) -> tuple[np.ndarray, np.ndarray] | None:

@@ -17,7 +17,7 @@ from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.files import replacing
-from datamask.runs.boards import agreement_path, board_path
+from datamask.runs.boards import agreement_path, board_path, read_board
 from datamask.runs.formats import to_plain, write_json
 from datamask.runs.store import Run
 
@@ -29,19 +29,21 @@ def write_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, *,
                 should_stop: Callable[[], bool] = lambda: False) -> dict:
     """Measure these runs' selections on the whole panel, beside random and top quality, and keep the scoreboard.
 
-    Selections of unequal size are cut at random to equal tokens (rows where the corpus has no lengths).
+    Selections of unequal size are cut at random to equal tokens (rows where the corpus has no lengths). Values are raw:
+    the ends of scales would take longer than all measures together. Each measure is kept as soon as it is there, so
+    that work which was stopped is gone on with.
 
     Raises:
         RunStateError: a run that is not done, or of other rows. Stopped: `should_stop` answered true.
     """
     lists = {run.id: _selected(run, corpus) for run in runs}
-    board = scoreboard(corpus, lists, cache_dir, cut=True, device="cpu", progress=progress,
-                       optimised={run.id: optimised_by(run.config.selection) for run in runs},
-                       poll=poll_of(should_stop, "measuring was stopped"))
     path = board_path(runs, corpus.fingerprint, cache_dir)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, to_plain(board), sync=False)
-    return board
+    return scoreboard(corpus, lists, cache_dir, cut=True, device="cpu", progress=progress, calibrate=False,
+                      optimised={run.id: optimised_by(run.config.selection) for run in runs},
+                      poll=poll_of(should_stop, "measuring was stopped"),
+                      before=read_board(runs, corpus.fingerprint, cache_dir),
+                      kept=lambda board: write_json(path, to_plain(board), sync=False))
 
 
 def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Progress = lambda share, what: None,

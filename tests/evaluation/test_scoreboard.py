@@ -219,6 +219,21 @@ def test_it_can_be_stopped_anywhere(corpus, selections, cache):
             scoreboard(corpus, selections, cache, device="cpu", poll=poll)
 
 
+def test_it_arrives_measure_by_measure_and_is_gone_on_with(corpus, selections, tmp_path):
+    parts, heard = [], []
+    scale = {"calibrate": False, "device": "cpu"}
+    whole = scoreboard(corpus, selections, tmp_path, kept=parts.append, **scale,
+                       progress=lambda share, what: heard.append(share))
+    assert [len(part["left"]) for part in parts] == list(range(len(PANEL)))[::-1] and parts[-1] == whole
+    assert heard == sorted(heard) and 0 <= heard[0] < 0.5 < heard[-1] < 1, "no work begins the bar anew"
+    assert not list(tmp_path.rglob("anchor*")) and "calibrated" not in whole["measures"][0]["selections"]["random"]
+    for before in (parts[0], parts[len(parts) // 2], whole):
+        left, later = {one["measure"] for one in before["left"]}, []
+        assert {row["measure"].split(":")[0] for row in before["measures"]}.isdisjoint(left)
+        again = scoreboard(corpus, selections, tmp_path, before=before, kept=later.append, **scale)
+        assert again == whole and len(later) == len(left), "only what was left is measured"
+
+
 # -- the command line -------------------------------------------------------------------------------------------------
 
 

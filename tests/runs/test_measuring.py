@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,28 @@ def test_a_board_is_kept_whatever_the_order(made):
         assert values[name][runs[0].id]["value"] == pytest.approx(value, rel=1e-9)
     assert values["pairwise"][runs[0].id]["verdict"] == "hatched"  # made by it, so never best on it
     assert {"random", "top-quality"} < set(values["quality"])
+
+
+def test_a_stop_keeps_what_is_measured_and_the_next_start_goes_on(made):
+    store, runs, corpus = made
+    three = runs[:1] + runs[2:]
+    stopping = False
+
+    def progress(share, what):
+        nonlocal stopping
+        stopping = share > 0.3
+
+    with pytest.raises(Stopped):
+        measuring.write_board(three, corpus, store.cache_dir, progress=progress, should_stop=lambda: stopping)
+    part = boards.read_board(three, corpus.fingerprint, store.cache_dir)
+    assert part["left"] and part["measures"]
+    heard = []
+    whole = measuring.write_board(three, corpus, store.cache_dir, progress=lambda share, what: heard.append(share))
+    assert heard[0] > 0.25 and whole["left"] == [] and len(whole["measures"]) > len(part["measures"])
+    assert boards.read_board(three, corpus.fingerprint, store.cache_dir) == json.loads(json.dumps(whole))
+    boards.board_path(three, corpus.fingerprint, store.cache_dir).unlink()
+    measuring.write_board(three, corpus, store.cache_dir)
+    assert boards.read_board(three, corpus.fingerprint, store.cache_dir) == json.loads(json.dumps(whole))
 
 
 def test_agreement_is_kept(made):

@@ -25,6 +25,8 @@ class MeasureEntry:
         better: ``higher``, ``lower`` or ``neither``.
         optimisable: whether a selection can have been made by it.
         interval: where its intervals come from, for people.
+        effort: seconds for four selections of 18,000 rows x 256, once the graph is there; only ratios count: they order
+            the work and say how much of it is done.
         measure: called with the ground, the selections and this entry, for all selections at once, since some measures
             compare at equal tokens.
     """
@@ -35,6 +37,7 @@ class MeasureEntry:
     better: str
     optimisable: bool
     interval: str
+    effort: float
     measure: Callable[[Ground, Selections, MeasureEntry], list[Measured]]
 
     def measured(self, readings: Mapping[str, Reading], *, column: str = "", label: str = "", says: str = "",
