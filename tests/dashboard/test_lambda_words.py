@@ -10,7 +10,8 @@ EDGES, SPAN = (0.0, 1.0), (-1.0, 1.0)
 
 
 def room(*differences: float) -> Room:
-    return Room(pd.DataFrame({"objective": "a", "lambda": [0.0, 0.5, 1.0], "difference": differences}), EDGES, SPAN, 200)
+    curve = pd.DataFrame({"objective": "a", "lambda": [0.0, 0.5, 1.0], "difference": differences})
+    return Room(curve, EDGES, SPAN, 200)
 
 
 def test_words_stand_on_the_side_where_no_curve_runs():
