@@ -164,3 +164,32 @@ def test_texts_alone_can_be_prepared_and_selected(here, capsys):
     assert isinstance(last_json(capsys), dict)
     assert run("select", "prepared", "--output", "o.parquet", "--json", *FAST) == 0
     assert last_json(capsys)["selected"] == 24
+
+
+def test_the_runs_folder_of_the_environment_is_the_command_lines_and_the_dashboards(here, capsys, monkeypatch):
+    from datamask.dashboard.ui import session
+
+    monkeypatch.setenv("DATAMASK_RUNS_DIR", "elsewhere")
+    assert run("select", "in.parquet", "--output", "out.parquet", "--json", *FAST) == 0
+    made = last_json(capsys)["run_id"]
+    assert [one.name for one in Path("elsewhere").iterdir() if one.name == made] == [made]
+    assert not Path("runs").exists() and session.runs_dir() == Path("elsewhere").absolute()
+
+
+@pytest.mark.parametrize("options, said", [
+    ([], None), (["--prune", "0.5"], "the worst 50 % by quality left out"),
+    (["--collapse", "exact"], "of exact copies only the best kept"),
+    (["--collapse", "0.99"], "of near-copies (cosine from 0.99) only the best kept")])
+def test_a_bound_says_among_which_selections_it_holds(here, capsys, options, said):
+    from datamask.dashboard.views import outcome
+
+    assert run("select", "in.parquet", "--output", "o.parquet", "--objective", "pairwise", *FAST, *options) == 0
+    text = capsys.readouterr().out
+    joint, = re.findall(r"joint +([\d.]+) %", text)
+    ruled, bound = re.findall(r"No selection of this size( under these rules)? has a joint value above ([\d.]+) %", text)[0]
+    assert float(bound) >= float(joint) - 0.05 and bool(ruled) is (said is not None)
+    (made,) = RunStore("runs").list()
+    proof = outcome.certificate(made)
+    assert ("under the same rules" in proof) is (said is not None)
+    if said:
+        assert f"Rules: {said}." in text and said in proof

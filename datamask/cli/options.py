@@ -7,6 +7,7 @@ import argparse
 from datamask import catalogue
 from datamask.config import QualityColumn, Quota
 from datamask.errors import OptionError
+from datamask.runs.store import default_root
 
 OBJECTIVE_HELP = ", ".join(entry.name for entry in catalogue.OBJECTIVES)
 ESTIMATOR_HELP = ", ".join(entry.name for entry in catalogue.ESTIMATORS)
@@ -105,7 +106,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def add_runs_dir(parser: Group) -> None:
     """Where runs are kept."""
-    parser.add_argument("--runs_dir", default="runs", metavar="FOLDER", help="where runs are kept (runs)")
+    parser.add_argument("--runs_dir", default=default_root(), metavar="FOLDER",
+                        help="where runs are kept (DATAMASK_RUNS_DIR, else runs)")
 
 
 def add_json(parser: Group) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 import shutil
 import sys
 import tempfile
@@ -108,7 +109,10 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     if summary.get("upper_bound") is not None:
         what = "that fills this budget" if budget else "of this size"
         under = " under these rules" if rules else ""
-        lines.append(f"  No selection {what}{beside}{under} has a joint value above {_raw(summary['upper_bound'])}.")
+        bound = _raw(summary["upper_bound"])
+        if selection.scale == "calibrated":  # rounded up: a bound rounded down is none
+            bound = f"{math.ceil(1e5 * summary['upper_bound']) / 1e3:.3f} %"
+        lines.append(f"  No selection {what}{beside}{under} has a joint value above {bound}.")
     graph = summary.get("neighbors") or {}
     if graph.get("kind") == "approximate":
         lines.append(f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "

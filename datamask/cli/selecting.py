@@ -11,7 +11,7 @@ from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
 from datamask.errors import InputError, RunStateError
 from datamask.runs.attempt import attempt, fault_sentence
-from datamask.runs.store import Run, RunStore
+from datamask.runs.store import Run, RunStore, default_root
 
 
 def select(options: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, fresh: b
             RunStore(options.runs_dir).remove(run.id)
         raise outcome.error
     if outcome.status.state != "done":
-        words = ["resume", run.id, *([] if options.runs_dir == "runs" else ["--runs_dir", options.runs_dir])]
+        words = ["resume", run.id, *([] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir])]
         say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {shell(words)}")
         if options.json:
             print_json({"run_id": run.id, **(outcome.summary or {}), "status": outcome.status.state})

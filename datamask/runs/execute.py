@@ -121,6 +121,7 @@ class _Execution:
         self.run, self.writer, self.poll, self.progress, self.warn = run, writer, poll, progress, warn
         self.config = run.config.selection
         self.clock = Clock()
+        self.share = 0.0
         self.alone: dict[str, Tensor] = {}
         """What each term alone would select, by its name: bool ``(n,)``."""
         self.warned: set[str] = set()
@@ -138,7 +139,7 @@ class _Execution:
         self.writer.update_facts(**outcome.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens),
                                  device=str(pool.device))
         self.writer.update_facts(**outcome.of_own_code(self.config, self.run.facts()))
-        self.say(0.2, "measuring the ends of the scales")
+        self.say(0.1, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
         self.writer.update_facts(**outcome.of_problem(posed, self.poll), neighbors=pool.graph_facts())
         if self.config.n_epochs:
@@ -170,7 +171,7 @@ class _Execution:
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(0.1 * share, what),
                              should_stop=self.poll.stopped)
         return Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
-                    progress=lambda share, what: self.say(0.1 + 0.1 * share, what), center=self.config.center,
+                    progress=lambda share, what: self.say(0.1 + 0.15 * share, what), center=self.config.center,
                     neighbors=self.config.neighbors)
 
     def start(self) -> dict[str, torch.Tensor]:
@@ -185,8 +186,12 @@ class _Execution:
         return {"start": torch.from_numpy(load_arrays(path)[0]["logits"])}
 
     def say(self, share: float, what: str) -> None:
-        """Tell both watchers: the caller, and whoever reads the run folder."""
-        self.progress(share, what)
+        """Tell both watchers: the caller, and whoever reads the run folder.
+
+        The share never falls: several parts of the preparation count from nothing, and how many there are is not known.
+        """
+        self.share = max(self.share, share)
+        self.progress(self.share, what)
         self.writer.beat(0, self.config.n_epochs or 0, what)
 
     def learn(self, learner) -> tuple[State, str]:

@@ -212,7 +212,7 @@ def _check_budget(budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.
 
 
 def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
-    """The rules that a run was bound to, in words; empty where there was none.
+    """What narrowed a run's choice, in words; empty where every selection of its size was allowed. Its bound needs them.
 
     Args:
         facts: of the run; a run from before pins and bans were counted says their files instead.
@@ -224,6 +224,11 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
             count = facts.get(fact)
             said.append(f"{what} as {Path(path).name} says" if count is None else
                         f"{count:,} sample{'' if count == 1 else 's'} {what}")
+    if config.prune:
+        said.append(f"the worst {100 * config.prune:.4g} % by quality left out")
+    if config.collapse != "none":
+        alike = "exact copies" if config.collapse == "exact" else f"near-copies (cosine from {config.collapse})"
+        said.append(f"of {alike} only the best kept")
     said += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
     return said
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,11 @@ from datamask.runs.writer import RunWriter
 RUN_ID = re.compile(r"[a-z0-9-]+")
 QUEUE_GRACE = 10.0
 """Seconds a run may say queued before its owner must hold the queue lock: from `create` to the worker's start."""
+
+
+def default_root() -> str:
+    """The folder of all runs where none is named: DATAMASK_RUNS_DIR, else ``runs`` under the working directory."""
+    return os.environ.get("DATAMASK_RUNS_DIR") or "runs"
 
 
 class RunStore:

@@ -29,8 +29,10 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def runs_dir() -> Path:
-    """The folder of all runs: DATAMASK_RUNS_DIR, else ``runs`` under the working directory."""
-    return Path(os.environ.get("DATAMASK_RUNS_DIR") or "runs").absolute()
+    """The folder of all runs, the command line's too where both start in the same place."""
+    from datamask.runs.store import default_root
+
+    return Path(default_root()).absolute()
 
 
 def roots() -> tuple[Path, ...]:
