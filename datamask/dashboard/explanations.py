@@ -20,13 +20,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from datamask.dashboard import tasks
-from datamask.dashboard.tasks import Progress, Task
+from datamask.dashboard.tasks import Progress, Sign, Task
 from datamask.dashboard.views import frontier
 from datamask.errors import Stopped, poll_of
 from datamask.runs.store import Run
 
 if TYPE_CHECKING:
-    from datamask.evaluation.explaining import Explainer, Explanation
+    from datamask.evaluation.explaining import Explainer, Explanation, Flip
 
 _ANCHOR = "_datamask_explanations"
 KEPT = 2
@@ -72,21 +72,6 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Flip:
-    """Where a sample changes sides.
-
-    Attributes:
-        lamb: lambda, None where no change was found.
-        below: whether the sample is in at smaller lambdas than that.
-        between: the lambdas that were searched between.
-    """
-
-    lamb: float | None
-    below: bool
-    between: tuple[float, float]
-
-
-@dataclass(frozen=True)
 class Deck:
     """Samples nearest their threshold, in random order.
 
@@ -118,47 +103,37 @@ def ask(run: Run, row: int, runs: Sequence[Run]) -> Task:
     return _joined(key, work)
 
 
-def flip(run: Run, row: int, selected: bool, along: Along) -> Task:
+def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Task:
     """Start looking for the lambda at which a row changes sides; the task's result is a `Flip`.
 
     Args:
-        selected: whether it is in. along: narrows the search where a stored run has it on the other side.
+        along: the stored runs beside it; what they say of the row need not be found out again.
+        sign: how the menu names the search.
     """
     def work(report: Progress, should_stop: Callable[[], bool]) -> Flip:
-        from datamask.evaluation.explaining import flip_lambda
+        import torch
 
-        with _explainer(run, lambda share, what: report(0.3 * share, what), should_stop) as explainer:
-            for low, high in brackets(run.config.selection.lamb, selected, along):
-                with contextlib.suppress(ValueError):  # on the same side at both ends: try elsewhere
-                    found = flip_lambda(explainer.pool, run.config.selection, row, low, high,
-                                        poll=poll_of(should_stop, STOPPED),
-                                        progress=lambda share, what: report(0.3 + 0.7 * share, what))
-                    here = run.config.selection.lamb
-                    return Flip(found, selected if here <= found else not selected, (low, high))
-        return Flip(None, selected, (0.0, 1.0))
+        from datamask.evaluation.explaining import Again, find_flip
 
-    return tasks.start(flip_key(run, row), work)
+        poll = poll_of(should_stop, STOPPED)
+        with _explainer(run, lambda share, what: report(0.1 * share, what), should_stop) as explainer:
+            # kept with the explainer, under its lock: what is selected for one sample serves the next
+            found = _holder().again
+            if str(run.path) not in found:
+                found[str(run.path)] = Again(explainer.pool, run.config.selection, explainer.mask, poll)
+            again = found[str(run.path)]
+        # under a lock of its own: it takes a while, and other samples are to be explained meanwhile
+        with _held(_holder().selecting, report, should_stop):
+            torch.set_num_threads(1)
+            return find_flip(again, row, dict(zip(along.lambdas, along.inside)), poll=poll,
+                             progress=lambda share, what: report(0.1 + 0.9 * share, what))
+
+    return tasks.start(flip_key(run, row), work, sign=sign)
 
 
 def flip_key(run: Run, row: int) -> str:
     """The key of the task that `flip` starts."""
     return f"flip {run.path} {row}"
-
-
-def brackets(lamb: float, selected: bool, along: Along) -> list[tuple[float, float]]:
-    """Pairs of lambdas to look between, the likeliest first: next to the nearest stored run on the other side."""
-    stored = list(zip(along.lambdas, along.inside))
-    other = sorted((there for there, inside in stored if inside != selected), key=lambda there: abs(there - lamb))
-    found = []
-    for there in (next((x for x in other if x < lamb), None), next((x for x in other if x > lamb), None)):
-        if there is not None:
-            # the stored run next to it on the way here has the sample on this side
-            beside = min((x for x, _ in stored if (x > there) == (lamb > there) and x != there),
-                         key=lambda x: abs(x - there), default=lamb)
-            found.append((min(there, beside), max(there, beside)))
-    found.sort(key=lambda pair: min(abs(pair[0] - lamb), abs(pair[1] - lamb)))
-    ends = sorted((end for end in (0.0, 1.0) if end != lamb), key=lambda end: abs(end - lamb))
-    return list(dict.fromkeys([*found, *((min(lamb, end), max(lamb, end)) for end in ends)]))
 
 
 def deck(run: Run, count: int, seed: int) -> Task:
@@ -192,11 +167,7 @@ def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> I
     from datamask.runs.explaining import explainer_of
 
     holder = _holder()
-    while not holder.lock.acquire(timeout=0.2):
-        report(0.0, "another answer is being worked out")
-        if should_stop():
-            raise Stopped(STOPPED)
-    try:
+    with _held(holder.lock, report, should_stop):
         torch.set_num_threads(1)  # of this thread: the pages want the other cores
         key = str(run.path)
         found = holder.explainers.get(key)
@@ -205,10 +176,21 @@ def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> I
             holder.explainers[key] = found
         holder.explainers.move_to_end(key)
         while len(holder.explainers) > KEPT:
-            holder.explainers.popitem(last=False)
+            holder.again.pop(holder.explainers.popitem(last=False)[0], None)
         yield found
+
+
+@contextlib.contextmanager
+def _held(lock: threading.Lock, report: Progress, should_stop: Callable[[], bool]) -> Iterator[None]:
+    """A lock, waited for in a way that can be stopped."""
+    while not lock.acquire(timeout=0.2):
+        report(0.0, "another answer is being worked out")
+        if should_stop():
+            raise Stopped(STOPPED)
+    try:
+        yield
     finally:
-        holder.lock.release()
+        lock.release()
 
 
 def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bool]) -> Along:
@@ -252,7 +234,7 @@ def _holder() -> types.ModuleType:
     found = sys.modules.get(_ANCHOR)
     if found is None:
         fresh = types.ModuleType(_ANCHOR)
-        fresh.explainers, fresh.memberships = OrderedDict(), OrderedDict()
-        fresh.lock, fresh.reading = threading.Lock(), threading.Lock()
+        fresh.explainers, fresh.memberships, fresh.again = OrderedDict(), OrderedDict(), {}
+        fresh.lock, fresh.reading, fresh.selecting = threading.Lock(), threading.Lock(), threading.Lock()
         found = sys.modules.setdefault(_ANCHOR, fresh)
     return found

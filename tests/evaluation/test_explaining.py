@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import torch
 from datamask.api import select
 from datamask.config import CorpusConfig, Quota, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.evaluation.explaining import Explainer, flip_lambda, intervals
+from datamask.evaluation.explaining import Again, Explainer, Flip, find_flip, intervals
+from datamask.evaluation.explaining.flips import TOLERANCE, nearest_change
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
 
@@ -149,15 +151,40 @@ def test_intervals_are_the_runs_of_lambdas():
     assert intervals([0, 1], [False, False]) == []
 
 
-def test_a_flip_is_where_solving_again_says(pool):
-    config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2)
-    ends = frontier(pool, config, [0.0, 1.0])
-    row = int((ends[0].mask & ~ends[1].mask).nonzero()[0][0])
-    lamb = flip_lambda(pool, config, row, 0.0, 1.0, tolerance=0.01)
-    around = frontier(pool, config, [lamb - 0.01, lamb + 0.01])
-    assert around[0].mask[row] and not around[1].mask[row]
-    with pytest.raises(ValueError, match="at both ends"):
-        flip_lambda(pool, config, row, 0.0, 0.0)
+@pytest.mark.parametrize("options", [{"objective": "pairwise", "estimator": "relaxed"},
+                                     {"objective": "facility", "n_epochs": 8}], ids=("pairwise", "facility"))
+def test_a_flip_is_where_selecting_again_says_in_fewer_selections_than_halving(corpus, pool, options):
+    config = SelectionConfig.from_options(select_ratio=0.2, device="cpu", **options)
+
+    def member(lamb: float) -> np.ndarray:
+        return select(corpus, replace(config, lamb=lamb)).mask
+
+    at = {lamb: member(lamb) for lamb in (0.0, 0.5, 1.0)}
+    again = Again(pool, config, at[0.5])
+    rows = np.flatnonzero(at[0.0] != at[1.0])[:4]
+    shares, solved = [], 0
+    for row in rows:
+        found = find_flip(again, int(row), progress=lambda share, what: shares.append(share))
+        solved += found.solved
+        assert [bool(member(lamb)[row]) for lamb in found.around] == [found.below, not found.below]
+        assert 0 < found.around[1] - found.around[0] <= TOLERANCE and found.around[0] < found.lamb < found.around[1]
+        assert sorted(shares) == shares and shares[0] >= 0 and shares[-1] <= 1
+        shares.clear()
+    # halving from 0 to 1 would take twelve for each
+    assert solved < 11 * len(rows)
+    lamb, known = again.config.lamb, again.known(int(rows[0]))
+    assert known[lamb] == at[0.5][rows[0]] and {0.0, 1.0} & set(known)
+
+
+def test_a_sample_that_never_changes_sides_has_no_flip_and_stored_runs_need_not_be_made_again(pool):
+    config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2, lamb=0.5)
+    ends = frontier(pool, config, [0.0, 0.5, 1.0])
+    never = int(np.flatnonzero(~(ends[0].mask | ends[1].mask | ends[2].mask))[0])
+    again = Again(pool, config, ends[1].mask)
+    assert find_flip(again, never, {0.0: False, 1.0: False}) == Flip(None, False, (0.0, 1.0), 0)
+    assert nearest_change({0.0: False, 0.2: True, 0.4: True, 0.9: False}, 0.4) == (0.4, 0.9)
+    assert nearest_change({0.0: False, 0.6: True, 0.9: False}, 0.9) == (0.6, 0.9)
+    assert nearest_change({0.5: True}, 0.5) is None
 
 
 def test_given_rows_and_a_token_budget(corpus, pool, tmp_path):

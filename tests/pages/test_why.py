@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import time
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,6 @@ import pytest
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard import explanations, tasks
-from datamask.evaluation.frontier import frontier
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
 
@@ -73,10 +71,10 @@ def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(
     assert task.state == "done", task.error
     found = task.result
     assert found.between in ((0.1, 0.5), (0.5, 0.9))
-    config = run.config.selection
-    low, high = (frontier(told.pool, replace(config, lamb=lamb), [lamb])[0].mask[row]
-                 for lamb in (found.lamb - 1e-3, found.lamb + 1e-3))
-    assert (low, high) == (found.below, not found.below)
+    again = [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb)
+             for lamb in found.around]
+    assert found.around[1] - found.around[0] <= 1e-3
+    assert [other.rows()["selected"][row].as_py() for other in again] == [found.below, not found.below]
     assert any(f"λ **{found.lamb:.3f}**" in text.value for text in app.markdown)
 
 
@@ -111,13 +109,6 @@ def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened
     task = explanations.ask(run, 3, [run])
     task.wait(PATIENCE)
     assert task.state == "failed" and "has changed since" in task.error
-
-
-def test_it_looks_next_to_the_nearest_run_on_the_other_side_first():
-    along = explanations.Along((0.0, 0.2, 0.3, 0.5, 0.6, 1.0), (False, False, True, True, True, False), tuple("abcdef"))
-    assert explanations.brackets(0.5, True, along) == [(0.6, 1.0), (0.2, 0.3), (0.0, 0.5), (0.5, 1.0)]
-    assert explanations.brackets(1.0, False, along)[0] == (0.6, 1.0)
-    assert explanations.brackets(1.0, True, explanations.Along()) == [(0.0, 1.0)]
 
 
 def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_afterwards(page, opened, mapped,

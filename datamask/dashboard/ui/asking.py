@@ -37,6 +37,7 @@ def _progress(key: str, name: str) -> None:
     if task is None or task.state != "working":
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(max(task.share, 0.0), 1.0), text=words.plain(task.message))
+        said = ", ".join(filter(None, (task.message, words.soon(task.left))))
+        st.progress(min(max(task.share, 0.0), 1.0), text=words.plain(said))
         st.button("Stop", key=f"{name}_stop", icon=":material/stop:", type="tertiary", on_click=task.stop,
                   help="Stops within a second. You may leave this page; the work goes on.")

@@ -16,11 +16,12 @@ KEY = "sample"
 
 
 def chosen(corpus: Corpus) -> int | None:
-    """The row of the chosen sample of this corpus, or None. After a reload it is found again by the id in the URL."""
-    kept = st.session_state.get(KEY)
-    if kept is not None and kept[0] == corpus.fingerprint:
+    """The row of the chosen sample of this corpus, or None. What the URL names comes first, as after a reload."""
+    kept, wanted = st.session_state.get(KEY), st.query_params.get(KEY)
+    if kept is not None and kept[0] == corpus.fingerprint and wanted in (None, str(corpus.ids[kept[1]].as_py())):
+        # coming back from another page, whose links do not carry it
+        st.query_params[KEY] = str(corpus.ids[kept[1]].as_py())
         return kept[1]
-    wanted = st.query_params.get(KEY)
     if wanted is None:
         return None
     ids = corpus.ids

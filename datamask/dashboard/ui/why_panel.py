@@ -78,10 +78,14 @@ def _along(run: Run, row: int, answer: Answer) -> None:
             st.markdown(why.flip_sentence(task.result))
         return
     if catalogue.estimator(run.config.selection.estimator).guided:
+        link = {"run": run.id, "sample": str(answer.told.id),
+                **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params}}
+        sign = tasks.Sign("Exact λ of a sample", "pages/explore.py", link, "Stops within seconds.")
         st.button("Find the exact λ", key="flip", icon=":material/target:", on_click=explanations.flip,
-                  args=(run, row, answer.told.selected, answer.along),
-                  help="Selects again at some ten λ, halving the gap each time, until the λ at which this sample "
-                       "changes sides is known to a thousandth. In the background; can be stopped.")
+                  args=(run, row, answer.along, sign),
+                  help="Selects again, as this run did, at a few λ, until the λ at which this sample changes sides is "
+                       "known to a thousandth. Some five selections, each as long as the run itself. In the "
+                       "background; can be stopped.")
 
 
 def _witnesses(answer: Answer, corpus: Corpus) -> None:

@@ -7,12 +7,16 @@ one means the same in every run.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from datamask import catalogue
 from datamask.dashboard import words
-from datamask.dashboard.explanations import Along, Answer, Flip
+from datamask.dashboard.explanations import Along, Answer
+
+if TYPE_CHECKING:
+    from datamask.evaluation.explaining import Flip
 
 UNIT = "standard deviations of all scores"
 FOR, AGAINST, TOTAL = "for it", "against it", "in all"
@@ -65,12 +69,15 @@ def along_sentence(along: Along) -> str:
 
 def flip_sentence(found: Flip) -> str:
     """What the exact search found."""
+    made = f"selected again at {found.solved:,} λ" if found.solved > 1 else (
+        "selected again at one λ" if found.solved else "told by the stored runs alone")
+    low, high = found.between
     if found.lamb is None:
-        return (f"Solved again at λ 0 and 1, it is {'in' if found.below else 'out'} at both, as it is here: no single "
-                "λ at which it changes sides was found.")
+        return (f"It is {'in' if found.below else 'out'} at λ {low:g} and {high:g} too, as it is here: no λ at which "
+                f"it changes sides was found ({made}).")
     first, then = ("in", "out") if found.below else ("out", "in")
-    return (f"It changes sides at λ **{found.lamb:.3f}**: {first} just below, {then} just above; solved again between "
-            f"λ {found.between[0]:g} and {found.between[1]:g}.")
+    return (f"It changes sides at λ **{found.lamb:.3f}**: {first} just below, {then} just above; {made} between "
+            f"λ {low:g} and {high:g}.")
 
 
 def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> tuple[str, pd.DataFrame]:

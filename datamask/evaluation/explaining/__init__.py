@@ -8,6 +8,6 @@
 
 from datamask.evaluation.explaining.explainer import Explainer
 from datamask.evaluation.explaining.explanation import Explanation, Part, Witness
-from datamask.evaluation.explaining.flips import flip_lambda, intervals
+from datamask.evaluation.explaining.flips import Again, Flip, find_flip, intervals
 
-__all__ = ["Explainer", "Explanation", "Part", "Witness", "flip_lambda", "intervals"]
+__all__ = ["Again", "Explainer", "Explanation", "Flip", "Part", "Witness", "find_flip", "intervals"]
