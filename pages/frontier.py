@@ -44,7 +44,7 @@ with controls:
 
 with place:
     if view == FRONTIER:
-        frontier_picture.picture(opening)
+        frontier_picture.picture(opening, plans)
     elif view == LIVE:
         frontier_live.show(opening, settings)
     elif view == RATIO:

@@ -108,20 +108,60 @@ def tangent(x: float, y: float, lamb: float, reach: float) -> tuple[Point, Point
 
 @dataclass(frozen=True)
 class Arrow:
-    """A far-off point at the window's edge: where it stands, which way it points (-1, 0 or 1 each), and its values."""
+    """What stands at the window's edge for points beyond it: its place, and its direction, of length 1."""
 
     x: float
     y: float
-    right: int
-    up: int
+    right: float
+    up: float
 
 
 def edge_arrow(x: float, y: float, window: Window) -> Arrow | None:
     """The arrow of a point outside the window; None for one inside, or one without values."""
     if not (math.isfinite(x) and math.isfinite(y)) or window.holds(x, y):
         return None
-    return Arrow(min(max(x, window.x0), window.x1), min(max(y, window.y0), window.y1),
-                 (x > window.x1) - (x < window.x0), (y > window.y1) - (y < window.y0))
+    right, up = (x > window.x1) - (x < window.x0), (y > window.y1) - (y < window.y0)
+    length = math.hypot(right, up)
+    return Arrow(min(max(x, window.x0), window.x1), min(max(y, window.y0), window.y1), right / length, up / length)
+
+
+def exits(points: Sequence[Point], window: Window) -> list[tuple[Arrow, list[int]]]:
+    """Where a line through points leaves the window: arrows that go on with it, and the points each stands for.
+
+    A stretch of points beyond the window that has none inside before or after it gets the arrow of its nearest point.
+    """
+    outside = [not window.holds(*point) and all(map(math.isfinite, point)) for point in points]
+    found, place = [], 0
+    while place < len(points):
+        if not outside[place]:
+            place += 1
+            continue
+        end = place
+        while end < len(points) and outside[end]:
+            end += 1
+        beyond = list(range(place, end))
+        pairs = [(place - 1, place), (end, end - 1)]
+        inside = next((pair for pair in pairs if 0 <= pair[0] < len(points) and window.holds(*points[pair[0]])), None)
+        if inside is not None:
+            found.append((crossing(points[inside[0]], points[inside[1]], window), beyond))
+        else:
+            arrows = [edge_arrow(*points[one], window) for one in beyond]
+            nearest = min(range(len(beyond)), key=lambda k: math.dist((arrows[k].x, arrows[k].y), points[beyond[k]]))
+            found.append((arrows[nearest], beyond))
+        place = end
+    return found
+
+
+def crossing(inside: Point, outside: Point, window: Window) -> Arrow:
+    """Where the straight line from a point in the window to one beyond it leaves it, and which way it goes there."""
+    dx, dy = outside[0] - inside[0], outside[1] - inside[1]
+    share = min([((window.x1 if dx > 0 else window.x0) - inside[0]) / dx] if dx else [math.inf],
+                [((window.y1 if dy > 0 else window.y0) - inside[1]) / dy] if dy else [math.inf])[0]
+    length = math.hypot(dx, dy)
+    # a rounding beyond the edge would already be outside the picture
+    x, y = (min(max(start + share * step, low), high) for start, step, low, high in (
+        (inside[0], dx, window.x0, window.x1), (inside[1], dy, window.y0, window.y1)))
+    return Arrow(x, y, dx / length, dy / length)
 
 
 def window_of(points: Iterable[Point], far: float = -0.2, margin: float = 0.06) -> Window:

@@ -5,6 +5,7 @@ Pure arithmetic in pixels, y downwards. The sizes of words are estimates that ra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import numpy as np
 LINE = 16.0
 """Pixels that a line of words of size 12 is high."""
 
-LETTER = 6.0
+LETTER = 5.5
 """Pixels that one of its letters is wide, on average and rather more."""
 
 Interval = tuple[float, float]
@@ -88,3 +89,92 @@ class Box:
             enter = np.where(still, enter, np.maximum(enter, np.minimum(a, b)))
             leave = np.where(still, leave, np.minimum(leave, np.maximum(a, b)))
         return inside & (enter < leave)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A line of words beside a point of a plane.
+
+    Attributes:
+        text: the words. x, y: the point, in the plane's own units, y upwards.
+        offsets: where they may stand, the best first: pixels to the right, pixels down, and which part of them stands
+            there: ``left``, ``center`` or ``right``; the middle of their height is meant.
+        needed: whether they stand somewhere even where there is no free place.
+    """
+
+    text: str
+    x: float
+    y: float
+    offsets: tuple[tuple[float, float, str], ...]
+    needed: bool = False
+
+
+def compass(right: float, up: float, count: int = 12) -> tuple[tuple[float, float, str], ...]:
+    """Offsets around a point, that of a direction first, the opposite one last."""
+    length = math.hypot(right, up) or 1.0
+    turns = [2 * math.pi * k / count for k in range(count)]
+    turns.sort(key=lambda turn: -(math.cos(turn) * right + math.sin(turn) * up) / length)
+    found = []
+    for turn in turns:
+        across, down = 9 * math.cos(turn), -14 * math.sin(turn)
+        found.append((across, down, "center" if abs(across) < 3 else "left" if across > 0 else "right"))
+    return tuple(found)
+
+
+def rings() -> tuple[tuple[float, float, str], ...]:
+    """Offsets on both sides of a point, the nearest first: for words that must stand somewhere near."""
+    found = [(side * across, down, "left" if side > 0 else "right") for side in (-1, 1) for across in (10, 30, 60, 100)
+             for down in range(-160, 161, 8)]
+    return tuple(sorted(found, key=lambda offset: math.hypot(offset[0], offset[1])))
+
+
+def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: np.ndarray,
+           dots: Sequence[tuple[float, float]] = ()) -> list[tuple[float, float, str] | None]:
+    """Which offset each line of words gets, so that it covers no other, no line, no dot, and stays in the window.
+
+    Args:
+        words: the most important first.
+        window: what is drawn of the plane, in its units: left, lower end as `top`, right, upper end as `bottom`.
+        scales: pixels per unit at which all that must hold; a picture is drawn larger on a larger screen.
+        roads: straight lines in the plane, ``(k, 4)``. dots: middles of marks in it.
+
+    Returns:
+        An offset of each; None where there is no free place and it is not needed.
+    """
+    def put(x: float, y: float, scale: float) -> tuple[float, float]:
+        return (x - window.left) * scale, (window.bottom - y) * scale
+
+    views = []
+    for scale in scales:
+        flat = np.asarray(roads, float).reshape(-1, 2, 2)
+        lines = np.stack([(flat[..., 0] - window.left) * scale, (window.bottom - flat[..., 1]) * scale], axis=-1)
+        whole = Box(0, 0, (window.right - window.left) * scale, (window.bottom - window.top) * scale)
+        marks = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in (put(*dot, scale) for dot in dots)]
+        views.append((scale, whole, lines.reshape(-1, 4), marks))
+    placed: list[list[Box]] = [[] for _ in views]
+    found: list[tuple[float, float, str] | None] = []
+    for one in words:
+        width, best = width_of(one.text), None
+        for offset in one.offsets:
+            boxes = [_box(put(one.x, one.y, scale), offset, width) for scale, *_ in views]
+            harm = [0, 0, 0]
+            for box, others, (_, whole, lines, marks) in zip(boxes, placed, views):
+                harm[0] += not box.inside(whole)
+                harm[1] += sum(not box.apart(other) for other in others)
+                harm[2] += int(box.crossed(lines).sum()) + sum(not box.apart(mark) for mark in marks)
+            if best is None or harm < best[0]:
+                best = (harm, offset, boxes)
+            if not any(harm):
+                break
+        if best is None or (any(best[0]) and not one.needed):
+            found.append(None)
+            continue
+        found.append(best[1])
+        for others, box in zip(placed, best[2]):
+            others.append(box)
+    return found
+
+
+def _box(point: tuple[float, float], offset: tuple[float, float, str], width: float) -> Box:
+    left = point[0] + offset[0] - {"left": 0.0, "center": width / 2, "right": width}[offset[2]]
+    return Box(left, point[1] + offset[1] - LINE / 2, left + width, point[1] + offset[1] + LINE / 2)

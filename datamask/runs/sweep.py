@@ -81,7 +81,7 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
     for place, point in enumerate(plan.points):
         if should_stop():
             break
-        label = f"point {place + 1} of {len(plan.points)}"
+        label = f"{f'{plan.name},' if plan.name else 'point'} {place + 1} of {len(plan.points)}"
         here = known.get(point.selection)
         line = _line(point)
         if here is None:

@@ -21,6 +21,11 @@ STUDIES = ("single", "ablation", "acceleration", "G")
 
 MOST_POINTS = 10_000
 
+SAID = {"lamb": "λ", "select_ratio": "ratio", "n_rollout": "G", "n_epochs": "steps", "max_lr": "first step size",
+        "min_lr": "last step size", "partial": "batch share", "prune": "pruned", "objective": "", "estimator": "",
+        "collapse": "copies"}
+"""What is varied, as people say it; all others by their option."""
+
 Value = float | int | str
 
 
@@ -33,8 +38,8 @@ class Point:
 
     @property
     def words(self) -> str:
-        """``lamb 0.3, seed 1``."""
-        return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        """``λ 0.3, seed 1``."""
+        return ", ".join(f"{SAID.get(name, name)} {f'{value:g}' if isinstance(value, float) else value}".lstrip()
                          for name, value in self.swept)
 
 

@@ -34,10 +34,13 @@ FLOAT16_MAX = 65504.0
 
 
 def new_run_id(config: RunConfig) -> str:
-    """An id such as ``20261120-183501-facility-3f2a``: UTC time, objective, four random hex digits."""
+    """An id such as ``20261120-183501-facility-3f2a90c1``: UTC time, objective, eight random hex digits.
+
+    A quick sweep makes dozens of runs in one second, of which two must not get one id.
+    """
     terms = "-".join(name.rpartition(":")[2] for name, _ in config.selection.terms).lower()
     objective = re.sub(r"[^a-z0-9]+", "-", terms).strip("-")
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(2)}"
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(4)}"
 
 
 def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None) -> Path:

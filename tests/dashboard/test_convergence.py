@@ -6,7 +6,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.charts.convergence import FRAME, FURNITURE, NARROW, ROLES, RULE, WORDS, convergence, drawn
-from datamask.dashboard.placement import LINE, column, width_of
+from datamask.dashboard.placement import LINE, width_of
 from datamask.dashboard.views import convergence as view
 from datamask.runs.store import RunStore
 
@@ -173,15 +173,6 @@ def test_words_lie_neither_on_each_other_nor_on_the_bold_line(tmp_path, case, he
         behind = np.interp(across, subset["step"], subset["value"])
         if len(subset) > 1:
             assert (np.abs(behind - said["value"]) > 7 * pixel).all(), f"{said['note']} lies on the bold line"
-
-
-def test_too_many_words_for_a_column_still_stand_apart_as_far_as_there_is_room():
-    free = column([50.0] * 5, 0, 100)
-    assert np.diff(sorted(free)).tolist() == [LINE] * 4 and min(free) >= LINE / 2 and max(free) <= 100 - LINE / 2
-    crowded = column([10.0] * 4, 0, 40)
-    assert len(crowded) == 4 and all(LINE / 2 <= place <= 40 - LINE / 2 for place in crowded)
-    assert column([50.0], 0, 100, [[(0.0, 100.0)]]) == [50.0], "where all is taken, it stands where it is wanted"
-    assert column([3.0], 0, 4) == [LINE / 2]
 
 
 def records(values, batch=None, bound=None):

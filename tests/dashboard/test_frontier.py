@@ -165,7 +165,7 @@ def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     marks = [trace for trace in figure.data if trace.customdata is not None]
     assert list(marks[0].customdata) == [one.run_id for one in line.spots]
     labels = [note.text for note in figure.layout.annotations]
-    assert "λ 0.5" in labels and "λ 0" in labels and "random" in labels and len(labels) < 12
+    assert "λ 0.5" in labels and "λ 0" in labels and "random" in labels and len(labels) == len(set(labels)) <= 12
 
 
 def test_without_a_price_there_is_a_ring_and_no_tangent(made):
@@ -183,12 +183,16 @@ def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
     survey = found(made)
     figure = charts.frontier(survey.lines, survey.named)
     assert figure.layout.yaxis.range[0] > -0.3
-    notes = figure.layout.annotations
-    assert [(note.x, note.ay) for note in notes if note.showarrow] == [(1.0, -20), (0.99, -20)]
-    assert {note.text for note in notes if "diversity" in note.text} == {
-        f"Top quality: diversity −90{words.GAP}%", f"λ 0.95 to 0.97: diversity to −147{words.GAP}%"}
-    # one block of words, beside the arrow that is further left
-    assert {note.x for note in notes if "diversity" in note.text} == {0.99}
+    notes, floor = figure.layout.annotations, figure.layout.yaxis.range[0]
+    on_curve, alone = (note for note in notes if note.showarrow)
+    # the curve's arrow stands where the curve crosses the edge, and points on along it
+    (_, x1, y1), (_, x2, y2) = survey.lines[0].means()[1:3]
+    share = (floor - y1) / (y2 - y1)
+    assert (on_curve.x, on_curve.y) == pytest.approx((x1 + share * (x2 - x1), floor))
+    assert on_curve.ay / on_curve.ax == pytest.approx(-(y2 - y1) / (x2 - x1)) and on_curve.ay < 0
+    assert (alone.x, alone.y, alone.ax, alone.ay) == (1.0, floor, 0, -20)
+    assert {note.text for note in notes if words.GAP in note.text} == {
+        f"Top quality: −90{words.GAP}%", f"λ 0.95 to 0.97: to −147{words.GAP}%"}
     # they can still be clicked, at the edge
     clickable = {run_id for trace in figure.data if trace.customdata is not None for run_id in trace.customdata
                  if min(trace.y) >= figure.layout.yaxis.range[0]}

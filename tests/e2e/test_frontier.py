@@ -39,11 +39,11 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         page.goto(f"{address}/frontier?corpus={opening.key}")
         expect(page.get_by_text("No run on this corpus yet")).to_be_visible(timeout=LONG)
         # pair-wise similarity alone, five values of lambda
-        page.get_by_test_id("stMultiSelect").get_by_role("button", name=re.compile("Facility")).first.click()
+        page.get_by_test_id("stMain").get_by_role("button", name="Facility location", exact=True).click()
         slider = page.get_by_role("slider").first
         slider.focus()
         slider.press("ArrowLeft")
-        expect(page.get_by_text(re.compile(r"^5 runs"))).to_be_visible(timeout=LONG)
+        expect(page.get_by_text(re.compile(r"^5 runs")).first).to_be_visible(timeout=LONG)
         page.get_by_role("button", name="Start the sweep").click()
         expect(page.get_by_text("All 5 runs are stored")).to_be_visible(timeout=LONG)
         # the chart is mounted anew with every point, so for a moment there may be two

@@ -66,7 +66,7 @@ def drawn(app) -> set[str]:
 def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
     app = page("pages/frontier.py", corpus=opened.key)
     assert app.subheader[0].value == "No run on this corpus yet" and not app.get("plotly_chart")
-    assert "**22** runs" in text_of(app) and not app.get_by_key("start_sweep").disabled
+    assert "**22** runs: 11 of Facility location, 11 of Pair\\-wise similarity" in text_of(app) and not app.get_by_key("start_sweep").disabled
     explained(app, 8)
 
 
@@ -101,14 +101,14 @@ def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
     assert {run.id for run in other} <= drawn(app)
     assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
     assert "outer hull" in captions(app)
-    menu = next(element for element in app.multiselect if element.key.startswith("frontier_lines"))
+    menu = next(element for element in app.get("button_group") if str(element.key).startswith("frontier_lines"))
     menu.set_value([menu.value[0] if "disf" not in menu.value[0] else menu.value[1]]).run()
     assert len(drawn(app)) < 11
 
 
 def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, store):
     app = page("pages/frontier.py", corpus=opened.key)
-    app.multiselect(key="frontier_objectives").set_value(["pairwise"]).run()
+    app.get_by_key("frontier_objectives").set_value(["pairwise"]).run()
     app.get_by_key("frontier_count").set_value(5).run()
     app.get_by_key("start_sweep").click().run()
     task = tasks.find(sweeping.key_of(opened.corpus.fingerprint))

@@ -42,7 +42,7 @@ def test_ids_tell_time_and_objective_and_differ(store):
     assert len(ids) == 20
     for run_id in ids:
         date, clock, *objective, tail = run_id.split("-")
-        assert len(date) == 8 and len(clock) == 6 and len(tail) == 4
+        assert len(date) == 8 and len(clock) == 6 and len(tail) == 8
         assert objective == ["pairwise", "disf"]
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from plotly import graph_objects as go
 
 from datamask import catalogue
-from datamask.dashboard import palette, words
-from datamask.dashboard.geometry import Arrow, Window, edge_arrow, spaced, tangent, unreachable, window_of
+from datamask.dashboard import palette, placement, words
+from datamask.dashboard.charts.legend import curve_key, ink
+from datamask.dashboard.geometry import Arrow, Window, edge_arrow, exits, spaced, tangent, unreachable, window_of
 from datamask.dashboard.views import frontier as views
 from datamask.dashboard.views.frontier import Line, Spot
 
@@ -22,11 +25,11 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 APART = 0.11
 """Least distance between two labelled points of a curve, in shares."""
 
-SAME_BLOCK, APART_BLOCKS = 0.25, 0.45
-"""Arrows this near to the first of a block have their words in it; blocks this far apart do not reach each other."""
+SAME_ARROW = 0.05
+"""A far-off point this near to an arrow of its objective has its words there, and no arrow of its own."""
 
-LINE = 16
-"""Pixels from one line of words to the next."""
+FURNITURE, NARROW = 62, 390
+"""Pixels of the height that numbers and titles take; and of the width that the plane has in a narrow window."""
 
 REACH = 0.2
 """Half the length of the tangent, in shares."""
@@ -55,18 +58,32 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
     if focus is not None:
         _proved(figure, focus, window, tone, dark)
     looks = styles(lines, dark)
+    colors = {line.scale: looks[line.key][0] for line in lines}
     for line in lines:
-        _curve(figure, line, names[line.key], looks[line.key], window, tone)
-    figure.add_trace(go.Scatter(x=[0.0], y=[0.0], mode="markers", name="a random subset", showlegend=False,
+        _curve(figure, line, names[line.key], looks[line.key], tone)
+    figure.add_trace(go.Scatter(x=[0.0], y=[0.0], mode="markers", name="a random subset",
                                 marker={"symbol": "x-thin", "size": 11, "line": {"width": 2, "color": tone.random}},
                                 hovertemplate="a random subset: 0 % of both by definition<extra></extra>"))
-    _label(figure, "random", 0.0, 0.0, (0.6, -0.6), tone.random)
-    colors = {line.scale: looks[line.key][0] for line in lines}
-    _named(figure, named, colors, window, tone)
-    _far(figure, lines, named, colors, window, tone)
+    here = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
+    _named(figure, here, colors, tone)
+    far = _beyond(lines, named, window)
+    for one in far:
+        _arrow(figure, one, colors.get(one.spots[0].scale, tone.text))
+    _say(figure, [*_points(lines, here, looks, tone, dark), *_edges(far, colors, tone, dark),
+                  *_lambdas(lines, looks, dark)], lines, named, window, height)
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
         _price(figure, chosen, tone)
     return figure
+
+
+def legend(lines: Sequence[Line], names: Mapping[str, str], *, focus: Line | None = None, chosen: Spot | None = None,
+           dark: bool = False) -> str:
+    """The key to the picture as HTML that wraps with its page; of the same arguments as `frontier`."""
+    tone = palette.shades(dark)
+    entries = [(names[line.key], *styles(lines, dark)[line.key]) for line in lines]
+    more = [("proved out of reach", tone.muted, "area", "")] if focus is not None and focus.planes else []
+    more += [("price at the point", tone.text, "", "dot")] if chosen is not None and chosen.priced else []
+    return curve_key([*entries, *more])
 
 
 def styles(lines: Sequence[Line], dark: bool = False) -> dict[str, tuple[str, str, str]]:
@@ -96,9 +113,8 @@ def _axes(figure: go.Figure, window: Window, tone: palette.Shades, dark: bool, h
         hovermode="closest", dragmode="pan", hoverdistance=24, clickmode="event+select",
         xaxis={**plain, "range": [window.x0, window.x1], "title": {"text": QUALITY, "standoff": 6}},
         yaxis={**plain, "range": [window.y0, window.y1], "title": {"text": DIVERSITY, "standoff": 4},
-               "scaleanchor": "x", "scaleratio": 1},
-        legend={"orientation": "h", "x": 0, "y": 1.01, "xanchor": "left", "yanchor": "bottom",
-                "itemsizing": "constant", "itemclick": False, "itemdoubleclick": False},
+               "scaleanchor": "x", "scaleratio": 1, "constraintoward": "top"},
+        showlegend=False,
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent})
 
 
@@ -112,14 +128,13 @@ def _proved(figure: go.Figure, line: Line, window: Window, tone: palette.Shades,
         fillcolor="rgba(154,166,178,0.22)" if dark else "rgba(122,133,144,0.20)", name="proved out of reach"))
 
 
-def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str], window: Window,
-           tone: palette.Shades) -> None:
+def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str], tone: palette.Shades) -> None:
     color, symbol, dash = look
     means = line.means()
     said = html.escape(name)
     figure.add_trace(go.Scatter(
         x=[quality for _, quality, _ in means], y=[diversity for _, _, diversity in means], mode="lines",
-        line={"color": color, "width": 2, "dash": dash}, hoverinfo="skip", showlegend=False))
+        line={"color": color, "width": 2, "dash": dash}, hoverinfo="skip"))
     figure.add_trace(go.Scatter(
         x=[spot.quality for spot in line.spots], y=[spot.diversity for spot in line.spots], mode="markers",
         customdata=[spot.run_id for spot in line.spots], name=said,
@@ -127,13 +142,6 @@ def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str],
         text=[_hover(spot) for spot in line.spots], hovertemplate=f"<b>{said}</b><br>%{{text}}<extra></extra>",
         # what is chosen gets a ring; nothing turns pale
         selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}}))
-    points = [(quality, diversity) for _, quality, diversity in means]
-    ends = [place for place, (lamb, _, _) in enumerate(means) if lamb == 0.5] + [0]
-    for place in spaced(points, APART, first=ends):
-        lamb, quality, diversity = means[place]
-        # at the lower edge stand the arrows
-        if window.holds(quality, diversity - APART):
-            _label(figure, f"λ {lamb:g}", quality, diversity, (lamb, 1 - lamb), color)
 
 
 def _hover(spot: Spot) -> str:
@@ -149,97 +157,133 @@ def _hover(spot: Spot) -> str:
     return said
 
 
-def _label(figure: go.Figure, text: str, x: float, y: float, toward: tuple[float, float], color: str) -> None:
-    """Words beside a point, some pixels off in a direction."""
-    length = max((toward[0] ** 2 + toward[1] ** 2) ** 0.5, 1e-9)
-    right, up = toward[0] / length, toward[1] / length
-    figure.add_annotation(x=x, y=y, text=text, showarrow=False, font={"size": 12, "color": color},
-                          xshift=8 * right, yshift=12 * up, xanchor="left" if right > 0.4 else "center",
-                          yanchor="middle")
-
-
-def _named(figure: go.Figure, named: Sequence[Spot], colors: Mapping[str, str], window: Window,
-           tone: palette.Shades) -> None:
-    here = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
+def _named(figure: go.Figure, here: Sequence[Spot], colors: Mapping[str, str], tone: palette.Shades) -> None:
     if not here:
         return
     figure.add_trace(go.Scatter(
-        x=[spot.quality for spot in here], y=[spot.diversity for spot in here], mode="markers", showlegend=False,
+        x=[spot.quality for spot in here], y=[spot.diversity for spot in here], mode="markers",
         customdata=[spot.run_id for spot in here],
         marker={"symbol": "star", "size": 12, "color": [colors.get(spot.scale, tone.text) for spot in here],
                 "line": {"width": 1, "color": tone.text}},
         text=[f"<b>{html.escape(spot.label)}</b><br>{_hover(spot)}" for spot in here],
         hovertemplate="%{text}<extra></extra>", selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}}))
-    for spot in here:
-        # a random draw lies beside the cross that says so
-        if spot.settings.estimator != "random":
-            figure.add_annotation(x=spot.quality, y=spot.diversity, text=html.escape(spot.label), showarrow=False,
-                                  font={"size": 12, "color": tone.text}, xanchor="right", xshift=-9)
-
-
-def _far(figure: go.Figure, lines: Sequence[Line], named: Sequence[Spot], colors: Mapping[str, str], window: Window,
-         tone: palette.Shades) -> None:
-    """Arrows at the edge for what lies beyond it, with the value that put it there: one per curve and side."""
-    found = _beyond(lines, named, window)
-    for far in found:
-        arrow, color = far.arrow, colors.get(far.spots[0].scale, tone.text)
-        figure.add_annotation(x=arrow.x, y=arrow.y, ax=-20 * arrow.right, ay=20 * arrow.up, axref="pixel",
-                              ayref="pixel", text="", showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=color)
-        figure.add_trace(go.Scatter(
-            x=far.x, y=far.y, mode="markers", showlegend=False, customdata=[spot.run_id for spot in far.spots],
-            marker={"size": 14, "opacity": 0.01, "color": color}, text=[_hover(spot) for spot in far.spots],
-            hovertemplate=f"<b>{html.escape(far.label)}</b>, beyond the picture<br>%{{text}}<extra></extra>"))
-    # words in blocks beside the arrows, one below the other, so that no arrow runs through them
-    block, level = -math.inf, 0
-    for far in sorted((far for far in found if far.arrow.up < 0), key=lambda far: far.arrow.x):
-        level = 0 if far.arrow.x - block > APART_BLOCKS else level + 1
-        block = far.arrow.x if far.arrow.x - block > SAME_BLOCK else block
-        _words(figure, far, colors, tone, x=block, xanchor="right", xshift=-9, yshift=10 + LINE * level)
-    for level, far in enumerate(far for far in found if far.arrow.up >= 0):
-        left = far.arrow.right < 0
-        # below the curves, which are high there
-        _words(figure, far, colors, tone, x=far.arrow.x, xanchor="left" if left else "right",
-               xshift=6 if left else -6, yshift=-(150 if left else 24) - LINE * level)
 
 
 @dataclass(frozen=True)
 class _Far:
-    """What one arrow stands for: the runs, where each would be at the edge, and the words."""
+    """What one arrow stands for: the runs, the words, and whether another arrow is drawn in its place."""
 
     arrow: Arrow
     spots: list[Spot]
-    x: list[float]
-    y: list[float]
     label: str
     said: str
+    shared: bool = False
 
 
 def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> list[_Far]:
-    groups: dict[tuple, list[tuple[Spot, Arrow]]] = {}
-    for key, spots in [*(("", [spot]) for spot in named), *((line.key, line.spots) for line in lines)]:
-        for spot in spots:
-            arrow = edge_arrow(spot.quality, spot.diversity, window)
-            if arrow is not None:
-                groups.setdefault((key or spot.run_id, bool(key), arrow.right, arrow.up), []).append((spot, arrow))
-    found = []
-    for (_, on_curve, _, up), pairs in groups.items():
-        spots, arrows = [spot for spot, _ in pairs], [arrow for _, arrow in pairs]
-        lambdas = sorted({spot.lamb for spot in spots})
-        label = f"λ {lambdas[0]:g}" + (f" to {lambdas[-1]:g}" if len(lambdas) > 1 else "")
-        label = label if on_curve else spots[0].label
-        farthest = max((spot.diversity if up else spot.quality for spot in spots), key=abs)
-        said = (f"{label}: {'diversity' if up else 'quality'} {'to ' if len(lambdas) > 1 else ''}"
-                f"{words.percent(farthest)}")
-        nearest = min(arrows, key=lambda arrow: (arrow.y, arrow.x) if not up else (arrow.x, arrow.y))
-        found.append(_Far(nearest, spots, [arrow.x for arrow in arrows], [arrow.y for arrow in arrows], label, said))
+    """Arrows where curves leave the window, then those of named points beyond it."""
+    found: list[_Far] = []
+    for line in lines:
+        means, left = line.means(), []
+        for arrow, beyond in exits([(quality, diversity) for _, quality, diversity in means], window):
+            there = {means[place][0] for place in beyond}
+            spots = [spot for spot in line.spots if spot.lamb in there]
+            left += spots
+            lambdas = sorted(there)
+            label = f"λ {lambdas[0]:g}" + (f" to {lambdas[-1]:g}" if len(lambdas) > 1 else "")
+            found.append(_Far(arrow, spots, label, _far_words(label, spots, arrow, window)))
+        # a seed may lie beyond though the mean of its lambda does not
+        named = [*named, *(spot for spot in line.spots if spot not in left)]
+    for spot in named:
+        arrow = edge_arrow(spot.quality, spot.diversity, window)
+        if arrow is None:
+            continue
+        label = spot.label if not catalogue.estimator(spot.settings.estimator).defaults else f"λ {spot.lamb:g}"
+        shared = any(one.spots[0].scale == spot.scale
+                     and math.dist((one.arrow.x, one.arrow.y), (arrow.x, arrow.y)) < SAME_ARROW for one in found)
+        found.append(_Far(arrow, [spot], label, _far_words(label, [spot], arrow, window), shared))
     return found
 
 
-def _words(figure: go.Figure, far: _Far, colors: Mapping[str, str], tone: palette.Shades, **place) -> None:
-    figure.add_annotation(text=html.escape(far.said), y=far.arrow.y, yanchor="middle", showarrow=False,
-                          bgcolor=tone.ground, opacity=0.9,
-                          font={"size": 12, "color": colors.get(far.spots[0].scale, tone.text)}, **place)
+def _far_words(label: str, spots: Sequence[Spot], arrow: Arrow, window: Window) -> str:
+    """The value of the farthest of them on the axis that ends at the arrow; short, since there is little room."""
+    upright = arrow.y <= window.y0 + 1e-9 or arrow.y >= window.y1 - 1e-9
+    farthest = max((spot.diversity if upright else spot.quality for spot in spots), key=abs)
+    many = len({spot.lamb for spot in spots}) > 1
+    return f"{label}: {'to ' if many else ''}{words.percent(farthest)}"
+
+
+def _arrow(figure: go.Figure, far: _Far, color: str) -> None:
+    """At the edge, on with the curve; its runs can be clicked there."""
+    arrow = far.arrow
+    if not far.shared:
+        figure.add_annotation(x=arrow.x, y=arrow.y, ax=-20 * arrow.right, ay=20 * arrow.up, axref="pixel",
+                              ayref="pixel", text="", showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=color)
+    figure.add_trace(go.Scatter(
+        x=[arrow.x] * len(far.spots), y=[arrow.y] * len(far.spots), mode="markers",
+        customdata=[spot.run_id for spot in far.spots], marker={"size": 14, "opacity": 0.01, "color": color},
+        text=[_hover(spot) for spot in far.spots],
+        hovertemplate=f"<b>{html.escape(far.label)}</b>, beyond the picture<br>%{{text}}<extra></extra>"))
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+Said = tuple[placement.Words, str]
+"""Words with their colour."""
+
+
+def _points(lines: Sequence[Line], here: Sequence[Spot], looks: Mapping[str, tuple[str, str, str]],
+            tone: palette.Shades, dark: bool) -> Iterator[Said]:
+    """Of a random subset and of the named points in the window."""
+    yield placement.Words("random", 0.0, 0.0, placement.compass(0.6, -0.6)), ink(tone.random, dark)
+    for spot in here:
+        # a random draw lies beside the cross that says so
+        if spot.settings.estimator != "random":
+            yield placement.Words(spot.label, spot.quality, spot.diversity,
+                                  (*placement.compass(-1, 0), *placement.rings()), needed=True), tone.text
+
+
+def _edges(far: Sequence[_Far], colors: Mapping[str, str], tone: palette.Shades, dark: bool) -> Iterator[Said]:
+    for one in far:
+        color = ink(colors.get(one.spots[0].scale, tone.text), dark)
+        yield placement.Words(one.said, one.arrow.x, one.arrow.y, placement.rings(), needed=True), color
+
+
+def _lambdas(lines: Sequence[Line], looks: Mapping[str, tuple[str, str, str]], dark: bool) -> Iterator[Said]:
+    """Of some points of each curve: its middle, its beginning, then what is far enough from those."""
+    labelled: dict[str, list[tuple[float, float]]] = {}
+    for line in lines:
+        means, color = line.means(), looks[line.key][0]
+        points = [(quality, diversity) for _, quality, diversity in means]
+        ends = [place for place, (lamb, _, _) in enumerate(means) if lamb == 0.5] + [0]
+        # curves of one colour share their labels where they lie on each other
+        before = labelled.setdefault(color, [])
+        chosen = spaced([*before, *points], APART, first=[*range(len(before)), *(len(before) + end for end in ends)])
+        for place in chosen:
+            if place < len(before):
+                continue
+            lamb, quality, diversity = means[place - len(before)]
+            yield (placement.Words(f"λ {lamb:g}", quality, diversity, placement.compass(lamb, 1 - lamb)),
+                   ink(color, dark))
+        labelled[color] = [*before, *(points[place - len(before)] for place in chosen if place >= len(before))]
+
+
+def _say(figure: go.Figure, said: Sequence[Said], lines: Sequence[Line], named: Sequence[Spot], window: Window,
+         height: int) -> None:
+    """Put the words where they cover nothing, on a large screen as on a small one."""
+    tall = (height - FURNITURE) / (window.y1 - window.y0)
+    roads = [(a[1], a[2], b[1], b[2]) for line in lines for a, b in itertools.pairwise(line.means())]
+    dots = [(0.0, 0.0), *((spot.quality, spot.diversity) for spots in (*(line.spots for line in lines), named)
+                          for spot in spots)]
+    scales = np.linspace(min(tall, NARROW / (window.x1 - window.x0)), tall, 3)
+    places = placement.around([one for one, _ in said], placement.Box(window.x0, window.y0, window.x1, window.y1),
+                              scales, np.array(roads, float).reshape(-1, 4), dots)
+    for (one, color), place in zip(said, places):
+        if place is not None:
+            figure.add_annotation(
+                x=one.x, y=one.y, text=html.escape(one.text), showarrow=False, font={"size": 12, "color": color},
+                xshift=place[0], yshift=-place[1], xanchor=place[2], yanchor="middle")
 
 
 def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:

@@ -22,7 +22,7 @@ SIZES = (2, 8, 32, 128, 512)
 LIVE = ("pairwise", "facility")
 """Objectives whose solvers are quick enough for a slider."""
 
-COPIES = {"none": "Keep them all", "exact": "Keep the best of exact copies"}
+COPIES = {"none": "Keep all", "exact": "Keep the best one"}
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,10 @@ def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, 
     names = list(among or [entry.name for entry in catalogue.OBJECTIVES])
     about = "What diversity means. Each objective has its own scale, so each gets a curve of its own."
     if several:
-        chosen = st.multiselect("Diversity objectives", names, ["facility", "pairwise"], persist_state="session",
-                                key="frontier_objectives", format_func=outcome.objective_label, help=about)
+        chosen = st.pills("Diversity objectives", names, selection_mode="multi", default=["facility", "pairwise"],
+                          persist_state="session", key="frontier_objectives", wrap=True, help=about,
+                          # what stands in brackets would be cut off in the narrow column
+                          format_func=lambda name: outcome.objective_label(name).partition(" (")[0])
     else:
         remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
         first = names.index(remembered[0]) if remembered else 0
@@ -62,9 +64,9 @@ def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, 
         share = st.number_input("Select ratio", 0.0001, 0.9999, 0.3, step=0.05, format="%.4g", key="frontier_ratio",
                                 persist_state="session", help="Share of the corpus to keep. Another ratio is another "
                                 "curve: its 0 % and 100 % are measured anew.")
-    collapse = st.selectbox("Copies", tuple(COPIES), 1 if opening.sample else 0, key="frontier_copies",
+    collapse = st.selectbox("Of exact copies", tuple(COPIES), 1 if opening.sample else 0, key="frontier_copies",
                             persist_state="session", format_func=COPIES.get,
-                            help="What to do with exact copies before selecting. Pair-wise similarity and DiSF cannot "
+                            help="What to do with them before selecting. Pair-wise similarity and DiSF cannot "
                                  "see copies themselves.")
     return Shared(tuple(chosen), float(share), collapse)
 
@@ -124,13 +126,13 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
         return
     count = sum(len(plan.points) for plan in plans)
     if count:
-        said, count = _cost(opening, runs, plans)
+        said, count = price(opening, runs, plans)
         st.markdown(said, help="Every point is a run of its own: it opens on every other page, and it is kept. The "
                                "time is estimated from earlier runs.")
     if st.button(label, type="primary", icon=":material/play_arrow:", width="stretch", key="start_sweep",
                  disabled=not count, help="Computes in the background, one point after the other. You can leave this "
                  "page, or close the browser."):
-        sweeping.start(session.runs_dir(), fingerprint, plans)
+        begin(opening, plans)
         st.rerun()
     if task is not None and task.state == "failed":
         st.error(words.sentence(task.error), icon=":material/error:")
@@ -138,6 +140,11 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
         st.caption("Stopped. The points that were done are kept; Start goes on with the rest.")
     elif task is not None and task.result:
         st.warning(f"A point failed: {words.sentence(task.result)}")
+
+
+def begin(opening: Opening, plans: Sequence[Plan]) -> None:
+    """Start a sweep on the open corpus, or join the one under way."""
+    sweeping.start(session.runs_dir(), opening.corpus.fingerprint, plans)
 
 
 def working(opening: Opening) -> bool:
@@ -162,11 +169,11 @@ def baselines(opening: Opening, found: frontier.Survey, settings: Shared) -> Non
                if any((objective, name) not in have for objective in settings.objectives)]
     if not missing or not settings.objectives:
         return
-    st.caption("Add a baseline")
-    with st.container(horizontal=True, gap="xxsmall"):
+    with st.popover("Add a baseline", icon=":material/add:", width="stretch", help="A simple way to select, as a "
+                    "point beside the curves: what is the learning worth against it?"):
         for name in missing:
             entry = catalogue.estimator(name)
-            st.button(entry.label.removesuffix(" (baseline)"), key=f"baseline_{name}", type="secondary",
+            st.button(entry.label.removesuffix(" (baseline)"), key=f"baseline_{name}", width="stretch",
                       disabled=working(opening), on_click=_add_baseline, args=(opening, name, settings),
                       help=f"{entry.about} One run per chosen objective, under which it is measured.")
 
@@ -179,7 +186,7 @@ def _add_baseline(opening: Opening, name: str, settings: Shared) -> None:
         st.session_state["trouble"] = str(error)
 
 
-def _cost(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
+def price(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
     """What a sweep will take, in words, and how many of its points are still to be computed."""
     points = [point for plan in plans for point in plan.points]
     if any(plan.corpus != opening.config for plan in plans):
@@ -188,16 +195,23 @@ def _cost(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple
     left = [point for point in points if point.selection not in done]
     if not left:
         return f"All {len(points):,} runs are stored.", 0
-    said = f"**{len(left):,}** runs" + (f", {len(points) - len(left):,} more are stored" if len(left) < len(points)
-                                        else "")
-    corpus, seconds = opening.corpus, 0.0
-    for objective in {point.selection.objective for point in left}:
-        here = [point for point in left if point.selection.objective == objective]
-        price = cost.estimate(here[0].selection, len(corpus), corpus.dim, corpus.fingerprint, runs)
-        if price.seconds is None:
-            return f"{said}.", len(left)
-        seconds += price.seconds * len(here)
-    return f"{said}, in about **{words.roughly(seconds)}**.", len(left)
+    # runs on other corpora too: the first sweep on a new one has nothing else to be estimated from
+    corpus, seconds, measured = opening.corpus, 0.0, session.store().list()
+    counts: dict[str, int] = {}
+    for point in left:
+        counts[point.selection.objective] = counts.get(point.selection.objective, 0) + 1
+    said = f"**{len(left):,}** run{'s' if len(left) > 1 else ''}"
+    if len(counts) > 1:
+        said += ": " + ", ".join(f"{count:,} of {words.plain(outcome.objective_label(name), 60)}"
+                                 for name, count in counts.items())
+    stored = f", {len(points) - len(left):,} more are stored" if len(left) < len(points) else ""
+    for objective, count in counts.items():
+        first = next(point for point in left if point.selection.objective == objective)
+        one = cost.estimate(first.selection, len(corpus), corpus.dim, corpus.fingerprint, measured)
+        if one.seconds is None:
+            return f"{said}{stored}. How long they take is known once the first ones are done.", len(left)
+        seconds += one.seconds * count
+    return f"{said}{stored}. In about **{words.roughly(seconds)}**.", len(left)
 
 
 def _progress(key: str) -> None:

@@ -9,10 +9,12 @@ from plotly import graph_objects as go
 
 from datamask.dashboard import words
 from datamask.dashboard.charts import frontier as charts
+from datamask.dashboard.charts.frontier_sketch import sketch
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import frontier_exact, frontier_form, session
 from datamask.dashboard.views import frontier, listing
 from datamask.dashboard.views.frontier import Line, Spot, Survey
+from datamask.runs.varying import Plan
 
 MOST_LINES = 6
 """Curves drawn unless more are chosen: as many as can be told apart."""
@@ -25,10 +27,14 @@ SHARES = ("0 % is a random subset of the same size, 100 % the best that quality,
           "alone. A point is one hundredth of that way.")
 
 
-def picture(opening: Opening) -> None:
-    """Draw it in a fragment; while a sweep runs, points appear as they are done."""
+def picture(opening: Opening, plans: Sequence[Plan]) -> None:
+    """Draw it in a fragment; while a sweep runs, points appear as they are done.
+
+    Args:
+        plans: what the form on the left would sweep; offered where there is nothing to draw.
+    """
     with st.container(key="live_frontier"):
-        st.fragment(_picture, run_every=1.5 if frontier_form.working(opening) else None)(opening.key)
+        st.fragment(_picture, run_every=1.5 if frontier_form.working(opening) else None)(opening.key, plans)
 
 
 def survey(opening: Opening) -> Survey:
@@ -36,22 +42,24 @@ def survey(opening: Opening) -> Survey:
     return frontier.survey(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
 
 
-def _picture(key: str) -> None:
+def _picture(key: str, plans: Sequence[Plan]) -> None:
     opening = session.all_openings().get(key)
     if opening is None or opening.corpus is None:
         st.rerun()
     found = survey(opening)
     if not found.lines and not found.named:
-        _nothing_yet(frontier_form.working(opening))
+        _nothing_yet(opening, plans)
         return
     names = frontier.line_names(found.lines)
     chart, panel = st.columns([2.15, 1], gap="medium")
-    with panel:
-        card = st.container()
+    with chart, st.container(horizontal=True, vertical_alignment="top"):
+        key = st.container()
         lines = _shown(found, names)
-        named = frontier.named_for(found, lines) or (list(found.named) if not lines else [])
-        with card:
-            line, spot = _choose(opening, lines, named, names)
+    named = frontier.named_for(found, lines) or (list(found.named) if not lines else [])
+    with panel:
+        line, spot = _choose(opening, lines, named, names)
+    with key:
+        st.html(charts.legend(lines, names, focus=line, chosen=spot, dark=session.dark()))
     with chart:
         figure = _figure(lines, named, names, line, spot)
         st.plotly_chart(figure, key="frontier_chart", on_select=_clicked, selection_mode="points", theme=None,
@@ -61,14 +69,30 @@ def _picture(key: str) -> None:
         _table(lines, named)
 
 
-def _nothing_yet(working: bool) -> None:
+def _nothing_yet(opening: Opening, plans: Sequence[Plan]) -> None:
+    """What will be seen here, on a sketch; what it costs, and one button."""
+    working = frontier_form.working(opening)
     with st.container(border=True):
         st.subheader("The first point is being computed" if working else "No run on this corpus yet", anchor=False)
-        st.markdown(
-            "Each point of this picture is a selection of its own: how much of the attainable **quality** it keeps, "
-            "and how much of the attainable **diversity**. λ moves along the curve from one to the other. "
-            + ("The curve grows here, point by point." if working else
-               "Press **Start the sweep** on the left; the settings there give a good first picture."))
+        picture, said = st.columns([1, 1.25], gap="medium", vertical_alignment="center")
+        picture.html(sketch(session.dark()))
+        with said:
+            st.markdown(
+                "Each point will be a **selection of its own**: how much of the attainable quality it keeps, and how "
+                "much of the attainable diversity.\n\n"
+                "- λ moves along the curve, from 0, diversity alone, to 1, quality alone. The slope is the **price**: "
+                "how much diversity one more point of quality costs.\n"
+                "- Grey is what **no selection can reach**, where that can be proved.\n"
+                "- A click on a point opens its map, its texts and its settings.")
+            if working:
+                st.caption("The curve grows here, point by point.")
+            elif plans:
+                st.markdown(frontier_form.price(opening, (), plans)[0])
+                if st.button("Draw the frontier", type="primary", icon=":material/play_arrow:", key="first_sweep",
+                             help="Starts the sweep with the settings on the left, which give a good first picture. It "
+                                  "runs in the background and can be stopped."):
+                    frontier_form.begin(opening, plans)
+                    st.rerun()
 
 
 def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
@@ -77,11 +101,12 @@ def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
         return list(found.lines)
     curves = [line for line in found.lines if len(line.lambdas) > 1] or list(found.lines)
     default = [line.key for line in curves[:MOST_LINES]]
-    # another set of curves is another menu: a new curve must not stay hidden behind an old choice
-    chosen = st.multiselect("Curves", list(names), default=default, format_func=names.get, persist_state="session",
-                            key=f"frontier_lines_{'_'.join(sorted(default))}", placeholder="Choose curves",
-                            help="One curve per objective, ratio and set of rules. Curves are never joined across "
-                                 "these. Runs that stand alone can be added here.")
+    with st.popover("Curves", icon=":material/stacked_line_chart:", help="Which curves are drawn."):
+        # another set of curves is another menu: a new curve must not stay hidden behind an old choice
+        chosen = st.pills("Curves", list(names), selection_mode="multi", default=default, format_func=names.get,
+                          persist_state="session", wrap=True, key=f"frontier_lines_{'_'.join(sorted(default))}",
+                          help="One curve per objective, ratio and set of rules. Curves are never joined across "
+                               "these. Runs that stand alone can be added here.")
     return [line for line in found.lines if line.key in chosen]
 
 
@@ -171,6 +196,8 @@ def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> l
     notes = [SHARES]
     if line is not None and line.planes:
         notes.append(f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}.")
+    if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
+        notes.append("An arrow stands for points beyond the picture, with their value on the axis that ends there.")
     hull = dict.fromkeys(other.settings.objective for other in lines if frontier.hull_only(other.settings.objective))
     if hull:
         notes.append("For " + " and ".join(hull) + " a weighted sum finds only the outer hull of what is possible: "

@@ -77,7 +77,9 @@ def _transfer(opening: Opening, settings: Shared) -> None:
                  "on the small one. Press **Start the check**.")
         return
     lines = list(found.lines.values())
-    st.plotly_chart(charts.frontier(lines, names=_names(found.lines, slices, opening), dark=session.dark(), height=560),
+    names = _names(found.lines, slices, opening)
+    st.html(charts.legend(lines, names, dark=session.dark()))
+    st.plotly_chart(charts.frontier(lines, names=names, dark=session.dark(), height=560),
                     key="transfer_chart", theme=None, config=CONFIG, width="stretch",
                     alt="Frontiers of slices of the corpus over that of the whole")
     st.markdown(words.plain(sweeps.transfer_words(found), 600))

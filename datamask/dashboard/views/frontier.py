@@ -196,7 +196,8 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
             held = [other for other in alike if field not in LEARNER_OPTIONS
                     or other["estimator"] == mine["estimator"]]
             if field not in FREE and len({str(other.get(field)) for other in held}) > 1 and mine.get(field):
-                value = catalogue.estimator(mine[field]).label if field == "estimator" else mine[field]
+                value = (catalogue.estimator(mine[field]).label.partition(" (")[0] if field == "estimator"
+                         else mine[field])
                 name += f", {value}" if field == "estimator" else f", {said.lower()} {value}"
         names[line.key] = name
     said = list(names.values())
