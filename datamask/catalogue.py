@@ -55,6 +55,8 @@ class EstimatorEntry:
         seeded: whether two seeds give two selections, beyond the cut of equal scores.
         spends: whether it can fill a token budget, in the place of a number of rows.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
+        warm: whether it can go on from where another run of it ended. Not `reinforce`, which is here as the paper's
+            method, equal logits or quality's at the start; and not the baselines, which have nothing to go on from.
     """
 
     name: str
@@ -66,6 +68,7 @@ class EstimatorEntry:
     seeded: bool = False
     spends: bool = True
     by_column: bool = False
+    warm: bool = False
 
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
@@ -102,7 +105,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "counterfactual", "datamask.learning.counterfactual:Counterfactual", "Counterfactual (exact credit)",
         "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
         MappingProxyType({"n_rollout": 2, "n_epochs": 60, "partial": 1.0, "max_lr": 1.0, "min_lr": 0.05,
-                          "init": "same", "readout": "top", "polish": "swaps"}), seeded=True,
+                          "init": "same", "readout": "top", "polish": "swaps"}), seeded=True, warm=True,
     ),
     EstimatorEntry(
         "reinforce", "datamask.learning.reinforce:Reinforce", "REINFORCE (the paper's method)",
@@ -113,7 +116,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "relaxed", "datamask.learning.relaxed:Relaxed", "Relaxed (no masks)",
         "Solves the problem in inclusion weights instead of masks: seconds, and proved near-optimal. Not for DiSF.",
-        MappingProxyType({"n_epochs": 60, "polish": "swaps"}),
+        MappingProxyType({"n_epochs": 60, "polish": "swaps"}), warm=True,
     ),
     EstimatorEntry(
         "greedy", "datamask.learning.greedy:Greedy", "Greedy (baseline)",

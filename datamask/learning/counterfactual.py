@@ -9,6 +9,7 @@ from datamask.learning import gauges
 from datamask.learning.estimators import counterfactual_step
 from datamask.learning.learner import Learner
 from datamask.learning.problem import Problem
+from datamask.learning.start import Start
 from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Joint
 
@@ -24,8 +25,8 @@ class Counterfactual(Learner):
 
     keeps_best = True
 
-    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
-        super().__init__(problem, config)
+    def __init__(self, problem: Problem, config: SelectionConfig, start: Start | None = None) -> None:
+        super().__init__(problem, config, start)
         # the step before, drawn independently of the next one: by what they share the noise is told. Only a gauge, so
         # no part of the state; batches of different rows cannot be compared
         self._last: Tensor | None = None

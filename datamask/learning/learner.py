@@ -19,6 +19,7 @@ from datamask.errors import OptionError
 from datamask.learning.masks import gumbel_orders, gumbel_top_k, inclusion, ordered_scores
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
+from datamask.learning.start import MOST_MOVED, REACH, Start, first_step
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
 
@@ -82,9 +83,12 @@ class Learner(abc.ABC):
     keeps_best = False
     """Whether the final subset is the best evaluated readout rather than the last one."""
 
-    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
+    def __init__(self, problem: Problem, config: SelectionConfig, start: Start | None = None) -> None:
+        """Args: start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up."""
+        self.warm = False
         self.problem = problem
         self.config = config
+        self.start = start
         self.device = problem.joint.device
         self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
         self._cut = problem.cut if problem.limited else None
@@ -93,8 +97,13 @@ class Learner(abc.ABC):
                               "cannot keep rules that hold for the whole selection")
 
     def init(self) -> State:
-        """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator."""
+        """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator.
+
+        A warm start has the other run's logits at the last third of the steps, and its selection as the best so far.
+        """
         m = len(self.problem.eligible)
+        if (warmed := self._warmed()) is not None:
+            return warmed
         logits = torch.zeros(m, device=self.device)
         if self.config.init == "quality":
             scores = self.problem.joint.quality.scores
@@ -103,6 +112,22 @@ class Learner(abc.ABC):
                 logits = ((scores - scores.mean()) / spread)[self.problem.eligible].float()
         generator = torch.Generator(self.device).manual_seed(self.config.seed)
         return State(logits, 0, generator.get_state())
+
+    def _warmed(self) -> State | None:
+        """The first state of a warm start; None where there is none, or too much of its selection has to leave."""
+        if self.start is None or (logits := self.start.spread(self.problem)) is None:
+            return None
+        best = self.start.subset(self.problem)
+        if self.start.moved(best) > MOST_MOVED:
+            return None
+        step = first_step(self.config.n_epochs)
+        reach = REACH * sum(self.learning_rate(here) for here in range(step, self.config.n_epochs))
+        spread = float(logits.std())
+        if spread > reach:
+            logits = logits * (reach / spread)
+        generator = torch.Generator(self.device).manual_seed(self.config.seed)
+        self.warm = True
+        return State(logits.float(), step, generator.get_state(), best, best, self.problem.joint.evaluate(best).joint)
 
     def learning_rate(self, step: int) -> float:
         """Step size of step `step` (from 0): linear from max_lr to min_lr."""

@@ -15,6 +15,7 @@ from datamask.learning.newton import TOLERANCE, PairwiseDual, Point, solvable
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, even_weight, relaxable, rounded
+from datamask.learning.start import Start, first_step
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Values
@@ -33,8 +34,9 @@ class Relaxed:
     ``(d + 2,)``.
     """
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: Tensor | None = None) -> None:
-        """Args: start: the last state's logits on the same rows at another lambda; one that does not fit is left."""
+    def __init__(self, problem: Problem, config: SelectionConfig, start: Start | None = None) -> None:
+        """Args: start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up."""
+        self.warm = False
         self.problem, self.config, self.start = problem, config, start
         self._dual = PairwiseDual(problem) if solvable(problem) else None
         self.device = problem.joint.device
@@ -48,17 +50,25 @@ class Relaxed:
         self._here = None
 
     def init(self) -> State:
-        """The start, where there is one that fits; else equal weights over the eligible rows."""
-        m = len(self.problem.eligible)
-        weights = torch.full((m,), even_weight(self.problem), dtype=torch.float64, device=self.device)
-        start = None if self.start is None else self.start.double().to(self.device)
+        """Equal weights over the eligible rows; or the start under this problem's rules.
+
+        Newton's steps go on from the other run's y and need fewer; Frank-Wolfe enters its steps at the last third.
+        """
+        m, start = len(self.problem.eligible), self.start
+        rng = torch.zeros(0, dtype=torch.uint8)
         if self._dual is not None:
             weights = torch.zeros(0, dtype=torch.float64, device=self.device)
             if not self._dual.modular:
-                weights = _packed(self._dual.begin(None if start is None else start[:-2]))
-        elif start is not None and len(start) == m and not self._direct:
-            weights = start
-        return State(weights, 0, torch.zeros(0, dtype=torch.uint8))
+                y = None if start is None else start.dual(self.problem)
+                self.warm = y is not None
+                weights = _packed(self._dual.begin(y))
+            return State(weights, 0, rng)
+        self.warm = start is not None
+        if start is None or self._direct:
+            return State(torch.full((m,), even_weight(self.problem), dtype=torch.float64, device=self.device), 0, rng)
+        best = start.subset(self.problem)
+        return State(start.inclusion(self.problem)[self.problem.eligible], first_step(self.config.n_epochs), rng, best,
+                     best, self.problem.joint.evaluate(best).joint)
 
     def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
         """One step; for facility, the whole direct solution."""
@@ -66,7 +76,8 @@ class Relaxed:
         if self._dual is not None:
             return self._dual_step(state, poll)
         if self._direct:
-            mask = medoids(self.problem, poll)
+            mask = medoids(self.problem, poll) if self.start is None else polish(
+                self.problem, self.start.subset(self.problem), poll)
             values = joint.evaluate(mask, poll)
             weights = mask.double()[self.problem.eligible]
             return (replace(state, logits=weights, step=1, subset=mask, best=mask, best_joint=values.joint),

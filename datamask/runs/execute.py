@@ -6,6 +6,7 @@ catches nothing but its own stop: whoever calls it (the job thread, the command 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,18 +15,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask import learning
+from datamask import catalogue, learning
+from datamask.corpus.corpus import Corpus
 from datamask.corpus.shelf import shelf
-from datamask.errors import RunStateError, Stopped
+from datamask.errors import DatamaskError, RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.gauges import overlap
 from datamask.learning.learner import State, StepRecord
+from datamask.learning.start import Start
 from datamask.runs import health, outcome
-from datamask.runs.formats import load_arrays
-from datamask.runs.store import RUN_ID, Run
+from datamask.runs.store import RUN_ID, Run, RunStore
+from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
 
 CHECKPOINT_SECONDS = 10.0
@@ -124,6 +127,8 @@ class _Execution:
         self.share = 0.0
         self.alone: dict[str, Tensor] = {}
         """What each term alone would select, by its name: bool ``(n,)``."""
+        self.first = 0
+        """The step, from 0, at which learning began: a warm start enters later."""
         self.warned: set[str] = set()
 
     def go(self, pool: Pool | None = None) -> dict:
@@ -145,7 +150,8 @@ class _Execution:
         if self.config.n_epochs:
             self.alone = outcome.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
-        learner = learning.load(self.config.estimator)(posed.problem, self.config, **self.start())
+        learner = learning.load(self.config.estimator)(posed.problem, self.config,
+                                                       **self.start(corpus, pool.device))
         state, ending = self.learn(learner)
         self.say(0.96, "polishing and proving")
         start = time.perf_counter()
@@ -153,7 +159,8 @@ class _Execution:
                                        learner.logits(state), self.poll)
         self.clock.learning += time.perf_counter() - start
         summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
-            "steps": state.step, "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
+            "steps": state.step - self.first, "warm_from": self.run.facts().get("warm_from"),
+            "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
             "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device),
             "neighbors": pool.graph_facts(), "warnings": self.look()}
         self.writer.update_facts(selected=summary["selected"])  # until here a guess, where there is a budget
@@ -174,16 +181,18 @@ class _Execution:
                     progress=lambda share, what: self.say(0.1 + 0.15 * share, what), center=self.config.center,
                     neighbors=self.config.neighbors)
 
-    def start(self) -> dict[str, torch.Tensor]:
+    def start(self, corpus: Corpus, device: torch.device) -> dict[str, Start]:
         """Where the learner starts, if not from nothing: the end of the run that the fact ``start_from`` names.
 
-        A run that has gone, or never got to a checkpoint, costs time and nothing else: the learner starts from nothing.
+        A run that has gone, or whose rows are damaged, costs time and nothing else: the learner starts from nothing.
         """
         name = self.run.facts().get("start_from")
-        path = self.run.path.parent / str(name) / "checkpoint.npz"
-        if name is None or not RUN_ID.fullmatch(name) or not path.is_file():
+        if name is None or not RUN_ID.fullmatch(name) or not catalogue.estimator(self.config.estimator).warm:
             return {}
-        return {"start": torch.from_numpy(load_arrays(path)[0]["logits"])}
+        with contextlib.suppress(DatamaskError):
+            ended = stored_end(RunStore(self.run.path.parent).get(name), len(corpus), corpus.dim)
+            return {"start": Start.from_arrays(device, ended)}
+        return {}
 
     def say(self, share: float, what: str) -> None:
         """Tell both watchers: the caller, and whoever reads the run folder.
@@ -198,9 +207,14 @@ class _Execution:
         """Step until the learner says it has finished; checkpoint every few seconds and when stopped."""
         total = self.config.n_epochs or learner.total_steps
         state = learner.init()
+        self.first = state.step
         history: dict[int, np.ndarray] = {}
         stored = self.writer.load_checkpoint()
-        if stored is not None:
+        if stored is None:
+            warm = getattr(learner, "warm", False)  # a baseline starts from nothing
+            self.writer.update_facts(warm_from=self.run.facts()["start_from"] if warm else None, first_step=self.first)
+        else:
+            self.first = int(self.run.facts().get("first_step") or 0)
             arrays, meta = stored
             state = State.from_arrays(arrays, meta["state"], learner.device)
             self.clock.learning, self.clock.before = meta["seconds"], meta["seconds_total"]
@@ -209,7 +223,7 @@ class _Execution:
             history = {int(step): row for step, row in zip(kept.get("step", []), kept.get("logits", []))
                        if step <= state.step}
         self.writer.truncate_metrics(state.step)
-        wanted = set(np.unique(np.geomspace(1, max(total, 1), HISTORY_STEPS).round().astype(int)).tolist())
+        wanted = set(np.unique(np.geomspace(self.first + 1, max(total, 1), HISTORY_STEPS).round().astype(int)).tolist())
         saved = looked = time.monotonic()
         while (ending := learner.finished(state)) is None:
             start = time.perf_counter()

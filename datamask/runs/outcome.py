@@ -86,6 +86,7 @@ def provenance(run: Run) -> dict:
     facts = run.facts()
     return {"run_id": run.id, "config": run.config.to_dict(), "fingerprint": facts.get("fingerprint"),
             "versions": facts.get("versions"), "anchors": facts.get("anchors"),
+            "warm_from": facts.get("warm_from"),
             "command": ["python", "-m", "datamask", *run.config.arguments()]}
 
 

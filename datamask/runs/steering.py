@@ -25,7 +25,6 @@ from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.feasibility import check_rules, quota_groups
 from datamask.files import write_text
 from datamask.runs.formats import write_table
-from datamask.runs.store import Run
 
 if TYPE_CHECKING:
     from datamask.corpus.corpus import Corpus
@@ -212,7 +211,7 @@ def _check_budget(budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.
 
 
 def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
-    """What narrowed a run's choice, in words; empty where every selection of its size was allowed. Its bound needs them.
+    """What narrowed a run's choice, in words; empty where every selection of its size was allowed. A bound needs them.
 
     Args:
         facts: of the run; a run from before pins and bans were counted says their files instead.
@@ -237,32 +236,6 @@ def share_words(quota: Quota) -> str:
     """A quota's share: ``10 % to 30 %``, or one number where it is exact."""
     low, high = f"{100 * quota.low:.4g} %", f"{100 * quota.high:.4g} %"
     return low if low == high else f"{low} to {high}"
-
-
-def warm_start(config: SelectionConfig, runs: Iterable[Run], fingerprint: str) -> str | None:
-    """The id of the run that one with these settings starts from: the newest one that can serve; None: from nothing.
-
-    Only the relaxed estimator starts anywhere. What it starts from must be allowed now, so pins, quotas, given rows and
-    the size must be the same; lambda may differ, and without pins and quotas so may bans.
-
-    Args:
-        runs: newest first.
-    """
-    def bound(settings: SelectionConfig) -> tuple:
-        return (settings.estimator, settings.objective, settings.center, settings.scale, settings.select_ratio,
-                settings.budget, settings.given, settings.pin, settings.quotas, settings.ban if settings.ruled else "")
-
-    if config.estimator != "relaxed":
-        return None
-    for run in runs:
-        try:
-            then, facts, done = run.config.selection, run.facts(), run.status().state == "done"
-        except DatamaskError:  # a damaged record is nothing to start from
-            continue
-        if (done and bound(then) == bound(config) and facts.get("fingerprint") == fingerprint
-                and (run.path / "checkpoint.npz").is_file()):
-            return run.id
-    return None
 
 
 def _digest(data: bytes) -> str:

@@ -9,9 +9,8 @@ from datamask.config import Quota, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import read_rows
-from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf, rule_words, warm_start
-from datamask.runs.store import RunStore
-from tests.dashboard.made_runs import finish_run, write_shard
+from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf, rule_words
+from tests.dashboard.made_runs import write_shard
 
 
 @pytest.fixture
@@ -80,26 +79,3 @@ def test_a_quota_above_what_there_is_is_refused(corpus, shelf):
                                          naming(shelf, corpus, BAN, range(200))))
     with pytest.raises(OptionError, match="must have at least 33 members"):
         shelf.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)
-
-
-def test_only_the_relaxed_estimator_starts_from_a_run_that_can_serve(tmp_path, corpus):
-    store = RunStore(tmp_path / "runs")
-
-    def made(**options):
-        run = finish_run(store, corpus, write_shard(tmp_path / "again.parquet"), corpus.quality,
-                         **{"objective": "pairwise", "estimator": "relaxed", **options})
-        with run.writer() as writer:
-            writer.save_checkpoint({"logits": np.zeros(10, np.float32)}, {})
-        return run
-
-    older, other, newer = made(lamb=0.1), made(lamb=0.1, select_ratio=0.2), made(lamb=0.2, pin="some.parquet")
-    runs = [newer, other, older]
-
-    def start(**options):
-        return warm_start(SelectionConfig.from_options(**{"objective": "pairwise", "estimator": "relaxed", **options}),
-                          runs, corpus.fingerprint)
-
-    assert start() == start(ban="b.parquet") == older.id and start(select_ratio=0.2) == other.id
-    assert start(pin="some.parquet") == newer.id
-    assert start(pin="other.parquet") is None and start(pin="some.parquet", ban="b.parquet") is None
-    assert start(estimator="counterfactual") is None

@@ -12,8 +12,8 @@ from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import session, steering_panel
 from datamask.dashboard.views import cost, outcome, overview
 from datamask.errors import DatamaskError
-from datamask.runs.steering import warm_start
 from datamask.runs.store import Run
+from datamask.runs.warm import warm_start
 
 
 def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name: str) -> None:

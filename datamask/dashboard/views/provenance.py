@@ -32,6 +32,8 @@ def table(run: Run) -> pd.DataFrame:
         ("corpus", ", ".join(corpus.inputs)),
         ("rows", words.of_total(int(n), int(total or n)) if n else "–"),
         ("fingerprint", str(facts.get("fingerprint") or "–")),
+        *([("start", f"warm: from where run {warm} ended, under this run's rules")] if (
+            warm := facts.get("warm_from")) else []),
         *([("neighbour graph", graph)] if (graph := outcome.neighbors(run)) else []),
         ("ended", f"{status.ending or status.state}, after {words.duration(summary.get('seconds_total'))} on "
                   f"{summary.get('device') or '–'}"),
