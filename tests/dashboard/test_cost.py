@@ -9,13 +9,13 @@ from datamask.errors import OptionError
 from datamask.runs.store import RunStore
 
 
-def made(tmp_path, seconds=10.0, fingerprint="f", n=1000, dim=16, steps=50, around=2.0, **options):
+def made(tmp_path, seconds=10.0, fingerprint="f", n=1000, dim=16, steps=50, around=2.0, tokens=None, **options):
     store = RunStore(tmp_path)
     run = store.create(RunConfig(CorpusConfig(("a.parquet",)), SelectionConfig.from_options(**options)))
     with run.writer() as writer:
         writer.update_facts(fingerprint=fingerprint, n=n, dim=dim)
         writer.write_selection(pa.table({"id": [1]}), {})
-        writer.finish("done", {"n": n, "selected": 300, "steps": steps, "seconds": seconds,
+        writer.finish("done", {"n": n, "selected": 300, "steps": steps, "seconds": seconds, "tokens": tokens,
                                "seconds_total": seconds + around}, "converged")
     return store
 
@@ -65,6 +65,29 @@ def test_rows_and_tokens(tmp_path):
     price = estimate(RunStore(tmp_path), tokens=200_000.0, select_ratio=0.25)
     assert price.selected == 250 and price.tokens == 50_000.0
     assert "250" in cost.sentence(price, 1000) and "tokens" in cost.sentence(price, 1000)
+
+
+def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_path):
+    def priced(store, **options):
+        return cost.estimate(SelectionConfig.from_options(**options), 1000, 16, "f", store.list(), 100_000.0,
+                             lambda count: 170.0 * count)
+
+    store = made(tmp_path, lamb=0.2, tokens=36_000)
+    price = priced(store, lamb=0.5)
+    assert (price.tokens, price.best_tokens, price.measured) == (30_000.0, 51_000.0, False)
+    said = cost.sentence(price, 1000)
+    assert "30 k tokens at average length, 51 k if they were those of best quality".replace(" k", "\u00a0k") in said
+    made(tmp_path, lamb=0.8, tokens=48_000)
+    assert priced(store, lamb=0.2).tokens == 36_000 and priced(store, lamb=0.8).measured
+    price = priced(store, lamb=0.5)
+    assert price.tokens == pytest.approx(42_000) and "about 42\u00a0k tokens" in cost.sentence(price, 1000)
+    assert "earlier runs" in cost.details(price)
+    # beyond them, or with another objective, size or corpus, they say nothing
+    for options in ({"lamb": 0.9}, {"lamb": 0.5, "objective": "pairwise"}, {"lamb": 0.5, "select_ratio": 0.5}):
+        assert not priced(store, **options).measured
+    # a budget is filled, whatever the lengths are
+    price = priced(store, budget=20_000.0)
+    assert price.tokens == 20_000 and "about 20\u00a0k tokens" in cost.sentence(price, 1000)
 
 
 def test_a_ratio_that_selects_nothing_is_refused(tmp_path):

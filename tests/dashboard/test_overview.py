@@ -52,4 +52,8 @@ def test_memory_counts_the_features_at_least(corpus):
 
 def test_tokens_only_where_there_are_lengths(corpus):
     assert overview.token_total(corpus) == corpus.lengths.sum()
-    assert overview.token_total(dataclasses.replace(corpus, lengths=None)) is None
+    best = np.argsort(-corpus.quality, kind="stable")
+    for count in (1, 7, len(corpus)):
+        assert overview.best_tokens(corpus, count) == pytest.approx(corpus.lengths[best[:count]].sum())
+    without = dataclasses.replace(corpus, lengths=None)
+    assert overview.token_total(without) is None and overview.best_tokens(without, 3) is None

@@ -33,7 +33,7 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
         return
     try:
         price = cost.estimate(settings, len(corpus), corpus.dim, corpus.fingerprint, runs,
-                              overview.token_total(corpus))
+                              overview.token_total(corpus), lambda count: overview.best_tokens(corpus, count))
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
         return

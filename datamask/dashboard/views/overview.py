@@ -60,6 +60,14 @@ def token_total(corpus: Corpus) -> float | None:
     return None if corpus.lengths is None else float(np.nansum(corpus.lengths))
 
 
+def best_tokens(corpus: Corpus, count: int) -> float | None:
+    """The sum of the lengths of so many rows of best quality, where there are lengths."""
+    if corpus.lengths is None:
+        return None
+    best = np.argpartition(-corpus.quality, min(count, len(corpus) - 1))[:count]
+    return float(np.nansum(corpus.lengths[best]))
+
+
 def _cut(value: object) -> str:
     if value is None:
         return ""
