@@ -6,6 +6,7 @@ import glob
 import hashlib
 import re
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import BinaryIO
 
 from datamask.config import CorpusConfig
 from datamask.corpus.shards import list_files
-from datamask.errors import InputError
+from datamask.errors import InputError, StoreError
 from datamask.files import confined, replacing
 
 UPLOADS = ".uploads"
+IDLE_SECONDS = 3600.0
+"""An upload so young may be about to be opened, by whoever sent it."""
 
 
 def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> CorpusConfig:
@@ -76,3 +79,30 @@ def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path) -> Path:
         with replacing(target) as part, part.open("wb") as file:
             shutil.copyfileobj(data, file, 1 << 20)
     return target
+
+
+def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> list[Path]:
+    """Uploaded files that none of these corpora reads, those of the last hour aside.
+
+    Args:
+        used: of every run, and of whatever is open or offered for opening.
+    """
+    named = {path for config in used for path in (*config.inputs, *config.features, *config.scores)}
+    young = time.time() - IDLE_SECONDS
+    return sorted(path for path in (Path(runs_dir) / UPLOADS).glob("*/*.parquet")
+                  if str(path) not in named and path.stat().st_mtime < young)
+
+
+def remove_uploads(files: Iterable[Path]) -> None:
+    """Remove uploaded files, with the folders that held them.
+
+    Raises:
+        StoreError: one of them cannot be removed.
+    """
+    for file in files:
+        try:
+            shutil.rmtree(file.parent)
+        except FileNotFoundError:
+            continue  # another visitor was quicker
+        except OSError as error:
+            raise StoreError(f"{file.parent} cannot be removed: {error.strerror}") from error

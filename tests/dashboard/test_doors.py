@@ -1,11 +1,12 @@
 """Doors: only files under the roots, and uploads that can do no harm."""
 
 import io
+import os
 
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.dashboard.doors import confined_config, keep_upload
+from datamask.dashboard.doors import confined_config, idle_uploads, keep_upload, remove_uploads
 from datamask.errors import InputError, StoreError
 from tests.dashboard.made_runs import write_shard
 
@@ -80,3 +81,14 @@ def test_a_runs_folder_that_is_a_file_is_said(tmp_path):
     (tmp_path / "runs").write_text("x")
     with pytest.raises(StoreError):
         keep_upload("a.parquet", io.BytesIO(b"data"), tmp_path / "runs")
+
+
+def test_only_old_uploads_that_nothing_reads_are_idle_and_removed(tmp_path):
+    old, young, read = (keep_upload(f"{name}.parquet", io.BytesIO(name.encode()), tmp_path)
+                        for name in ("old", "young", "read"))
+    for file in (old, read):
+        os.utime(file, (1e9, 1e9))
+    assert idle_uploads(tmp_path, [CorpusConfig(("x.parquet",), scores=(str(read),))]) == [old]
+    remove_uploads([old, old])
+    assert not old.parent.exists() and young.is_file() and read.is_file()
+    assert idle_uploads(tmp_path, []) == [read]

@@ -1,5 +1,6 @@
 """Home: open a corpus by path, upload or sample, and see what is in it, or why it cannot be opened."""
 
+import os
 import shutil
 import time
 
@@ -143,6 +144,27 @@ def test_uploads_are_kept_once_by_their_content(page, runs_dir, shard):
     kept = list((runs_dir / ".uploads").rglob("*.parquet"))
     assert opening.state == "ready" and [str(path) for path in kept] == list(opening.config.inputs)
     assert kept[0].read_bytes() == shard.read_bytes() and kept[0].name == "my-shard-1.parquet"
+
+
+def test_uploads_that_nothing_reads_can_be_removed(page, runs_dir, shard):
+    app = page()
+    app.get("segmented_control")[0].set_value("upload").run()
+    assert not any(button.key == "remove_uploads" for button in app.button)
+    app.file_uploader[0].upload("read.parquet", shard.read_bytes()).run()
+    open_and_wait(app, runs_dir)
+    (read,) = (runs_dir / ".uploads").rglob("*.parquet")
+    stray = runs_dir / ".uploads" / "0123456789abcdef" / "stray.parquet"
+    stray.parent.mkdir()
+    stray.write_bytes(bytes(2500))
+    for path in (read, stray):
+        os.utime(path, (1e9, 1e9))
+    app = page()
+    app.get("segmented_control")[0].set_value("upload").run()
+    button = app.button(key="remove_uploads")
+    assert button.label == "Remove 1 uploaded file that nothing uses, 2.5\N{NO-BREAK SPACE}kB"
+    button.click().run()
+    assert read.is_file() and not stray.parent.exists() and not app.exception
+    assert not any(button.key == "remove_uploads" for button in app.button)
 
 
 def test_the_sample_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):

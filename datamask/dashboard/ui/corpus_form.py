@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zlib
 
@@ -10,7 +11,7 @@ import streamlit as st
 from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
 from datamask.dashboard import sample, words
-from datamask.dashboard.doors import confined_config, keep_upload
+from datamask.dashboard.doors import confined_config, idle_uploads, keep_upload, remove_uploads
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import session
 from datamask.errors import DatamaskError
@@ -89,12 +90,36 @@ def _from_uploads() -> CorpusConfig | None:
     files = st.file_uploader("Parquet shards", type="parquet", accept_multiple_files=True, key="corpus_uploads",
                              help="Kept under the runs folder, once per content, so that runs can find them again.")
     if not files:
+        _idle_uploads()
         return None
     try:
         return CorpusConfig(tuple(str(keep_upload(file.name, file, session.runs_dir())) for file in files))
     except DatamaskError as error:
         _say(error)
         return None
+
+
+def _idle_uploads() -> None:
+    """What earlier uploads take up, where nothing reads them any more, and a button that removes them."""
+    store, opened = session.store(), session.all_openings()
+    used = [note.config for note in (*opened.all(), *opened.recent())]
+    for run in store.list():
+        with contextlib.suppress(DatamaskError):  # a damaged run cannot be resumed, so it reads nothing
+            used.append(run.config.corpus)
+    idle = idle_uploads(session.runs_dir(), used)
+    if not idle:
+        return
+    files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
+    if st.button(f"Remove {files} that nothing uses, {words.size(sum(path.stat().st_size for path in idle))}",
+                 key="remove_uploads", type="tertiary", icon=":material/delete:",
+                 help="Uploads stay on this server for the runs that were made from them. No run reads these any more, "
+                      "and they are not among the corpora opened last."):
+        try:
+            remove_uploads(idle)
+        except DatamaskError as error:
+            _say(error)
+            return
+        st.rerun()
 
 
 @st.cache_data(max_entries=16, ttl=30, show_spinner="Looking at the files")
