@@ -17,7 +17,6 @@ from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard import tasks, words
 from datamask.dashboard.views import outcome
-from datamask.runs.progress import Eta
 from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, Point
 
@@ -101,16 +100,13 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Ta
         from datamask.runs import jobs
         from datamask.runs.sweep import sweep
 
-        office, eta, trouble = jobs.office(root), Eta(), ""
+        office, trouble = jobs.office(root), ""
         cores = jobs.beside_the_server()
         total = sum(len(plan.points) for plan in plans)
         before = 0
         for plan in plans:
             def told(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
-                share = (before + share * len(plan.points)) / total
-                left = eta.update(share)
-                soon = f", about {words.roughly(left)} left" if left is not None and left >= 1 else ""
-                report(share, f"{what}{soon}")
+                report((before + share * len(plan.points)) / total, what)
 
             device = plan.points[0].selection.device
             with threads(cores):

@@ -11,7 +11,7 @@ import streamlit as st
 from datamask import catalogue
 from datamask.dashboard import sweeping, tasks, words
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import cost, frontier, outcome
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
@@ -134,11 +134,9 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
                  "page, or close the browser."):
         begin(opening, plans)
         st.rerun()
-    if task is not None and task.state == "failed":
-        st.error(words.sentence(task.error), icon=":material/error:")
-    elif task is not None and task.state == "stopped":
-        st.caption("Stopped. The points that were done are kept; Start goes on with the rest.")
-    elif task is not None and task.result:
+    background.ending(sweeping.key_of(fingerprint), "Stopped. The points that were done are kept; Start goes on with "
+                      "the rest.")
+    if task is not None and task.result:
         st.warning(f"A point failed: {words.sentence(task.result)}")
 
 
@@ -149,8 +147,7 @@ def begin(opening: Opening, plans: Sequence[Plan]) -> None:
 
 def working(opening: Opening) -> bool:
     """Whether a sweep is under way on the open corpus."""
-    task = tasks.find(sweeping.key_of(opening.corpus.fingerprint))
-    return task is not None and task.state == "working"
+    return background.working(sweeping.key_of(opening.corpus.fingerprint))
 
 
 def plan_of(opening: Opening, points: Sequence[Point]) -> list[Plan]:
@@ -218,6 +215,6 @@ def _progress(key: str) -> None:
     task = tasks.find(key)
     if task is None or task.state != "working":
         st.rerun()
-    st.progress(min(max(task.share, 0.0), 1.0), text=words.plain(task.message, 200))
+    background.bar(task)
     st.button("Stop", key="stop_sweep", icon=":material/stop:", on_click=task.stop, width="stretch",
               help="Stops within a second. What is done is kept, and Start goes on from there.")
