@@ -37,8 +37,8 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
         return measuring.objective_values(run, corpus, cache_dir)
 
 
-def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> tasks.Task:
-    """Measure these runs on every measure; joins the work under way where there is one."""
+def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: tasks.Sign | None = None) -> tasks.Task:
+    """Measure these runs on every measure; joins the work under way, and goes on with what was stopped."""
     def work(report: tasks.Progress, should_stop) -> None:
         from datamask.evaluation.live import threads
         from datamask.runs import jobs, measuring
@@ -47,10 +47,10 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> tasks.T
         with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
             measuring.write_board(runs, corpus, cache_dir, progress=report, should_stop=should_stop)
 
-    return tasks.start(board_key(runs, corpus, cache_dir), work)
+    return tasks.start(board_key(runs, corpus, cache_dir), work, sign=sign)
 
 
-def start_agreement(run: Run, corpus: Corpus, cache_dir: Path) -> tasks.Task:
+def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: tasks.Sign | None = None) -> tasks.Task:
     """Select again on random parts of the corpus; joins the work under way where there is one."""
     def work(report: tasks.Progress, should_stop) -> None:
         from datamask.evaluation.live import threads
@@ -60,4 +60,4 @@ def start_agreement(run: Run, corpus: Corpus, cache_dir: Path) -> tasks.Task:
         with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
             measuring.write_agreement(run, corpus, cache_dir, progress=report, should_stop=should_stop)
 
-    return tasks.start(agreement_key(run, corpus), work)
+    return tasks.start(agreement_key(run, corpus), work, sign=sign)

@@ -25,8 +25,12 @@ def runs(opened, store, mapped):
             finish_run(store, corpus, config, noise[1], name="third", select_ratio=0.1, objective="pairwise")]
 
 
-def write_fake_board(runs, corpus, cache_dir) -> None:
-    """A scoreboard of two measures, as the measuring leaves it: the first made A, the second made nobody."""
+def write_fake_board(runs, corpus, cache_dir, left=()) -> None:
+    """A scoreboard of two measures, as the measuring leaves it: the first made A, the second made nobody.
+
+    Args:
+        left: labels of the measures that are not there yet.
+    """
     def cell(value, verdict=""):
         return {"value": value, "low": value - 0.1, "high": value + 0.1, "verdict": verdict, "note": "",
                 "against_random": None}
@@ -40,7 +44,8 @@ def write_fake_board(runs, corpus, cache_dir) -> None:
             a: cell(2.0), b: cell(5.0, "best"), "random": cell(4.0), "top-quality": cell(1.0)}}]
     path = board_path(runs, corpus.fingerprint, cache_dir)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"n": len(corpus), "notes": [], "measures": measures, "optimised": {}}))
+    path.write_text(json.dumps({"n": len(corpus), "notes": [], "measures": measures, "optimised": {},
+                                "left": [{"measure": label.lower(), "label": label} for label in left]}))
 
 
 def text_of(app) -> str:
@@ -158,6 +163,15 @@ def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, r
     drawn = " ".join(element.proto.body for element in app.get("html"))
     assert "Mean quality" in drawn and "made by it: A, so nobody is called best" in drawn and "B is best" in drawn
     assert any("B on 1" in element.value for element in app.markdown)
+
+
+def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):
+    write_fake_board(runs[:2], opened.corpus, store.cache_dir, left=("Coverage", "Drift"))
+    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Scoreboard")
+    assert app.button(key="measure_board").label == "Measure the 2 that are left"
+    assert any("So far 2 of 4 measures are there" in element.value for element in app.markdown)
+    said = text_of(app).replace("\\", "")
+    assert "Not measured: Coverage (not measured yet), Drift (not measured yet)." in said
 
 
 def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):

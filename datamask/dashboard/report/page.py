@@ -211,17 +211,23 @@ def _scoreboard(run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path
 
 
 def stored_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | None:
-    """The latest stored scoreboard that has this run in it, of at most four runs; None: there is none."""
+    """The latest stored scoreboard that has this run in it, of at most four runs; None: there is none.
+
+    A whole one goes before one that was stopped in the middle.
+    """
     if cache_dir is None or not fingerprint:
         return None
     paths = [(path.stat().st_mtime, path) for path in (Path(cache_dir) / fingerprint).glob("board-*.json")]
+    part = None
     for _, path in sorted(paths, reverse=True):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             board = json.loads(path.read_text(encoding="utf-8"))
             known = set(board["selected"]) - set(scoreboards.BESIDE)
             if run.id in known and len(known) <= comparison.MOST:
-                return board
-    return None
+                if not board.get("left"):
+                    return board
+                part = part or board
+    return part
 
 
 def _texts(run: Run, corpus: Corpus | None) -> _Section | None:

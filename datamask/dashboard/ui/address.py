@@ -1,4 +1,4 @@
-"""What a copied address brings back besides corpus and run: tab, layout, lambda and the like of each page.
+"""What a copied address brings back besides corpus and run: tab, layout, filters, lambda and the like of each page.
 
 The first request of a session takes them from the URL; from then on the URL follows the controls. Only what differs
 from its default stands there, so that a plain view has a plain address. What the URL says is checked: anybody may edit
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from datamask.dashboard.ui import columns
+from datamask.dashboard import shared_view
+from datamask.dashboard.ui import canvas_map, columns, linked
 from datamask.runs.store import RUN_ID
 
 _TAKEN = "address_taken"
@@ -28,13 +29,15 @@ class Part:
         key: of the control in the session state.
         default: the value that is not written; None: every value is.
         read: makes the control's value of the URL's text; ValueError where it is none.
-        write: the way back.
+        write: the way back; what is written as nothing does not stand in the address.
+        join: puts together what is kept under the key already, or None, and what was read.
     """
 
     key: str
     default: object
     read: Callable[[str], object]
     write: Callable[[object], str] = str
+    join: Callable[[object, object], object] = lambda kept, read: read
 
 
 def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part:
@@ -75,6 +78,14 @@ PARTS: dict[str, dict[str, Part]] = {
         "layout": _one_of("explore_layout", LAYOUTS, "UMAP"),
         "marks": _one_of("explore_marks", MARKS),
         "tab": _text("explore_tab", "Texts"),
+        "group": _text("explore_group_by", ""),
+        "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
+        "where": Part(linked.FILTERS, None, lambda text: (None, shared_view.where_of(text)),
+                      lambda kept: shared_view.where_text(kept[1]), linked.joined),
+        "search": Part(linked.FILTERS, None, lambda text: (None, shared_view.search_of(text)),
+                       lambda kept: shared_view.search_text(kept[1]), linked.joined),
+        "region": Part("explore_map_memory", None, lambda text: canvas_map.awaiting(*shared_view.regions_of(text)),
+                       lambda memory: shared_view.region_text(memory.kind, memory.regions)),
     },
     "Frontier": {
         "view": _one_of("frontier_view", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer"), "Frontier"),
@@ -108,14 +119,20 @@ def follow(page: str) -> None:
         return
     for name, part in parts.items():
         value = st.session_state.get(part.key)
-        if value is None or value == part.default or value == []:
+        text = "" if value is None or value == part.default or value == [] else part.write(value)
+        if not text:
             st.query_params.pop(name, None)
-        elif st.query_params.get(name) != part.write(value):
-            st.query_params[name] = part.write(value)
+        elif st.query_params.get(name) != text:
+            st.query_params[name] = text
+
+
+def take_again() -> None:
+    """The next page takes its controls from its address again, as the first of a session does. For links to a view."""
+    st.session_state.pop(_TAKEN, None)
 
 
 def _take(name: str, part: Part) -> None:
     try:
-        st.session_state[part.key] = part.read(st.query_params[name])
+        st.session_state[part.key] = part.join(st.session_state.get(part.key), part.read(st.query_params[name]))
     except ValueError:
         del st.query_params[name]

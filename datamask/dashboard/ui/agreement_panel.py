@@ -10,7 +10,7 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.corpus import Corpus
-from datamask.dashboard import measuring, words
+from datamask.dashboard import measuring, tasks, words
 from datamask.dashboard.charts.agreement import agreement
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.layers import Blank, Layer, Number
@@ -27,6 +27,8 @@ ABOUT = (f"The run is made again, with its own settings, on {agreements.PARTS} r
          "without a fifth of the samples. A sample that nearly every part selects is in the consensus core. One that "
          f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} of them select is a coin-flip: "
          "whether it is in depends on which other samples happen to be there.")
+
+STOPS = "Stops within a second or two. Nothing half done is kept."
 
 
 def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreements.Agreed | None:
@@ -54,7 +56,7 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
     entry, run = labels[letter], runs[list(labels).index(letter)]
     found = read(entry, run, corpus, cache_dir)
     if found is None:
-        _missing(run, entry, corpus, cache_dir)
+        _missing(run, runs, entry, corpus, cache_dir)
         return
     numbers, picture = st.columns([1, 1.5], gap="large")
     with numbers:
@@ -103,7 +105,7 @@ def _flips(found: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
                                 "quality": st.column_config.NumberColumn(format="%.4g", width="small")})
 
 
-def _missing(run: Run, entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
+def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
     key = measuring.agreement_key(run, corpus)
     with st.container(border=True):
         st.markdown(f"**Would {entry.letter} keep the same samples again?**")
@@ -119,7 +121,10 @@ def _missing(run: Run, entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
         if background.under_way(key):
             return
         background.ending(key)
+        link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+        link |= {"runs": ",".join(one.id for one in runs), "tab": "Agreement"}
+        sign = tasks.Sign(f"Agreement of {run.config.name or run.id}", "pages/compare.py", link, STOPS)
         st.button(f"Select again {agreements.PARTS} times", key="measure_agreement", type="primary",
-                  icon=":material/casino:", on_click=measuring.start_agreement, args=(run, corpus, cache_dir),
+                  icon=":material/casino:", on_click=measuring.start_agreement, args=(run, corpus, cache_dir, sign),
                   help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "
                        "on disk.")

@@ -141,6 +141,7 @@ def _signed_live(drawn: tuple[str, ...]) -> None:
             with st.container(horizontal=True):
                 if st.button("Watch", key=f"watch_{key}", icon=":material/show_chart:", type="tertiary",
                              help="Goes to the page that shows it."):
+                    address.take_again()
                     st.switch_page(task.sign.page, query_params={**session.link_parameters(), **task.sign.link})
                 st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=task.stop,
                           help=task.sign.stops)

@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import measuring
+from datamask.dashboard import measuring, tasks
 from datamask.dashboard.report import page, report
 from datamask.dashboard.ui import background
 from datamask.runs.store import Run
@@ -40,7 +40,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
                 st.caption("Open its corpus to have map, groups and texts in it.")
             elif not scored:
                 st.button("Measure it first", key="report_measure", icon=":material/leaderboard:", width="stretch",
-                          type="tertiary", on_click=measuring.start_board, args=([run], corpus, cache_dir),
+                          type="tertiary", on_click=measuring.start_board, args=([run], corpus, cache_dir, _sign(run)),
                           help="Adds the scoreboard: every measure, beside a random subset and the best-quality rows. "
                                "In the background, seconds to minutes; kept on disk.")
 
@@ -55,16 +55,26 @@ def made(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
 
 def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
     """Whether a scoreboard is there or on its way."""
-    if _board(run, cache_dir) is not None:
-        st.caption("The stored scoreboard is in it too.")
-        return True
+    board = _board(run, cache_dir)
+    if board is not None:
+        left = len(board.get("left", ()))
+        st.caption("The stored scoreboard is in it too." if not left else
+                   f"The stored part of the scoreboard is in it too; {left} measures are not there yet.")
+        if not left:
+            return True
     if corpus is None:
         return False
     key = measuring.board_key([run], corpus, cache_dir)
     if background.under_way(key):
         return True
-    background.ending(key)
+    background.ending(key, "Stopped. What was measured is kept.")
     return False
+
+
+def _sign(run: Run) -> tasks.Sign:
+    link = {"run": run.id, **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params}}
+    return tasks.Sign(f"Scoreboard of {run.config.name or run.id}", "pages/export.py", link,
+                      "Stops within a second or two. What was measured is kept, and can be gone on with.")
 
 
 def _board(run: Run, cache_dir: Path) -> dict | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import measuring, words
+from datamask.dashboard import measuring, tasks, words
 from datamask.dashboard.charts import scoreboard
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.ui import background, session
@@ -19,16 +19,42 @@ from datamask.runs.store import Run
 ABOUT = ("Each run is judged by what it was made for and by what it was not: all objectives, the effective number of "
          "different samples, copies, how well held-out text is predicted, and how far it moves from the corpus.")
 
+STOPS = "Stops within a second or two. What was measured is kept, and can be gone on with."
+
 
 def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
-    """The stored scoreboard, or the way to it."""
+    """What is measured so far, and the way to the rest."""
     board = read_board(runs, corpus.fingerprint, cache_dir)
     if board is None:
-        _missing(runs, corpus, cache_dir)
+        with st.container(border=True):
+            st.markdown("**How do they do on measures they were not made for?**")
+            st.write(ABOUT + " Beside them stand a random subset and the best-quality rows of the same size.")
+            _rest(runs, corpus, cache_dir, "Measure these runs")
+    elif board["left"]:
+        _rest(runs, corpus, cache_dir, f"Measure the {len(board['left'])} that are left")
+    working = background.working(measuring.board_key(runs, corpus, cache_dir))
+    with st.container(key="live-board"):
+        st.fragment(_drawn, run_every=1.0 if working else None)(entries, runs, corpus, cache_dir)
+
+
+def sign_of(runs: Sequence[Run]) -> tasks.Sign:
+    """How the menu names the measuring of these runs; Watch leads to this panel with these runs."""
+    link = {"runs": ",".join(run.id for run in runs), "tab": "Scoreboard"}
+    kept = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+    return tasks.Sign(f"Scoreboard of {len(runs)} runs", "pages/compare.py", {**link, **kept}, STOPS)
+
+
+def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
+    board = read_board(runs, corpus.fingerprint, cache_dir)
+    if board is None:
         return
     letters = {entry.run_id: (entry.letter, entry.label) for entry in entries}
     rows = scoreboards.rows(board, letters)
-    st.markdown(f"**{words.plain(scoreboards.summary(rows, letters), 600)}**", help=ABOUT)
+    said = scoreboards.summary(rows, letters)
+    if board["left"]:
+        there = len(rows) - len(board["left"])
+        said = f"So far {there} of {len(rows)} measures are there. {said}"
+    st.markdown(f"**{words.plain(said, 600)}**", help=ABOUT)
     if any(place.optimised for row in rows for place in row.places):
         st.caption("Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % intervals; "
                    "rest the pointer on a picture for its numbers. "
@@ -37,23 +63,22 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
     for note in board["notes"]:
         st.caption(f":material/info: {words.plain(note, 400)}")
     st.html(f"<style>{scoreboard.STYLE}</style>" + scoreboard.scoreboard(rows, session.dark()))
-    if any(not row.places for row in rows):
-        st.caption(words.plain(scoreboard.missing(rows), 600))
+    missing = scoreboard.missing(rows)
+    if missing:
+        st.caption(words.plain(missing, 600))
     with st.expander("All numbers"):
         st.dataframe(scoreboards.numbers(rows), hide_index=True, lazy=False, alt="Every number of the scoreboard",
                      column_config={name: st.column_config.NumberColumn(format="%.4g")
                                     for name in ("value", "from", "to")})
 
 
-def _missing(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
+def _rest(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, label: str) -> None:
+    """The measuring under way, or the button that starts it or goes on with it."""
     key = measuring.board_key(runs, corpus, cache_dir)
-    with st.container(border=True):
-        st.markdown("**How do they do on measures they were not made for?**")
-        st.write(ABOUT + " Beside them stand a random subset and the best-quality rows of the same size.")
-        if background.under_way(key):
-            return
-        background.ending(key)
-        st.button("Measure these runs", key="measure_board", type="primary", icon=":material/leaderboard:",
-                  on_click=measuring.start_board, args=(list(runs), corpus, cache_dir),
-                  help="Seconds on thousands of samples, minutes on a hundred thousand. In the background; kept on "
-                       "disk, so that it is there at once next time.")
+    if background.under_way(key):
+        return
+    background.ending(key, "Stopped. What was measured is kept.")
+    st.button(label, key="measure_board", type="primary", icon=":material/leaderboard:",
+              on_click=measuring.start_board, args=(list(runs), corpus, cache_dir, sign_of(runs)),
+              help="Seconds on thousands of samples, minutes on hundreds of thousands. In the background; each measure "
+                   "shows as soon as it is there and is kept on disk.")

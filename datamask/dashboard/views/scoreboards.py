@@ -55,7 +55,7 @@ class Row:
 
 
 def rows(board: Mapping, letters: Mapping[str, tuple[str, str]]) -> list[Row]:
-    """The rows of a scoreboard in its order.
+    """The rows of a scoreboard in its order, those that are not measured yet last.
 
     Args:
         board: as `datamask.evaluation.scoreboard` gives it.
@@ -70,7 +70,8 @@ def rows(board: Mapping, letters: Mapping[str, tuple[str, str]]) -> list[Row]:
             for key in (*letters, *BESIDE) if (cell := cells.get(key)) is not None and cell["value"] is not None)
         found.append(Row(measure["measure"], measure["label"], measure["says"], measure["better"], places,
                          _verdict(measure, letters, places), measure["best"]))
-    return found
+    return found + [Row(one["measure"], one["label"], "", "", (), "not measured yet", None)
+                    for one in board.get("left", ())]
 
 
 def summary(found: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
