@@ -9,6 +9,7 @@ from datamask.dashboard.filters import Inside, Rows
 from datamask.dashboard.layers import Blank, Selection
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.ui import (
+    address,
     borderline_panel,
     canvas_map,
     chosen,
@@ -62,10 +63,10 @@ run = scene.run_columns(by_id[run_id]) if run_id else None
 selected = run.selected if run is not None else None
 found = columns.rows(corpus, cache_dir, run_id, run)
 choices = columns.choices(found, run is not None)
-for key in ("explore_left", "explore_middle"):
+for key, known in (("explore_left", choices), ("explore_middle", choices), ("explore_group_by", found.classes)):
     # remembered from another corpus, which had other columns
-    if st.session_state.get(key, columns.QUALITY) not in choices:
-        del st.session_state[key]
+    if st.session_state.get(key) not in known:
+        st.session_state.pop(key, None)
 
 with st.container(horizontal=True, gap="medium"):
     controls, picture = st.container(width=CONTROLS), st.container(width="stretch")
@@ -116,6 +117,7 @@ with about:
         st.page_link("pages/run.py", label="Start a run to see what it selects", icon=":material/arrow_forward:",
                      query_params=session.link_parameters())
 
+address.follow("Explore")  # once more, for what was drawn on the map just now
 if regions:
     view = linked.Linked(corpus, rows, view.filters.taking(Inside(regions)), view.key)
 shown = view.mask()

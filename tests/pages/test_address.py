@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from datamask.dashboard import shared_view
+from datamask.dashboard.filters import Among, Between
+from datamask.dashboard.regions import Region
 from datamask.dashboard.ui import address
 from tests.dashboard.made_runs import finish_run
 
@@ -29,6 +33,55 @@ def test_explore_comes_back(page, opened, runs):
     assert "left" not in app.query_params and app.query_params["middle"] == "length"
 
 
+def count_shown(app):
+    return next(text.value for text in app.markdown if "samples shown" in text.value).split("**")[1]
+
+
+def test_filters_words_and_region_come_back_and_show_the_same_samples(page, opened, runs, mapped):
+    corpus = opened.corpus
+    app = page(SCRIPTS["Explore"], corpus=opened.key, run=runs[0].id)
+    plain = dict(app.query_params)
+    app.text_input(key="explore_search").set_value("sample clump").run()
+    low = float(np.quantile(corpus.quality, 0.3))
+    linked_now = app.session_state["explore_filters"][1].taking(Between("quality", low, 1e9))
+    app.session_state["explore_filters"] = (corpus.fingerprint, linked_now.taking(Among("source", ("web", "code"))))
+    drawn = Region.lasso([-5, 5, 0.123], [-5, -5, 0.456])  # through the middle of a clump
+    app.session_state["explore_map_memory"].regions = (shared_view.rounded(drawn),)
+    app.run()
+    asked = {name: app.query_params[name] for name in ("where", "search", "region")}
+    assert one(asked["search"]) == "sample clump"
+    text = corpus.metadata.to_pandas()
+    expected = (text["source"].isin(["web", "code"]).to_numpy() & (corpus.quality >= low)
+                & text["text"].str.contains("clump").to_numpy())
+    assert 0 < int(count_shown(app)) < expected.sum()
+
+    again = page(SCRIPTS["Explore"], **{name: one(value) for name, value in app.query_params.items()})
+    assert count_shown(again) == count_shown(app)
+    assert [button.label for button in again.button if button.key.startswith("chip_")] == [
+        button.label for button in app.button if button.key.startswith("chip_")]
+    assert again.text_input(key="explore_search").value == "sample clump"
+    again.run()
+    assert {name: again.query_params[name] for name in asked} == asked
+    # a region on another projection means nothing, and nothing filtered leaves a plain address
+    other = page(SCRIPTS["Explore"], corpus=opened.key, layout="PCA", region=one(asked["region"]))
+    assert not [button for button in other.button if button.key == "chip_region"]
+    again.button(key="clear_all").click().run()
+    assert {name: one(value) for name, value in again.query_params.items()} == {
+        name: one(value) for name, value in plain.items()}
+
+
+def test_the_grouping_comes_back(page, opened, runs):
+    app = page(SCRIPTS["Explore"], corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
+    assert app.selectbox(key="explore_group_by").value == "length band"
+    app.selectbox(key="explore_group_by").set_value("source").run()
+    assert one(app.query_params["group"]) == "source"
+
+
+def one(value):
+    """What stands in the address under a name; the test's own browser keeps lists."""
+    return value[0] if isinstance(value, list) else value
+
+
 def test_compare_comes_back_with_its_runs(page, opened, runs):
     second, first = (run.id for run in runs)
     asked = {"runs": f"{first},{second}", "draw": "selected", "tab": "Values"}
@@ -47,7 +100,7 @@ def test_frontier_comes_back(page, opened, runs):
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_whatever_stands_in_the_address_the_page_is_drawn(page, opened, runs, name):
-    nonsense = dict.fromkeys(address.PARTS[name], "<b>nan</b>")
+    nonsense = dict.fromkeys(set(address.PARTS[name]) - {"search"}, "<b>nan</b>")  # any words can be searched for
     app = page(SCRIPTS[name], corpus=opened.key, run=runs[0].id, **nonsense)
     app.run()
     assert not app.exception and not any("nan" in value for kept in app.query_params.values() for value in [str(kept)])

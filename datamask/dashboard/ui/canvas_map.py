@@ -28,8 +28,12 @@ from datamask.dashboard.marks import marks_of
 from datamask.dashboard.parcels import addressed, dimming_parcel, layer_parcel
 from datamask.dashboard.places import Places
 from datamask.dashboard.regions import Region, drawn_regions
+from datamask.dashboard.shared_view import rounded
 from datamask.dashboard.ui import session
 from datamask.dashboard.ui.components import component, nothing
+
+_ANY = "*"
+"""Stands for the corpus in the scope of regions that an address brought."""
 
 
 @dataclass
@@ -45,6 +49,11 @@ class _Memory:
     regions: tuple[Region, ...] = ()
     cleared: int = 0
 
+    @property
+    def kind(self) -> str:
+        """The projection's, the last word of the scope."""
+        return self.scope.rpartition(" ")[2]
+
 
 def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Sequence[Layer | None], *, alt: str,
                height: int = 340, shown: np.ndarray | None = None, marked: Sequence[int] = (),
@@ -53,7 +62,8 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
 
     Args:
         name: of the map, one per page.
-        scope: names corpus and projection: regions are forgotten and the view starts anew when it changes.
+        scope: names corpus and projection, ``fingerprint kind``: regions are forgotten and the view starts anew when
+            it changes.
         ground: `parcels.ground_parcel` of these places; ask `scene.ground_parcel`, which keeps it.
         places: where the samples lie.
         layers: one per panel; None: `canvas_layer` sends that one.
@@ -67,7 +77,9 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
         The regions drawn on the map, in data coordinates, on whichever panel.
     """
     memory = _memory(name)
-    if memory.scope != scope:
+    if memory.scope == f"{_ANY} {scope.rpartition(' ')[2]}":
+        memory.scope = scope
+    elif memory.scope != scope:
         memory.scope, memory.regions = scope, ()
     with st.container(gap=None):
         _carry(name, "ground", ground)
@@ -83,7 +95,7 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
                   "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions]})
     drawn = result.get("drawn")
     if isinstance(drawn, Mapping) and drawn.get("scope") == scope and drawn.get("cleared") == memory.cleared:
-        memory.regions = tuple(drawn_regions(drawn.get("regions")))
+        memory.regions = tuple(map(rounded, drawn_regions(drawn.get("regions"))))
     return memory.regions
 
 
@@ -95,6 +107,11 @@ def canvas_layer(name: str, panel: int, layer: Layer, places: Places) -> None:
         layer: of the places' N rows. places: those the map was given.
     """
     _carry(name, str(panel), layer_parcel(marks_of(layer, places, session.dark())))
+
+
+def awaiting(kind: str, regions: tuple[Region, ...]) -> _Memory:
+    """What a map remembers that finds these regions drawn on it, whatever the corpus, on a projection of that kind."""
+    return _Memory(f"{_ANY} {kind}", regions)
 
 
 def clear(name: str) -> None:

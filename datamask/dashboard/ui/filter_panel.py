@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from datamask.dashboard import words
+from datamask.dashboard import shared_view, words
+from datamask.dashboard.filters import Inside
 from datamask.dashboard.ui import linked
 from datamask.dashboard.ui.linked import Linked
 
@@ -37,3 +38,6 @@ def show(view: Linked, map_name: str, shown: int) -> None:
                       help="Press to let go of this condition.")
         st.button("Show all again", key="clear_all", icon=":material/restart_alt:", on_click=linked.let_go_of_all,
                   args=(view.corpus, map_name), help="Lets go of every condition and of the region on the map.")
+    inside = view.filters.of(Inside(()).name)
+    if shared_view.too_long(view.filters, inside.regions if inside is not None else ()):
+        st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")

@@ -17,7 +17,8 @@ from datamask.dashboard.filters import Condition, Filters, Holding, Inside, Rows
 from datamask.dashboard.ui import canvas_map
 
 SEARCH = "explore_search"
-_FILTERS = "explore_filters"
+FILTERS = "explore_filters"
+"""Of the session state: the corpus's fingerprint and its `Filters`; None for the fingerprint: the next corpus's."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,27 @@ def _told(one: Condition) -> str:
 
 
 def kept(corpus: Corpus) -> Filters:
-    """The conditions of this session on this corpus, regions on the map aside."""
-    fingerprint, filters = st.session_state.get(_FILTERS, ("", Filters()))
-    return filters if fingerprint == corpus.fingerprint else Filters()
+    """The conditions of this session on this corpus, regions on the map aside; those of another corpus are let go."""
+    fingerprint, filters = st.session_state.get(FILTERS, (None, Filters()))
+    if fingerprint != corpus.fingerprint:
+        filters = filters if fingerprint is None else Filters()
+        st.session_state[FILTERS] = (corpus.fingerprint, filters)
+    return filters
+
+
+def joined(kept: tuple[str | None, Filters] | None, more: tuple[str | None, Filters]) -> tuple[str | None, Filters]:
+    """What is kept with more conditions, for whatever corpus comes."""
+    filters = kept[1] if kept is not None else Filters()
+    for one in more[1].conditions:
+        filters = filters.taking(one)
+    return None, filters
 
 
 def take(corpus: Corpus, condition: Condition | None, name: str = "") -> None:
     """One more condition, in the place of the one of its name; None lets go of the one called `name`."""
     filters = kept(corpus)
     filters = filters.without(name) if condition is None else filters.taking(condition)
-    st.session_state[_FILTERS] = (corpus.fingerprint, filters)
+    st.session_state[FILTERS] = (corpus.fingerprint, filters)
 
 
 def let_go(corpus: Corpus, name: str, map_name: str) -> None:
@@ -80,7 +92,7 @@ def let_go(corpus: Corpus, name: str, map_name: str) -> None:
 
 def let_go_of_all(corpus: Corpus, map_name: str) -> None:
     """Without any condition. For a button's `on_click`."""
-    st.session_state[_FILTERS] = (corpus.fingerprint, Filters())
+    st.session_state[FILTERS] = (corpus.fingerprint, Filters())
     st.session_state[SEARCH] = ""
     canvas_map.clear(map_name)
 

@@ -1,0 +1,133 @@
+"""Conditions and regions as short texts for a page's address, and back. Pure; what an address says is not trusted.
+
+    where=[["quality",5.5,9.25],["source",["web","code"]]]     search=any words     region=UMAP.lasso,0,0,9,8,000999...
+
+A region is rounded where it is drawn (`rounded`), so that the address holds exactly what was looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from datamask.dashboard.filters import Among, Between, Filters, Holding
+from datamask.dashboard.regions import Region
+
+LONGEST = 1_800
+"""Letters of one text; addresses of more than some thousands are cut by programs they are sent through."""
+
+GRID = 999
+"""Steps across a region's own box to which its corners are rounded: finer than the pixels it was drawn with."""
+
+
+def where_text(filters: Filters) -> str:
+    """The ranges and classes; empty where there are none, or more than an address holds."""
+    told = [[one.name, one.low, one.high] if isinstance(one, Between) else [one.name, list(one.names)]
+            for one in filters.conditions if isinstance(one, Between | Among)]
+    return _short(json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else "")
+
+
+def where_of(text: str) -> Filters:
+    """The way back from `where_text`.
+
+    Raises:
+        ValueError: it is no list of ranges and classes.
+    """
+    found = Filters()
+    for one in _read_list(text):
+        match one:
+            case [str(name), int() | float() as low, int() | float() as high]:
+                if not math.isfinite(low) or not math.isfinite(high):
+                    raise ValueError(f"a range must have two numbers, got {one}")
+                found = found.taking(Between(name, float(low), float(high)))
+            case [str(name), list(names)] if names and all(isinstance(value, str) for value in names):
+                found = found.taking(Among(name, tuple(names)))
+            case _:
+                raise ValueError(f"a condition must be [name, low, high] or [name, [class, ...]], got {one}")
+    return found
+
+
+def search_text(filters: Filters) -> str:
+    """The words that are searched for; empty where there are none, or more than an address holds."""
+    return _short(next((one.text for one in filters.conditions if isinstance(one, Holding)), ""))
+
+
+def search_of(text: str) -> Filters:
+    """The way back from `search_text`."""
+    words = text[:LONGEST].strip()
+    return Filters((Holding(words),) if words else ())
+
+
+def rounded(region: Region) -> Region:
+    """The region that its text stands for; rounding twice changes nothing."""
+    return _region(*_parts(region))
+
+
+def region_text(kind: str, regions: Iterable[Region]) -> str:
+    """Regions on a projection; empty where there are none, or more corners than an address holds.
+
+    Args:
+        kind: of the projection, letters only.
+    """
+    told = []
+    for region in regions:
+        shape, ends, steps = _parts(region)
+        told.append(",".join([shape, *ends, "".join(f"{step:03d}" for step in steps.ravel())]))
+    return _short(f"{kind}.{';'.join(told)}" if told else "")
+
+
+def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
+    """The way back from `region_text`: the projection's kind and the regions.
+
+    Raises:
+        ValueError: it is none.
+    """
+    kind, _, told = text[:LONGEST].partition(".")
+    found = []
+    for one in told.split(";"):
+        shape, *ends, digits = one.split(",")
+        if shape not in ("lasso", "box") or len(ends) != 4 or len(digits) % 6 or len(digits) < 18 \
+                or not (digits.isascii() and digits.isdigit()):
+            raise ValueError(f"a region must be a shape, four ends and corners of six digits, got {one[:80]!r}")
+        steps = np.array([int(digits[k:k + 3]) for k in range(0, len(digits), 3)]).reshape(-1, 2)
+        region = _region(shape, ends, steps)
+        if not np.isfinite(region.corners).all() or not np.ptp(region.corners, axis=0).all():
+            raise ValueError(f"a region must enclose something, got {one[:80]!r}")
+        found.append(region)
+    return kind, tuple(found)
+
+
+def too_long(filters: Filters, regions: Iterable[Region]) -> bool:
+    """Whether something of what is shown does not fit into the address."""
+    told = [one for one in filters.conditions if isinstance(one, Between | Among)]
+    search = any(isinstance(one, Holding) for one in filters.conditions)
+    return bool((told and not where_text(filters)) or (search and not search_text(filters))
+                or (regions and not region_text("UMAP", regions)))
+
+
+def _parts(region: Region) -> tuple[str, list[str], np.ndarray]:
+    """Shape, ends of its box as texts (least x, least y, greatest x, greatest y), and corners in steps of `GRID`."""
+    low, high = region.corners.min(axis=0), region.corners.max(axis=0)
+    ends = [f"{end:.7g}" for end in (*low, *high)]
+    steps = np.round((region.corners - low) / (high - low) * GRID).astype(int)
+    return region.kind, ends, steps
+
+
+def _region(shape: str, ends: list[str], steps: np.ndarray) -> Region:
+    left, bottom, right, top = map(float, ends)
+    low, high = np.array([left, bottom]), np.array([right, top])
+    return Region(shape, low + steps / GRID * (high - low))
+
+
+def _read_list(text: str) -> list:
+    found = json.loads(text[:LONGEST])
+    if not isinstance(found, list):
+        raise ValueError(f"conditions must be a list, got {type(found).__name__}")
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else ""
