@@ -27,8 +27,7 @@ from datamask.learning.facility_dual import descend
 from datamask.learning.newton import PairwiseDual, solvable
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
-from datamask.objectives.budgeted import CountingRows
-from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.contract import CountingRows, Poll, no_poll
 
 log = logging.getLogger(__name__)
 

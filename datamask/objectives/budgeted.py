@@ -20,8 +20,9 @@ inclusion weights, so bounds hold as before; and as nothing in them depends on t
 serves adding, removing and swapping: ``f(U - j + i) - f(U) = D_i - D_j + 2 z_i . z_j / (1 - omega)`` is exact, with
 ``z_i = u_i (phi_i - m)``.
 
-Facility location is a sum over the pool and needs no change. Every other objective counts rows (`CountingRows`), by its
-exact add and remove differences, because its own marginals take the number of rows as fixed.
+Facility location is a sum over the pool and needs no change. Every other objective counts rows
+(`contract.CountingRows`), by its exact add and remove differences, because its own marginals take the number of rows as
+fixed.
 """
 
 from __future__ import annotations
@@ -251,46 +252,3 @@ class BudgetedDiSFFixed(Budgeted):
     def kernel(self, rows: Tensor, others: Tensor) -> Tensor:
         a, b = self.y[rows].to(self.wide), self.y[others].to(self.wide)
         return ((a @ b.T).square() - a.square() @ b.square().T) * self.root**2
-
-
-class CountingRows(SetFunction):
-    """An objective that counts rows, whatever their lengths, on subsets whose number of rows is not fixed.
-
-    Its own marginals say what a member adds while S stays; here they are replaced by its exact add and remove
-    differences. It has no concave function, since that would be another one for every number of rows.
-    """
-
-    def __init__(self, inner: SetFunction) -> None:
-        self.inner, self.n, self.device = inner, inner.n, inner.device
-
-    @classmethod
-    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True
-             ) -> CountingRows:
-        raise ValueError("bind the objective to the pool first, then call its `budgeted`")
-
-    def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
-        return torch.cat([self.inner.values(mask[None], poll) for mask in masks])
-
-    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
-        total = torch.zeros(self.n, device=self.device)
-        for mask in masks:
-            total += self.inner.gains(mask, poll).float()
-        return total / len(masks)
-
-    def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        return self.inner.value(mask, poll)
-
-    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        return self.inner.gains(mask, poll)
-
-    def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        return self.inner.gains(mask, poll).double() if self.device.type != "mps" else self.inner.gains(mask, poll)
-
-    def batch(self, rows: Tensor, size: int) -> SetFunction:
-        raise ValueError("a budget holds for the whole selection, not for a batch of it")
-
-    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
-        return self.inner.random_value(size, generator, poll)
-
-    def missed(self, mask: Tensor) -> float:
-        return self.inner.missed(mask)

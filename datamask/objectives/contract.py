@@ -103,8 +103,6 @@ class SetFunction(abc.ABC):
         Returns:
             Unless overridden, this objective counting rows, whatever their lengths, by its exact `gains`.
         """
-        from datamask.objectives.budgeted import CountingRows  # which builds on this contract
-
         return CountingRows(self)
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True
@@ -155,3 +153,46 @@ def chunks(total: int, size: int) -> list[slice]:
     """Slices of at most `size` that cover ``range(total)``."""
     size = max(1, int(size))
     return [slice(start, min(start + size, total)) for start in range(0, total, size)]
+
+
+class CountingRows(SetFunction):
+    """An objective that counts rows, whatever their lengths, on subsets whose number of rows is not fixed.
+
+    Its own marginals say what a member adds while S stays; here they are replaced by its exact add and remove
+    differences. It has no concave function, since that would be another one for every number of rows.
+    """
+
+    def __init__(self, inner: SetFunction) -> None:
+        self.inner, self.n, self.device = inner, inner.n, inner.device
+
+    @classmethod
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True
+             ) -> CountingRows:
+        raise ValueError("bind the objective to the pool first, then call its `budgeted`")
+
+    def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        return torch.cat([self.inner.values(mask[None], poll) for mask in masks])
+
+    def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
+        total = torch.zeros(self.n, device=self.device)
+        for mask in masks:
+            total += self.inner.gains(mask, poll).float()
+        return total / len(masks)
+
+    def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
+        return self.inner.value(mask, poll)
+
+    def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        return self.inner.gains(mask, poll)
+
+    def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        return self.inner.gains(mask, poll).double() if self.device.type != "mps" else self.inner.gains(mask, poll)
+
+    def batch(self, rows: Tensor, size: int) -> SetFunction:
+        raise ValueError("a budget holds for the whole selection, not for a batch of it")
+
+    def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
+        return self.inner.random_value(size, generator, poll)
+
+    def missed(self, mask: Tensor) -> float:
+        return self.inner.missed(mask)
