@@ -104,7 +104,7 @@ def test_tightness_is_the_mean_over_all_pairs():
     features = rng.normal(size=(300, 12)).astype(np.float32) + 0.4
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     mask, selected, quality = rng.random(300) < 0.3, rng.random(300) < 0.5, rng.normal(size=300)
-    found = classes.tightness("x", features, mask, quality, selected)
+    found = classes.tightness("x", features, mask, quality, -quality, selected)
     inside = features[mask].astype(float)
     cosines = inside @ inside.T
     pairs = cosines[~np.eye(len(inside), dtype=bool)]
@@ -112,7 +112,25 @@ def test_tightness_is_the_mean_over_all_pairs():
     assert found.pairwise == pytest.approx(pairs.mean(), abs=1e-7)
     assert found.to_center == pytest.approx((inside @ center / np.linalg.norm(center)).mean(), abs=1e-7)
     assert found.quality == pytest.approx(quality[mask].mean()) and found.shared == (mask & selected).sum()
-    assert np.isnan(classes.tightness("x", features, np.zeros(300, bool), quality, selected).to_center)
+    assert np.isnan(classes.tightness("x", features, np.zeros(300, bool), quality, quality, selected).to_center)
+
+
+def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_is_explained():
+    rng = np.random.default_rng(0)
+    core = rng.normal(size=(200, 12)) * 0.3 + 1.0
+    copies = np.repeat(rng.normal(size=(4, 12)), 50, axis=0)  # crowds of copies, each on a side of its own
+    features = np.concatenate([core, copies]).astype(np.float32)
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    crowding = np.where(np.arange(400) < 200, 0.9, 1.0)
+    thinned = np.arange(400) % 50 == 0
+    thinned[:200] = True
+    every = np.ones(400, bool)
+    diverse, pool = (classes.tightness("x", features, mask, crowding, crowding, every) for mask in (thinned, every))
+    assert diverse.pairwise > pool.pairwise and diverse.crowding < pool.crowding
+    said = classes.spread_words(diverse, pool, "facility")
+    assert "tighter here" in said and "less crowded" in said and "crowd" in said and "pair-wise" in said
+    assert "looks at something else" in classes.spread_words(diverse, pool, "disf")
+    assert classes.spread_words(pool, diverse, "facility") == ""
 
 
 def test_the_top_has_its_size_whatever_is_equal_or_missing():

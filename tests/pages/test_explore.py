@@ -240,7 +240,8 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
     app.session_state["explore_tab"] = "Three classes"
     app.run()
     assert not app.exception
-    assert app.selectbox(key="classes_diverse").options == ["for diversity", "least similar to their neighbours"]
+    assert app.selectbox(key="classes_diverse").options == [
+        "Facility location, for diversity", "least similar to their neighbours"]
     table = app.dataframe[0].value.set_index("class")
     worst, best = np.sort(corpus.quality)[:72].mean(), np.sort(corpus.quality)[-72:].mean()
     assert table["quality"].tolist()[:2] == pytest.approx([worst, best])
