@@ -31,9 +31,12 @@ def test_twice_the_masks_take_twice_as_long(tmp_path):
     assert estimate(store, n_epochs=100, n_rollout=4).seconds == pytest.approx(22.0)
 
 
-def test_an_early_end_counts_by_the_steps_that_were_made(tmp_path):
+def test_a_run_that_was_done_early_will_be_done_early_again(tmp_path):
     store = made(tmp_path, n_epochs=100, steps=50)
-    assert estimate(store, n_epochs=100).seconds == pytest.approx(22.0)
+    assert estimate(store, n_epochs=100).seconds == estimate(store, n_epochs=400).seconds == pytest.approx(12.0)
+    # fewer steps than it took are fewer steps
+    assert estimate(store, n_epochs=25).seconds == pytest.approx(7.0)
+    assert estimate(store, n_epochs=100, n=2000, fingerprint="other").seconds == pytest.approx(24.0)
 
 
 def test_another_corpus_is_scaled_and_said_so(tmp_path):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 
 from datamask import catalogue
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard import sweeping, tasks, words
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import background, session
-from datamask.dashboard.views import cost, frontier, outcome
+from datamask.dashboard.views import cost, frontier, listing, outcome
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 from datamask.runs.varying import Plan, Point
@@ -184,31 +186,44 @@ def _add_baseline(opening: Opening, name: str, settings: Shared) -> None:
 
 
 def price(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
-    """What a sweep will take, in words, and how many of its points are still to be computed."""
-    points = [point for plan in plans for point in plan.points]
-    if any(plan.corpus != opening.config for plan in plans):
-        return f"**{len(points):,}** runs; what is stored already is not computed again.", len(points)
-    done = {run.config.selection for run in runs if run.status().state == "done"}
-    left = [point for point in points if point.selection not in done]
-    if not left:
-        return f"All {len(points):,} runs are stored.", 0
+    """What a sweep will take, in words, and how many of its points are still to be computed.
+
+    Args:
+        runs: on the open corpus; on parts of it, those with the very settings of a plan are looked for.
+    """
     # runs on other corpora too: the first sweep on a new one has nothing else to be estimated from
-    corpus, seconds, measured = opening.corpus, 0.0, session.store().list()
-    counts: dict[str, int] = {}
-    for point in left:
-        counts[point.selection.objective] = counts.get(point.selection.objective, 0) + 1
-    said = f"**{len(left):,}** run{'s' if len(left) > 1 else ''}"
-    if len(counts) > 1:
-        said += ": " + ", ".join(f"{count:,} of {words.plain(outcome.objective_label(name), 60)}"
-                                 for name, count in counts.items())
-    stored = f", {len(points) - len(left):,} more are stored" if len(left) < len(points) else ""
-    for objective, count in counts.items():
-        first = next(point for point in left if point.selection.objective == objective)
-        one = cost.estimate(first.selection, len(corpus), corpus.dim, corpus.fingerprint, measured)
-        if one.seconds is None:
-            return f"{said}{stored}. How long they take is known once the first ones are done.", len(left)
-        seconds += one.seconds * count
-    return f"{said}{stored}. In about **{words.roughly(seconds)}**.", len(left)
+    every = listing.readable(session.store())
+    left: dict[str, list[tuple[Plan, Point]]] = {}
+    total = 0
+    for plan in plans:
+        here = runs if plan.corpus == opening.config else [run for run in every if run.config.corpus == plan.corpus]
+        done = {run.config.selection for run in here if run.status().state == "done"}
+        total += len(plan.points)
+        for point in plan.points:
+            if point.selection not in done:
+                left.setdefault(point.selection.objective, []).append((plan, point))
+    count = sum(map(len, left.values()))
+    if not count:
+        return f"All {total:,} runs are stored.", 0
+    said = f"**{count:,}** run{'s' if count > 1 else ''}"
+    if len(left) > 1:
+        said += ": " + ", ".join(f"{len(pairs):,} of {words.plain(outcome.objective_label(name), 60)}"
+                                 for name, pairs in left.items())
+    said += f", {total - count:,} more are stored" if count < total else ""
+    # neither lambda nor seed changes how long a point takes, and there may be hundreds of them
+    kinds = Counter((plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values()
+                    for plan, point in pairs)
+    seconds = [(_seconds(opening, *kind, every), times) for kind, times in kinds.items()]
+    if any(one is None for one, _ in seconds):
+        return f"{said}. How long they take is known once the first ones are done.", count
+    return f"{said}. In about **{words.roughly(sum(one * times for one, times in seconds))}**.", count
+
+
+def _seconds(opening: Opening, on: CorpusConfig, settings: SelectionConfig, runs: Sequence[Run]) -> float | None:
+    """About how long one run takes, on the open corpus or on a part of it."""
+    corpus, whole = opening.corpus, on == opening.config
+    rows = len(corpus) if whole else on.rows or len(corpus)
+    return cost.estimate(settings, rows, corpus.dim, corpus.fingerprint if whole else "", runs).seconds
 
 
 def _progress(key: str) -> None:

@@ -40,8 +40,9 @@ def _live(opening: Opening, draw, *arguments) -> None:
 
 def _ratio(opening: Opening) -> None:
     found = sweeps.ratio_series(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
-    series = _chosen(found, "ratio", "What does keeping more cost?", "Two runs that differ in the select ratio alone "
-                     "make the first line. Press **Start the sweep**.")
+    series = _chosen(found, "ratio", "What does keeping more cost?", "Two lines over the select ratio will stand here: "
+                     "how much of the attainable quality, and of the attainable diversity, one selection keeps. Two "
+                     "runs that differ in the ratio alone make the first picture. Press **Start the sweep**.")
     if series is None:
         return
     st.vega_lite_chart(series.table, specs.ratio(dark=session.dark()), key="ratio_chart", width="stretch",

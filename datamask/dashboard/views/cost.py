@@ -140,12 +140,15 @@ def _time(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Seq
         if then.estimator != config.estimator or then.objective != config.objective or not facts.get("dim"):
             continue
         learning, steps, around = _spent(run)
+        # a run that was done before its ceiling would have been done as early under a higher one
+        early = run.status().state == "done" and steps < (then.n_epochs or 0)
         if learning is None:
             continue
         rows = facts["n"]
         same = facts.get("fingerprint") == fingerprint
         done = work(then, rows, facts["dim"]) * steps / max(then.n_epochs or 1, 1)
-        scale = work(config, n, dim) / done if done > 0 else n / rows
+        ahead = work(config, n, dim) * (min(1.0, steps / config.n_epochs) if early and config.n_epochs else 1.0)
+        scale = ahead / done if done > 0 else n / rows
         seconds = learning * scale + around * (1 if same else n / rows)
         if same:
             return seconds, "measured on an earlier run of this corpus"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,6 +52,16 @@ def runs_on(store: RunStore, opening: Opening | None, archived: bool = False) ->
         archived: whether runs that were put away are among them.
     """
     return [run for run in store.list() if (archived or not run.label().archived) and is_on(run, opening)]
+
+
+def readable(store: RunStore) -> list[Run]:
+    """All runs whose record is whole, on whatever corpus, newest first."""
+    whole = []
+    for run in store.list():
+        with contextlib.suppress(DatamaskError):  # a damaged one is listed elsewhere, with its reason
+            if run.config is not None and run.facts() is not None:
+                whole.append(run)
+    return whole
 
 
 def found(runs: Iterable[Run], search: str) -> list[Run]:
