@@ -53,7 +53,9 @@ def test_runs_are_found_by_name_id_and_tag(tmp_path):
 def test_a_damaged_record_belongs_to_no_corpus(tmp_path):
     store = RunStore(tmp_path)
     (create(store).path / "config.json").write_text("{")
-    assert listing.runs_on(store, opening()) == []
+    assert listing.runs_on(store, opening()) == [] == listing.readable(store)
+    whole = create(store, inputs=("b.parquet",))
+    assert [run.id for run in listing.readable(store)] == [whole.id]
 
 
 def test_what_another_process_runs_is_shown_too(tmp_path):
