@@ -23,7 +23,7 @@ view = st.segmented_control(
 controls, place = st.columns([1, 3.6], gap="large")
 
 with controls:
-    settings = frontier_form.shared(opening, view in (FRONTIER, RATIO), frontier_form.LIVE if view == LIVE else None,
+    settings = frontier_form.shared(opening, view in (FRONTIER, RATIO), frontier_live.OFFERED if view == LIVE else None,
                                     ratio=view != RATIO)
     try:
         plans = []

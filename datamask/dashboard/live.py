@@ -24,7 +24,8 @@ from datamask.corpus import Corpus
 from datamask.errors import DatamaskError, Stopped
 
 if TYPE_CHECKING:
-    from datamask.evaluation.live import Answer, Live
+    from datamask.evaluation.live import Live
+    from datamask.evaluation.solved import Answer
 
 KEPT = 2
 """Sessions held; the longest unused ends first. A session holds dual solutions, not the features."""
@@ -32,9 +33,14 @@ KEPT = 2
 REMEMBERED = 16
 """Results kept for whoever asked; the masks are the largest thing in them."""
 
+QUICK = ("pairwise", "facility")
+"""Objectives that answer anew at every lambda, and are prepared in moments; the others answer with what was solved."""
+
+OFFERED = (*QUICK, "disf_fixed", "disf")
+
 _ANCHOR = "_datamask_live"
-_POSED = 0.5
-"""Share of the preparation that posing takes, before the grid."""
+_POSED, _SOLVED = 0.5, 0.9
+"""Shares of the preparation that end with posing and with the grid; proofs follow."""
 
 
 class Session:
@@ -132,25 +138,29 @@ class Session:
             return open_live(self._corpus, self._config, self._cache_dir, self._poll, report)
 
     def _warm(self, live: Live) -> None:
-        """Solve the grid, the ends and the middle first; a request goes before."""
-        from datamask.evaluation.live import GRID, threads
+        """Solve the grid, the ends and the middle first, then prove what is not proved yet; a request goes before."""
+        ordered = sorted(live.grid, key=lambda lamb: (lamb not in (0.0, 0.5, 1.0), -lamb if lamb == 1.0 else lamb))
+        self._through(live, ordered, live.solve, "solving", _POSED, _SOLVED)
+        self._through(live, [lamb for lamb in live.grid if live.provable(lamb)], live.prove, "proving", _SOLVED, 1.0)
+        self.share = 1.0
+
+    def _through(self, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float) -> None:
+        from datamask.evaluation.live import threads
 
         def polled() -> None:
             self._poll()
             if self._wanted:
                 raise Stopped("a request goes first")
 
-        waiting = sorted(GRID, key=lambda lamb: (lamb not in (0.0, 0.5, 1.0), lamb))
         total = len(waiting)
         while waiting:
             self._poll()
             self._serve(live)
-            self.share = _POSED + (1 - _POSED) * (1 - len(waiting) / total)
-            self.message = f"solving λ {waiting[0]:g}"
+            self.share = low + (high - low) * (1 - len(waiting) / total)
+            self.message = f"{what} λ {waiting[0]:g}"
             with contextlib.suppress(Stopped), self._turn, threads(_cores()):
-                live.solve(waiting[0], polled)
+                work(waiting[0], polled)
                 waiting.pop(0)
-        self.share = 1.0
 
     def _serve(self, live: Live) -> None:
         """Answer what is wanted, the latest first."""

@@ -1,9 +1,14 @@
 """A problem kept ready for a slider: posed once, answered at any lambda within a fraction of a second.
 
 Two kinds of answers. `Live.solve` is the selection that a run would find, warm-started from the nearest lambda solved
-before. `Live.answer` is quicker: an exact repeat where that lambda was solved; else, for pair-wise similarity, the best
-selection at the interpolated dual solution of its neighbours, which comes with a bound of its own (every dual point has
-one), and for facility location the lazy greedy without its swaps. Both are real selections with their own values.
+before. `Live.answer` is quicker: an exact repeat where that lambda was solved; else the best of the solved selections
+there, or, where it is worth more, what can be made at once: for pair-wise similarity the best selection at the
+interpolated dual solution of its neighbours, for facility location the lazy greedy without its swaps. All are real
+selections with their own values.
+
+A bound comes with an answer wherever the objective has one. Bounds at solved lambdas bound what lies between
+(`datamask.evaluation.band`); pair-wise similarity and facility location have their dual besides, whose solution between
+two neighbours' is a proof of its own.
 
 Not thread-safe: one caller at a time (`datamask.dashboard.live` sees to it).
 """
@@ -12,25 +17,29 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
+from datamask.evaluation.band import best_line, chord
 from datamask.evaluation.frontier import at_lambda
 from datamask.evaluation.pool import Pool, Progress
 from datamask.evaluation.posing import Posed, pose
+from datamask.evaluation.solved import Answer, Known, Solved
+from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
 from datamask.learning.medoids import LazyGreedy, reverse_lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import medoids
+from datamask.learning.start import Start
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.pairwise import Pairwise
@@ -38,56 +47,32 @@ from datamask.objectives.pairwise import Pairwise
 GRID = (*(round(0.05 * k, 2) for k in range(20)), 0.99, 1.0)
 """Lambdas to solve first: the answers between them then stay within 1e-4 of the best for pair-wise similarity."""
 
-KEPT = 64
-"""Lambdas remembered: at a million rows 4 MB each, for the products; the masks are packed."""
+COARSE = tuple(round(0.1 * k, 1) for k in range(11))
+"""The same for objectives that take long to solve and whose answers are all from solved lambdas."""
+
+QUICK = ("pairwise", "facility")
+SLOW = ("disf", "disf_fixed")
+
+PROOF_STEPS = 300
+"""Of facility's dual per lambda, from the prices of the nearest one proved."""
+
+FARTHEST = 0.2
+"""In lambda: a learner starts from no farther."""
 
 TOLERANCE = 1e-4
 """Gap at which the warm-started dual search ends: a hundredth of what the page shows."""
+
+NO_BETTER = 1e-6
+"""Of the joint value: float32 rounding, for which no other lambda's selection is taken."""
 
 EXACT_PAIRS = 5e7
 """Uncovered rows times members up to which facility's exact value is computed at once; beyond, the listed value."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A selection at one lambda.
-
-    Attributes:
-        lamb: lambda.
-        mask: bool ``(n,)``.
-        quality, diversity, joint: as shares of the attainable gain.
-        gap: no selection has a joint value more than this above; None where nothing is proved.
-        exact: whether diversity is the objective's value; false: facility's listed-neighbour value, never above it.
-        solved: whether this is what a run finds, rather than the quick answer.
-        seconds: it took.
-    """
-
-    lamb: float
-    mask: np.ndarray
-    quality: float
-    diversity: float
-    joint: float
-    gap: float | None
-    exact: bool
-    solved: bool
-    seconds: float
-
-
-@dataclass
-class _Known:
-    """A solved lambda: its answer without the mask, which is packed, and for pair-wise the dual solution and its
-    products with the rows."""
-
-    answer: Answer
-    bits: np.ndarray
-    y: Tensor | None = None
-    products: Tensor | None = None
-
-
 def fits(config: SelectionConfig) -> bool:
-    """Whether these settings can follow a slider: pair-wise similarity or facility location alone, without rules."""
+    """Whether these settings can follow a slider: one of these objectives alone, without rules."""
     free = not config.ruled and config.budget is None
-    return config.objective in ("pairwise", "facility") and free and config.scale == "calibrated"
+    return config.objective in QUICK + SLOW and free and config.scale == "calibrated"
 
 
 def open_live(corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Poll = no_poll,
@@ -125,10 +110,11 @@ class Live:
 
     def __init__(self, pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> None:
         if not fits(config):
-            raise OptionError(f"a live lambda needs --objective pairwise or facility without rules, on the calibrated "
-                              f"scale, got {config.objective}")
+            raise OptionError(f"a live lambda needs --objective {', '.join(QUICK + SLOW)} without rules, on the "
+                              f"calibrated scale, got {config.objective}")
+        self._config = config
         self.posed: Posed = pose(pool, config, poll)
-        self._known: OrderedDict[float, _Known] = OrderedDict()
+        self._known = Solved()
         term = self.posed.calibrated.terms[0]
         self._term = term
         self._flat = term.scale.slope <= 0
@@ -145,7 +131,7 @@ class Live:
     @property
     def lambdas(self) -> list[float]:
         """The lambdas solved so far, rising."""
-        return sorted(self._known)
+        return self._known.lambdas
 
     def solve(self, lamb: float, poll: Poll = no_poll) -> Answer:
         """The selection that a run would find; remembered.
@@ -155,21 +141,52 @@ class Live:
         """
         start = time.perf_counter()
         problem = at_lambda(self.posed, lamb).problem
-        y = products = bound = None
+        y = products = upper = logits = None
         if not problem.joint.counting:
-            mask, bound = self._by_quality(lamb)
+            mask, upper = self._by_quality(lamb)
         elif isinstance(self._term.function, Pairwise):
             dual = PairwiseDual(problem, self._rows)
-            found = dual.solve(self._nearest(lamb), TOLERANCE, poll)
-            mask, bound, y = found.mask, found.upper_bound, found.y
+            near = self._known.nearest(lamb, "y")
+            found = dual.solve(None if near is None else near[1], TOLERANCE, poll)
+            mask, upper, y = found.mask, found.upper_bound, found.y
             products = self._rows @ y.float()
-        else:
+        elif isinstance(self._term.function, Facility):
             mask = medoids(problem, poll)
-        answer = self._answer(lamb, mask, bound, True, start)
-        self._known[lamb] = _Known(replace(answer, mask=answer.mask[:0]), np.packbits(answer.mask), y, products)
-        while len(self._known) > KEPT:
-            self._known.popitem(last=False)
+        else:
+            mask, logits = self._learned(lamb, poll)
+        answer = self._answer(lamb, mask, upper, True, start)
+        bits = np.packbits(answer.mask)
+        self._known.keep(lamb, Known(replace(answer, mask=answer.mask[:0]), bits, len(answer.mask), upper, y, products,
+                                     logits=logits))
         return answer
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """Lambdas that are worth solving before anyone asks."""
+        return GRID if self._config.objective in QUICK else COARSE
+
+    def provable(self, lamb: float) -> bool:
+        """Whether `prove` has something to do at a lambda: it is solved, nothing is proved there, and can be."""
+        known, function = self._known.get(lamb), self._term.function
+        return (known is not None and known.upper is None and provable(at_lambda(self.posed, lamb).problem)
+                and (not isinstance(function, Facility) or function.exact_lists))
+
+    def prove(self, lamb: float, poll: Poll = no_poll) -> None:
+        """Bound the best possible value at a solved lambda, which bounds those beside it too.
+
+        Raises:
+            Stopped: from `poll`.
+        """
+        known, near = self._known.get(lamb), self._known.nearest(lamb, "prices")
+        if known is None:
+            raise ValueError(f"lambda {lamb:g} has to be solved before something is proved there; call solve first")
+        mask = torch.from_numpy(known.mask).to(self.posed.problem.joint.device)
+        found = certify(at_lambda(self.posed, lamb).problem, mask, known.answer.joint, poll, PROOF_STEPS,
+                        None if near is None else near[1].astype(np.float64))
+        if found is not None:
+            known.upper = found.upper_bound
+            known.prices = None if found.prices is None else found.prices.astype(np.float32)
+            known.answer = replace(known.answer, gap=max(found.upper_bound - known.answer.joint, 0.0))
 
     def answer(self, lamb: float, poll: Poll = no_poll) -> Answer:
         """The quickest honest answer at a lambda; solves it where nothing near is known.
@@ -178,23 +195,59 @@ class Live:
             Stopped: from `poll`.
         """
         if (known := self._known.get(lamb)) is not None:
-            return replace(known.answer, mask=np.unpackbits(known.bits, count=self.posed.problem.joint.n).astype(bool))
+            return self._banded(lamb, replace(known.answer, mask=known.mask), time.perf_counter())
         start = time.perf_counter()
         if self._flat or lamb >= 1:
             return self.solve(lamb, poll)
+        if self._config.objective not in QUICK and self._known.get(1.0) is None:
+            self.solve(1.0, poll)  # a sort: from then on there is something to answer with
+        found = None
         if isinstance(self._term.function, Facility):
-            common = self._common(lamb)
-            if common is None:
-                return self.solve(lamb, poll)
-            return self._answer(lamb, self._greedy(lamb, common, poll), None, False, start)
+            found = self._quick_facility(lamb, start, poll)
+        elif isinstance(self._term.function, Pairwise):
+            found = self._quick_pairwise(lamb, start)
+        if found is None and self._config.objective in QUICK:
+            return self.solve(lamb, poll)
+        return self._banded(lamb, found, start)
+
+    def _banded(self, lamb: float, made: Answer | None, start: float) -> Answer:
+        """The better of what was made and the best solved selection there, with the least bound that is proved."""
+        there = list(self._known)
+        place, value = best_line([(one.answer.quality, one.answer.diversity) for _, one in there], lamb)
+        upper = chord(((other, one.upper) for other, one in there if one.upper is not None), lamb)
+        if made is not None and made.gap is not None:
+            upper = min(made.joint + made.gap, np.inf if upper is None else upper)
+        if made is None or value > made.joint + NO_BETTER:
+            other, one = there[place]
+            made = replace(one.answer, lamb=lamb, mask=one.mask, joint=value, solved=False, solved_at=other)
+        gap = None if upper is None else max(upper - made.joint, 0.0)
+        return replace(made, gap=gap, seconds=time.perf_counter() - start)
+
+    def _quick_pairwise(self, lamb: float, start: float) -> Answer | None:
         between = self._between(lamb)
         if between is None:
-            return self.solve(lamb, poll)
+            return None
         y, products = between
         dual = PairwiseDual(at_lambda(self.posed, lamb).problem, self._rows)
         g = dual.b - 2 * dual.kappa * products
-        bound = dual.constant + dual.kappa * float(y @ y) + float(g.topk(dual.problem.size).values.sum())
-        return self._answer(lamb, dual.problem.subset(g), bound, False, start)
+        upper = dual.constant + dual.kappa * float(y @ y) + float(g.topk(dual.problem.size).values.sum())
+        return self._answer(lamb, dual.problem.subset(g), upper, False, start)
+
+    def _quick_facility(self, lamb: float, start: float, poll: Poll) -> Answer | None:
+        common = self._common(lamb)
+        if common is None:
+            return None
+        mask = self._greedy(lamb, common, poll)
+        found = self._answer(lamb, mask, None, False, start)
+        pair = self._known.beside(lamb, "prices")
+        if pair is None:
+            return found
+        (low, below), (high, above) = pair
+        share = np.float32((lamb - low) / (high - low))
+        prices = ((1 - share) * below.prices + share * above.prices).astype(np.float64)
+        # one step of the dual: the bound of these prices as they are
+        proof = certify(at_lambda(self.posed, lamb).problem, mask, found.joint, poll, 1, prices)
+        return found if proof is None else replace(found, gap=max(proof.upper_bound - found.joint, 0.0))
 
     def keeping(self, quality: float, poll: Poll = no_poll) -> Answer:
         """The answer at the smallest lambda, in thousandths, that keeps this share of the attainable quality.
@@ -223,27 +276,39 @@ class Live:
         best = float(scores.topk(problem.size).values.double().mean())
         return problem.subset(scores), lamb * float(joint.quality_scale(best))
 
-    def _nearest(self, lamb: float) -> Tensor | None:
-        known = [(abs(other - lamb), found.y) for other, found in self._known.items() if found.y is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else None
-
     def _between(self, lamb: float) -> tuple[Tensor, Tensor] | None:
         """The dual solution between the two solved neighbours, and its products with the rows; None: not two."""
-        solved = [other for other, found in sorted(self._known.items()) if found.y is not None]
-        below, above = [o for o in solved if o < lamb], [o for o in solved if o > lamb]
-        if not below or not above:
+        pair = self._known.beside(lamb, "y")
+        if pair is None:
             return None
-        low, high = self._known[below[-1]], self._known[above[0]]
-        share = (lamb - below[-1]) / (above[0] - below[-1])
+        (below, low), (above, high) = pair
+        share = (lamb - below) / (above - below)
         return torch.lerp(low.y, high.y, share), torch.lerp(low.products, high.products, share).double()
+
+    def _learned(self, lamb: float, poll: Poll) -> tuple[Tensor, Tensor | None]:
+        """The mask of the settings' estimator, from the nearest solved lambda on, and its logits or weights."""
+        config = replace(self._config, lamb=lamb)
+        at, weights = at_lambda(self.posed, lamb), config.estimator == "relaxed"
+        near, start = self._known.nearest(lamb, "logits", FARTHEST), None
+        if near is not None:
+            known, before = near
+            start = Start(torch.from_numpy(known.mask).to(before.device), before.double().nan_to_num(-torch.inf),
+                          before.double() if weights else None, None if weights else before)
+        learner = learning.load(config.estimator)(at.problem, config, start=start)
+        state = learner.init()
+        while learner.finished(state) is None:
+            state, _ = learner.step(state, poll)
+        mask = learner.result(state, poll)
+        if not weights:
+            return mask, learner.logits(state)
+        reached = torch.zeros(at.problem.joint.n, device=mask.device)
+        reached[at.problem.eligible] = state.logits.float()
+        return mask, reached
 
     def _common(self, lamb: float) -> np.ndarray | None:
         """Rows that both solved neighbours selected, int64; None: there are not two."""
-        below, above = [o for o in self.lambdas if o < lamb], [o for o in self.lambdas if o > lamb]
-        if not below or not above:
-            return None
-        both = self._known[below[-1]].bits & self._known[above[0]].bits
-        return np.unpackbits(both, count=self.posed.problem.joint.n).nonzero()[0]
+        pair = self._known.beside(lamb)
+        return None if pair is None else (pair[0][1].mask & pair[1][1].mask).nonzero()[0]
 
     def _greedy(self, lamb: float, common: np.ndarray, poll: Poll) -> Tensor:
         joint, problem = self.posed.calibrated, self.posed.problem
@@ -260,18 +325,20 @@ class Live:
         mask[torch.from_numpy(solver.picks).to(joint.device)] = True
         return mask
 
-    def _answer(self, lamb: float, mask: Tensor, bound: float | None, solved: bool, start: float) -> Answer:
+    def _answer(self, lamb: float, mask: Tensor, upper: float | None, solved: bool, start: float) -> Answer:
         joint = self.posed.calibrated
         quality = float(joint.quality_scale(joint.quality.value(mask)))
         raw, exact = self._diversity(mask)
         diversity = float(self._term.scale(raw))
         value = lamb * quality + (1 - lamb) * diversity
         return Answer(lamb, mask.cpu().numpy(), quality, diversity, value,
-                      None if bound is None else max(bound - value, 0.0), exact, solved, time.perf_counter() - start)
+                      None if upper is None else max(upper - value, 0.0), exact, solved, time.perf_counter() - start)
 
     def _diversity(self, mask: Tensor) -> tuple[float, bool]:
         """The raw value of the diversity term, and whether it is the exact one."""
         function = self._term.function
+        if not isinstance(function, Pairwise | Facility):
+            return function.value(mask), True
         if isinstance(function, Pairwise):
             return float(function.values(mask[None])[0]), True  # float32: good to a millionth, quick
         coverage = function.coverage(mask)

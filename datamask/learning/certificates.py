@@ -48,11 +48,13 @@ class Certificate:
         upper_bound: no subset has more.
         holds_for: ``exact`` (the objective) or ``listed`` (its value over listed neighbours).
         value: what the selection itself has of that, so that ``upper_bound - value`` is its gap.
+        prices: float64 ``(n,)``, of a dual bound: they bound the same problem at every other lambda too.
     """
 
     upper_bound: float
     holds_for: str
     value: float
+    prices: np.ndarray | None = None
 
 
 def provable(problem: Problem) -> bool:
@@ -64,12 +66,14 @@ def provable(problem: Problem) -> bool:
     return all(proofs) and proofs.count("dual") <= 1
 
 
-def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, dual_steps: int = DUAL_STEPS
-            ) -> Certificate | None:
+def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, dual_steps: int = DUAL_STEPS,
+            prices: np.ndarray | None = None) -> Certificate | None:
     """Bound the best possible value, starting from a selection.
 
     Args:
         mask: bool ``(n,)``, the selection; value: its exact joint value.
+        dual_steps: of a dual bound; with 1, it is the bound of the prices as they are.
+        prices: where a dual bound starts, float64 ``(n,)``; None: from the selection.
 
     Returns:
         None where there is no bound, or where rounding put it below the value (logged).
@@ -81,7 +85,7 @@ def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, 
     if dual is None:
         found = Certificate(_relaxed(problem, mask, poll), "exact", value)
     else:
-        found = _with_dual(problem, mask, value, dual, poll, dual_steps)
+        found = _with_dual(problem, mask, value, dual, poll, dual_steps, prices)
     if found.upper_bound < found.value - ROUNDING * max(1.0, abs(found.value)):
         log.warning("a bound of %.12g lies below the value %.12g it should bound: not proved", found.upper_bound,
                     found.value)
@@ -101,7 +105,8 @@ def _relaxed(problem: Problem, mask: Tensor, poll: Poll) -> float:
     return upper_bound(problem, here.weights, poll)
 
 
-def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, steps: int) -> Certificate:
+def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, steps: int,
+               start: np.ndarray | None) -> Certificate:
     joint, function = problem.joint, dual.function
     smooth, gradient = joint.concave(mask.double(), problem.size, poll, wide=True, without=(dual.name,))
     weight = (1 - joint.lamb) * dual.weight * dual.scale.slope
@@ -116,9 +121,10 @@ def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, s
     if problem.limited:
         def choose(scores: np.ndarray) -> np.ndarray:
             return problem.vertex(torch.from_numpy(scores).to(joint.device)[problem.eligible]).cpu().numpy()
-    nearest = function.close_coverage(mask, poll, needed=1)
-    start = ((nearest.best + nearest.second) / 2).cpu().numpy()
+    if start is None:
+        nearest = function.close_coverage(mask, poll, needed=1)
+        start = ((nearest.best + nearest.second) / 2).cpu().numpy()
     found = descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), problem.size, target, start,
-                    bonus.cpu().numpy(), choose=choose, steps=steps, tolerance=ENOUGH / weight, poll=poll).upper_bound
-    return Certificate(constant + weight * (found - dual.scale.zero), "exact" if function.exact_lists else "listed",
-                       value)
+                    bonus.cpu().numpy(), choose=choose, steps=steps, tolerance=ENOUGH / weight, poll=poll)
+    return Certificate(constant + weight * (found.upper_bound - dual.scale.zero),
+                       "exact" if function.exact_lists else "listed", value, found.prices)

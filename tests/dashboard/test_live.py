@@ -82,7 +82,15 @@ def test_the_longest_unused_makes_room_and_an_ended_one_is_started_anew(corpus, 
     assert live.session(corpus, options(select_ratio=0.3), tmp_path) is not sessions[2]
 
 
+def test_when_it_is_ready_facility_is_proved_between_the_grid(corpus, tmp_path):
+    session = live.session(corpus, options(objective="facility"), tmp_path)
+    session.wait(LONG)
+    assert session.state == "ready" and session.message.startswith("proving")
+    answer = session.answer(0.47, LONG)
+    assert not answer.solved and 0 <= answer.gap < 0.01
+
+
 def test_what_cannot_be_is_said(corpus, tmp_path):
-    refused = live.session(corpus, options(objective="disf", estimator="counterfactual"), tmp_path)
+    refused = live.session(corpus, options(objective="graphcut", estimator="counterfactual"), tmp_path)
     refused.wait(LONG)
     assert refused.state == "failed" and "live lambda" in refused.error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,8 @@ from datamask.corpus import open_corpus
 from datamask.corpus.centered import centered
 from datamask.errors import OptionError, Stopped
 from datamask.evaluation import live as module
+from datamask.evaluation import solved
+from datamask.evaluation.band import best_line, chord
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.live import GRID, Live, fits, open_live
 from datamask.evaluation.pool import Pool
@@ -90,7 +93,7 @@ def test_at_the_ends_it_is_one_term_alone(pool, name):
 
 
 def test_no_more_lambdas_are_kept_than_allowed(pool, monkeypatch):
-    monkeypatch.setattr(module, "KEPT", 2)
+    monkeypatch.setattr(solved, "KEPT", 2)
     live = Live(pool, options())
     for lamb in (0.1, 0.2, 0.3):
         live.solve(lamb)
@@ -109,7 +112,7 @@ def test_far_from_exact_it_says_so(pool, monkeypatch):
 def test_it_refuses_what_it_cannot_follow_and_stops(pool):
     assert fits(options()) and not fits(options(scale="raw"))
     with pytest.raises(OptionError, match="live lambda"):
-        Live(pool, options(objective="disf", estimator="counterfactual"))
+        Live(pool, options(objective="graphcut", estimator="counterfactual"))
 
     def poll():
         raise Stopped("stop")
@@ -129,3 +132,55 @@ def test_where_all_features_are_the_same_the_best_by_quality_is_proved_best(tmp_
     live = open_live(corpus_of(np.ones((40, 3))), options(), tmp_path)
     answer = live.answer(0.25)
     assert answer.joint == pytest.approx(0.25) and answer.gap == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["pairwise", "facility", "disf_fixed", "disf"])
+@pytest.mark.parametrize("seed", range(3))
+def test_between_solved_lambdas_nothing_is_above_the_proved_band(tmp_path, name, seed):
+    """Against every selection there is."""
+    rng = np.random.default_rng([seed, len(name)])
+    corpus = corpus_of(rng.normal(size=(13, 3)), rng.normal(size=13))
+    pool = Pool(corpus, torch.device("cpu"), tmp_path)
+    live = Live(pool, options(
+        objective=name, estimator="counterfactual" if name == "disf" else "relaxed", select_ratio=0.3))
+    for lamb in (1.0, 0.0, 0.6):
+        live.solve(lamb)
+    assert [lamb for lamb in live.lambdas if live.provable(lamb)] == {
+        "facility": [0.0, 0.6], "disf_fixed": [0.0, 0.6]}.get(name, [])
+    for lamb in live.lambdas:
+        if live.provable(lamb):
+            live.prove(lamb)
+    everything = [np.isin(np.arange(13), members) for members in itertools.combinations(range(13), 4)]
+    ends = [joint_of(pool, live, SimpleNamespace(mask=mask), name) for mask in everything]
+    for lamb in (0.0, 0.15, 0.37, 0.6, 0.8, 1.0):
+        best = max(lamb * quality + (1 - lamb) * diversity for quality, diversity in ends)
+        answer = live.answer(lamb)
+        assert int(answer.mask.sum()) == 4 and answer.joint <= best + 1e-6
+        quality, diversity = joint_of(pool, live, answer, name)
+        assert answer.joint == pytest.approx(lamb * quality + (1 - lamb) * diversity, abs=1e-5)
+        if name == "disf":
+            assert answer.gap is None or lamb == 1.0
+        else:
+            assert best <= answer.joint + answer.gap + 1e-6
+        solved_there = [lamb * one.answer.quality + (1 - lamb) * one.answer.diversity for _, one in live._known]
+        assert answer.joint >= max(solved_there) - 1.1e-6
+
+
+def test_a_quick_answer_of_a_slow_objective_is_a_solved_selection(pool):
+    live = Live(pool, options(objective="disf", estimator="counterfactual", n_epochs=6))
+    assert live.grid == module.COARSE
+    first = live.answer(0.4)  # nothing is solved, and quality alone is a sort
+    assert first.solved_at == 1.0 and live.lambdas == [1.0] and first.gap is None
+    live.solve(0.4)
+    near = live.answer(0.45)
+    assert near.solved_at == 0.4 and not near.solved and (near.mask == live.answer(0.4).mask).all()
+    assert near.joint == pytest.approx(0.45 * near.quality + 0.55 * near.diversity)
+
+
+def test_bounds_and_lines():
+    assert chord([(0.0, 1.0), (0.5, 0.4), (1.0, 1.0)], 0.25) == pytest.approx(0.7)
+    assert chord([(0.0, 1.0), (0.5, 2.0), (1.0, 1.0)], 0.5) == pytest.approx(1.0)  # a loose bound is no better for it
+    assert chord([(0.2, 0.5)], 0.2) == 0.5 and chord([(0.2, 0.5)], 0.3) is None
+    assert best_line([(1.0, 0.0), (0.6, 0.7), (0.0, 1.0)], 0.5) == (1, pytest.approx(0.65))
+    with pytest.raises(ValueError, match="at least one"):
+        best_line([], 0.5)

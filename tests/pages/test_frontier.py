@@ -170,7 +170,7 @@ def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, expla
 
 def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, mapped):
     app = view(page("pages/frontier.py", corpus=opened.key), "Live λ")
-    app.selectbox(key="frontier_objective_2").set_value("pairwise").run()
+    app.selectbox(key="frontier_objective_4").set_value("pairwise").run()
     session = list(live._holder().sessions.values())[-1]
     session.wait(LONG)
     app.run()

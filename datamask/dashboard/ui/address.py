@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from datamask.dashboard import shared_view
+from datamask.dashboard import live, shared_view
 from datamask.dashboard.ui import canvas_map, columns, linked
 from datamask.runs.store import RUN_ID
 
@@ -89,7 +89,7 @@ PARTS: dict[str, dict[str, Part]] = {
     },
     "Frontier": {
         "view": _one_of("frontier_view", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer"), "Frontier"),
-        "objective": _one_of("frontier_objective_2", ("facility", "pairwise")),
+        "objective": _one_of("frontier_objective_4", live.OFFERED),
         "ratio": _number("frontier_ratio", 0.3, 0.0001, 0.9999),
         "lambda": _number("live_lamb", 0.5, 0.0, 1.0),
     },

@@ -18,6 +18,7 @@ from datamask.runs.store import Run
 BY_ITSELF = 100_000
 """Up to this many rows the problem is prepared without being asked."""
 
+OFFERED = live.OFFERED
 MAP = "live_map"
 
 
@@ -27,7 +28,7 @@ def show(opening: Opening, settings: Shared) -> None:
     config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options,
                                           estimator=sweeping.estimator_for(settings.objectives[0]))
     behind = live.find(corpus, config)
-    if behind is None and len(corpus) <= BY_ITSELF:
+    if behind is None and len(corpus) <= BY_ITSELF and config.objective in live.QUICK:
         behind = live.session(corpus, config, session.store().cache_dir)
     if behind is None or not behind.alive:
         _offer(opening, config, behind)
@@ -77,8 +78,10 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
     canvas_layer(MAP, 1, Change.between(f"Against {name}", held, answer.mask), places)
     if answer.gap is not None:
         within = "0.01" if answer.gap < 1e-4 else f"{100 * answer.gap:.2f}"
-        st.caption(f"Within {within}{words.GAP}% of the attainable gain of the best possible at this λ.")
-    elif not answer.solved:
+        st.caption(f"Proved: within {within}{words.GAP}% of the attainable gain of the best possible at this λ.")
+    if answer.solved_at is not None:
+        st.caption(f"The best selection known here is the one solved at λ {answer.solved_at:g}.")
+    elif answer.gap is None and not answer.solved:
         st.caption("A quick answer between solved values of λ: a stored run is polished further.")
 
 
@@ -103,7 +106,8 @@ def _offer(opening: Opening, config: SelectionConfig, ended: live.Session | None
             st.subheader("A slider that answers at once", anchor=False)
             st.write("The problem is prepared once: nearest neighbours where the objective needs them, the ends of the "
                      "scales, and a few solved values of λ. After that every move of the slider is answered within "
-                     "half a second.")
+                     "half a second" + ("." if config.objective in live.QUICK else
+                                        ", with the best of the selections solved so far; each takes a while."))
         st.button("Prepare it", key="live_start", type="primary", icon=":material/play_arrow:",
                   on_click=live.session, args=(opening.corpus, config, session.store().cache_dir),
                   help="Runs in the background and can be stopped.")
