@@ -96,11 +96,17 @@ class Drawing:
         self.parts.append(f'<polygon points="{road}" {look}>{said}</polygon>')
 
     def text(self, x: float, y: float, said: object, color: str = "text", anchor: str = "start", size: float = 12,
-             bold: bool = False) -> None:
-        """One line of words; `y` is its base line, `anchor` start, middle or end."""
+             bold: bool = False, halo: bool = False) -> None:
+        """One line of words; `y` is its base line, `anchor` start, middle or end.
+
+        Args:
+            halo: whether the ground shines around them, so that pale lines may pass behind.
+        """
         weight = ' font-weight="600"' if bold else ""
+        around = (' stroke="var(--ground)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo
+                  else "")
         self.parts.append(f'<text x="{x:.2f}" y="{y:.2f}" fill="var(--{color})" text-anchor="{anchor}" '
-                          f'font-size="{size}"{weight}>{escape(said)}</text>')
+                          f'font-size="{size}"{weight}{around}>{escape(said)}</text>')
 
     def markup(self, variables: str = "") -> str:
         """The whole drawing as an ``svg`` element.

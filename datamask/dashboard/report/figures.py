@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from datamask.dashboard import svg, words
+from datamask.dashboard import placement, svg, words
 from datamask.dashboard.charts.convergence import frame, labels
 from datamask.dashboard.groups import EVEN, FED, STARVED
 from datamask.dashboard.views.convergence import BATCH, EDGE, SUBSET, Curve
 from datamask.dashboard.views.frontier import Line
 
 WIDTH = 720
+WIDE = placement.LETTER / 7.2
+"""What a picture is narrower for its words: a report has no font of its own, and those of most systems are wider."""
+
 SIGNS = {STARVED: ("best", "triangle"), FED: ("accent", "diamond"), EVEN: ("random", "circle")}
 """Colour and mark of a group by its verdict."""
 
@@ -41,10 +46,10 @@ def convergence(curve: Curve) -> svg.Drawing | None:
     if curve.final is not None:
         picture.mark(x(curve.final["step"]), y(curve.final["value"]), "accent", "diamond",
                      told=f"final selection {words.value(curve.final['value'])}")
-    for said in labels(curve, "step", *y.values, y.low - y.high, x.high - x.low):
+    for said in labels(curve, "step", *y.values, y.low - y.high, WIDE * (x.high - x.low)):
         left = said["role"] == EDGE
         picture.text(x.low + 4 if left else x.high, y(said["value"]) + 4, said["note"], colors[said["role"]],
-                     "start" if left else "end")
+                     "start" if left else "end", halo=True)
     return picture
 
 
@@ -86,34 +91,46 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     low = max(min(0.0, *quality, *diversity), min(-0.4, own))
     high = max(1.0, *quality, *diversity)
     side = 470
-    picture = svg.Drawing(side + 40, side, "Share of attainable quality against share of attainable diversity")
+    picture = svg.Drawing(side + 4, side, "Share of attainable quality against share of attainable diversity")
     x, y = _axes(picture, (low, high), (low, high), "share of attainable quality", "share of attainable diversity",
                  shares=True)
     means = [(x(q), y(d)) for _, q, d in line.means() if q >= low and d >= low]
     picture.path(means, "accent", 2)
     picture.mark(x(0), y(0), "random", "square", told="a random subset")
-    picture.text(x(0) + 9, y(0) - 7, "random", "random")
-    shown = 0
-    # points too close to one that has its lambda beside it go without
-    named = [(x(spot.quality), y(spot.diversity)) for spot in line.spots if spot.run_id == run_id]
-    for spot in line.spots:
-        if spot.quality < low or spot.diversity < low:
-            continue
-        shown += 1
+    shown = [spot for spot in line.spots if spot.quality >= low and spot.diversity >= low]
+    # this run over another one at the same place
+    shown.sort(key=lambda spot: spot.run_id == run_id)
+    for spot in shown:
         mine = spot.run_id == run_id
         told = (f"λ {spot.lamb:g}: quality {words.percent(spot.quality, 1)}, "
                 f"diversity {words.percent(spot.diversity, 1)}")
         picture.mark(x(spot.quality), y(spot.diversity), "best" if mine else "accent", "diamond" if mine else "circle",
                      7 if mine else 4, told=told)
-        left = x(spot.quality) > 0.7 * side
-        if mine:
-            picture.text(x(spot.quality) + (-11 if left else 11), y(spot.diversity) - 8, f"this run, λ {spot.lamb:g}",
-                         "best", "end" if left else "start", bold=True)
-        elif all(abs(x(spot.quality) - a) + abs(y(spot.diversity) - b) > 34 for a, b in named):
-            named.append((x(spot.quality), y(spot.diversity)))
-            picture.text(x(spot.quality) - 8, y(spot.diversity) + 15, f"λ {spot.lamb:g}", "text", "end", 11)
-    if shown < len(line.spots):
-        picture.text(x.low + 6, y(low) - 8, f"{len(line.spots) - shown} more lie far below random", "random")
+    # this run first, then random, then what lambdas there is room for
+    said = [placement.Words(f"this run, λ {spot.lamb:g}", spot.quality, spot.diversity,
+                            (*placement.compass(spot.lamb, 1 - spot.lamb), *placement.rings()), needed=True)
+            for spot in shown if spot.run_id == run_id]
+    said.append(placement.Words("random", 0.0, 0.0, placement.compass(0.6, 0.6)))
+    # several seeds of a lambda are told once
+    others = {spot.lamb: spot for spot in shown if spot.lamb not in {one.lamb for one in shown if one.run_id == run_id}}
+    said += [placement.Words(f"λ {lamb:g}", spot.quality, spot.diversity, placement.compass(lamb, 1 - lamb))
+             for lamb, spot in others.items()]
+    roads = [(a[1], a[2], b[1], b[2]) for a, b in itertools.pairwise(line.means()) if min(*a[1:], *b[1:]) >= low]
+    scale = (x.high - x.low) / (x.values[1] - x.values[0])
+    # in units of letters that are as wide as those of a page
+    places = placement.around(said, placement.Box(x.values[0], y.values[0], x.values[1], y.values[1]), (WIDE * scale,),
+                              np.array(roads, float).reshape(-1, 4),
+                              [(0.0, 0.0), *((spot.quality, spot.diversity) for spot in shown)])
+    for place, one in zip(places, said):
+        if place is not None:
+            mine = one.text.startswith("this")
+            picture.text(x(one.x) + place[0], y(one.y) + place[1] + 4, one.text,
+                         "best" if mine else "random" if one.text == "random" else "text",
+                         {"left": "start", "center": "middle", "right": "end"}[place[2]], 12 if mine else 11, bold=mine,
+                         halo=True)
+    more = len(line.spots) - len(shown)
+    if more:
+        picture.text(x.low + 6, y(low) - 8, f"{more} more lie{'s' if more == 1 else ''} far below random", "random")
     return picture
 
 
