@@ -13,6 +13,9 @@ from datamask.dashboard.charts.overlay import DASHES
 EDGES, MARGIN = (-0.02, 1.02), 0.012
 """The picture's ends, and how far a recommendation reaches beyond its last lambda, so that a single one is seen too."""
 
+APART = 0.045
+"""How far apart lambdas must be for both to be written on the axis."""
+
 SIGNED = "(datum.value > 0 ? '+' : datum.value < 0 ? '−' : '') + format(abs(datum.value), '~g')"
 
 
@@ -33,12 +36,11 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
     """
     tone = palette.shades(dark)
     low, high = span
-    tried = sorted(points["lambda"].unique())
     across = {"field": "lambda", "type": "quantitative", "title": None if small else
               "lambda: diversity alone at 0, quality alone at 1",
               "scale": {"domain": list(EDGES), "nice": False},
-              "axis": {"grid": False, "values": tried, "labelExpr": "format(datum.value, '.3~f')",
-                       "labelOverlap": "greedy"}}
+              "axis": {"grid": False, "values": _ticks(sorted(points["lambda"].unique())),
+                       "labelExpr": "format(datum.value, '.3~f')", "labelOverlap": False}}
     scale = {"domain": [low, high], "nice": False}
     up = {"field": "difference", "type": "quantitative", "title": unit if small else f"{unit} against random",
           "scale": scale, "axis": {"minExtent": 42, "tickCount": 4 if small else 6, "labelExpr": SIGNED}}
@@ -82,6 +84,15 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
     ]
     return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4}}
+
+
+def _ticks(tried: Sequence[float]) -> list[float]:
+    """The lambdas that are written below: first and last, and what has room between."""
+    found = [float(tried[0])]
+    for lamb in tried[1:-1]:
+        if lamb - found[-1] >= APART and tried[-1] - lamb >= APART:
+            found.append(float(lamb))
+    return [*found, float(tried[-1])]
 
 
 def _shaded(recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades, room: Room

@@ -263,10 +263,9 @@ def _notes(n: int, rows: int, agrees: float) -> list[str]:
     notes = []
     if rows < n:
         notes.append(f"Everything was done on a uniform sample of {rows:,} of {n:,} rows.")
-    if agrees >= SAME_KIND:
-        notes.append(f"The second measure is no independent opinion here: its cosines follow those of the corpus's own "
-                     f"features (rank correlation {agrees:.2f}).")
-    elif np.isfinite(agrees):
-        notes.append(f"The second measure looks at other things than the corpus's features do: rank correlation of the "
-                     f"cosines {agrees:.2f}.")
+    if np.isfinite(agrees):
+        alike = f"(rank correlation {agrees:.2f}, 1 would be the same)".replace("-", "−")
+        notes.append(f"The second measure is hardly a second opinion here: it orders neighbouring texts much as the "
+                     f"corpus's own features do {alike}." if agrees >= SAME_KIND else
+                     f"The second measure orders neighbouring texts otherwise than the corpus's features do {alike}.")
     return notes
