@@ -21,7 +21,7 @@ class Tightness:
 
     Attributes:
         name: of the class; size: its members.
-        pairwise: mean cosine of its pairs; to_center: mean cosine of its members to their mean. Exact, float64.
+        pairwise: mean cosine of its pairs, exact, float64.
         quality: mean quality; crowding: mean similarity to the nearest neighbours in the pool.
         shared: members that are selected too.
     """
@@ -29,7 +29,6 @@ class Tightness:
     name: str
     size: int
     pairwise: float
-    to_center: float
     quality: float
     crowding: float
     shared: int
@@ -48,8 +47,7 @@ def tightness(name: str, features: np.ndarray, mask: np.ndarray, quality: np.nda
               selected: np.ndarray) -> Tightness:
     """Of one class.
 
-    With unit rows and their sum s, the mean cosine of all pairs is ``(|s|^2 - S) / (S (S - 1))`` and the mean cosine to
-    the centre ``|s| / S``: both without looking at any pair.
+    With unit rows and their sum s, the mean cosine of all pairs is ``(|s|^2 - S) / (S (S - 1))``: no pair is looked at.
 
     Args:
         features: float32 ``(N, d)``, rows of unit length, or of length 0. quality, crowding: ``(N,)``.
@@ -65,7 +63,6 @@ def tightness(name: str, features: np.ndarray, mask: np.ndarray, quality: np.nda
     size = len(rows)
     long = float(total @ total)
     return Tightness(name, size, (long - squares) / (size * (size - 1)) if size > 1 else float("nan"),
-                     float(np.sqrt(long)) / size if size else float("nan"),
                      float(quality[mask].mean()) if size else float("nan"),
                      float(crowding[mask].mean()) if size else float("nan"), int((mask & selected).sum()))
 

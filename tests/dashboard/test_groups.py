@@ -108,11 +108,9 @@ def test_tightness_is_the_mean_over_all_pairs():
     inside = features[mask].astype(float)
     cosines = inside @ inside.T
     pairs = cosines[~np.eye(len(inside), dtype=bool)]
-    center = inside.mean(axis=0)
     assert found.pairwise == pytest.approx(pairs.mean(), abs=1e-7)
-    assert found.to_center == pytest.approx((inside @ center / np.linalg.norm(center)).mean(), abs=1e-7)
     assert found.quality == pytest.approx(quality[mask].mean()) and found.shared == (mask & selected).sum()
-    assert np.isnan(classes.tightness("x", features, np.zeros(300, bool), quality, quality, selected).to_center)
+    assert np.isnan(classes.tightness("x", features, np.zeros(300, bool), quality, quality, selected).pairwise)
 
 
 def test_thinning_far_crowds_out_leaves_a_class_tighter_than_the_pool_and_this_is_explained():

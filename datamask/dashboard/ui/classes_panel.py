@@ -77,12 +77,11 @@ def for_diversity(run: Run) -> bool:
 def _table(rows: list[Tightness]) -> None:
     shown = pd.DataFrame({
         "class": [row.name for row in rows], "tightness": [row.pairwise for row in rows],
-        "to the centre": [row.to_center for row in rows], "crowding": [row.crowding for row in rows],
-        "quality": [row.quality for row in rows],
+        "crowding": [row.crowding for row in rows], "quality": [row.quality for row in rows],
         "selected": [words.percent(row.shared / row.size) for row in rows]})
     digits = st.column_config.NumberColumn(format="%.3f")
     st.dataframe(shown, hide_index=True, lazy=False, alt="Tightness and mean quality of each class", column_config={
-        "tightness": digits, "to the centre": digits, "crowding": digits,
+        "tightness": digits, "crowding": digits,
         "quality": st.column_config.NumberColumn(format="%.4g")})
 
 

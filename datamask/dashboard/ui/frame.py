@@ -34,9 +34,10 @@ LISTED = 3
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding-left: 3rem; padding-right: 3rem}
 [class*="st-key-live"] [data-stale="true"] {opacity: 1; transition: none}
+[data-testid="stPageLink"] a:focus-visible {outline: 2px solid currentColor; outline-offset: -2px}
 </style>"""
-"""What the theme has no option for: room for the pictures, and nothing that is redrawn every second may turn pale
-meanwhile. Without it the pages work the same."""
+"""What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale meanwhile;
+and the keyboard's place in the menu must not look like the page one is on. Without it the pages work the same."""
 
 
 def _mark() -> str:

@@ -116,7 +116,7 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
         if marked:
             _open(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)), tab)
 
-    st.dataframe(listed[columns], hide_index=True, lazy=False, height=min(36 * count + 38, 240), key=TABLE,
+    st.dataframe(listed[columns], hide_index=True, lazy=False, height=240 if count > 6 else "auto", key=TABLE,
                  on_select=opened, selection_mode="single-row", column_config={
                      "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
                      "verdict": st.column_config.TextColumn(width="small"),

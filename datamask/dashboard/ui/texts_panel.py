@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 PAGE = 100
+ID_WIDTH = 240
+"""Pixels: long ids are cut, so that the texts can be read beside them."""
+
 ORDERS = ("best quality", "worst quality", "input order")
 
 
@@ -87,6 +90,7 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
     shown = ordered[(page - 1) * PAGE:page * PAGE]
     table = scene.sample_table(corpus, shown, extra)
     config = {"text": st.column_config.TextColumn("text", width=760),
+              str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=ID_WIDTH),
               "quality": st.column_config.NumberColumn(format="%.4g", width="small")}
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[shown]))

@@ -95,7 +95,8 @@ def _witnesses(answer: Answer, corpus: Corpus) -> None:
         if table.empty:
             continue
         number = st.column_config.NumberColumn
-        st.dataframe(table, hide_index=True, lazy=False, key=f"why_{objective}", height=min(36 * len(table) + 38, 220),
+        st.dataframe(table, hide_index=True, lazy=False, key=f"why_{objective}",
+                     height=220 if len(table) > 5 else "auto",
                      alt=f"What is behind the part of {objective}", column_config={
                          "sample": st.column_config.TextColumn(width="medium"),
                          "cosine": number(format="%.3f", width="small"),

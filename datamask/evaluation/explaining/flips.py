@@ -176,10 +176,14 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
         progress(told, what)
 
     sides = {**(stored or {}), **again.known(row)}
-    for place, end in enumerate(sorted((0.0, 1.0), key=lambda end: abs(end - here))):
-        if nearest_change(sides, here) is None and end not in sides:
-            again.select(end, poll, lambda part, what, place=place: report(0.1 * (place + part), what))
-            sides |= again.known(row)
+    if nearest_change(sides, here) is None:
+        # first towards where it is foretold to change, then the other way
+        ends = sorted((0.0, 1.0), key=lambda end: (
+            again.forecast(row, here, min(end, here), max(end, here), poll) is None, abs(end - here)))
+        for place, end in enumerate(ends):
+            if nearest_change(sides, here) is None and end not in sides:
+                again.select(end, poll, lambda part, what, place=place: report(0.1 * (place + part), what))
+                sides |= again.known(row)
     first = bracket = nearest_change(sides, here)
     if bracket is None:
         return Flip(None, sides[here], (min(sides), max(sides)), len(again.known(row)) - before)

@@ -41,8 +41,7 @@ function listen(map, panel) {
     if (!click && drawing?.xs.length > 2) map.settle(event.shiftKey ? [...map.regions, drawing] : [drawing]);
     else {
       map.outline();
-      const found = click ? nearest(map, ...place(event)) : -1;
-      if (found >= 0 && map.data.picking) map.setTriggerValue("picked", map.ground.rows[found]);
+      if (click) map.mark(nearest(map, ...place(event)));
     }
   };
   stage.onpointercancel = () => { start = map.drawing = null; map.outline(); };
@@ -62,6 +61,7 @@ function pressed(map, event) {
     ArrowDown: () => map.pan(0, -step), "+": () => map.zoom(1.3), "=": () => map.zoom(1.3),
     "-": () => map.zoom(1 / 1.3), 0: () => map.home(), l: () => map.take("lasso"), b: () => map.take("box"),
     p: () => map.take("pan"), Escape: () => map.regions.length && map.settle([]),
+    m: () => map.mark(nearest(map, map.width / 2, map.height / 2, Infinity)),
     Enter: () => {
       const [a, b, c, d] = [map.fromX(0), map.fromX(map.width), map.fromY(map.height), map.fromY(0)];
       map.settle([{ kind: "box", xs: [a, b, b, a], ys: [c, c, d, d] }]);

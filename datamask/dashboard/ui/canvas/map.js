@@ -315,6 +315,13 @@ class LinkedMap {
     if (name === "clear") this.settle([]);
   }
 
+  // Make a drawn sample the one to read, where the page wants to know.
+  mark(found) {
+    if (found < 0 || !this.data.picking) return;
+    this.live.textContent = `Marked ${labelOf(this.ground, found)[0]}`;
+    this.setTriggerValue("picked", this.ground.rows[found]);
+  }
+
   settle(regions) {
     this.regions = regions;
     this.drawing = null;

@@ -1,10 +1,11 @@
 // The sample under the pointer: which one it is and what it says.
 
-// The drawn sample at a place of the panel, or -1. What a region or a filter leaves out does not answer.
-function nearest(map, x, y) {
+// The drawn sample at a place of the panel, at most so many CSS pixels away, or -1. What a region or a filter leaves
+// out does not answer.
+function nearest(map, x, y, reach = NEAR) {
   if (!map.ground || !map.view) return -1;
   const { points, cell } = map.ground, px = map.fromX(x), py = map.fromY(y);
-  let best = (NEAR / map.scale) ** 2, found = -1;
+  let best = (reach / map.scale) ** 2, found = -1;
   for (let i = 0; i < points.length / 2; i++) {
     const dx = points[2 * i] - px, dy = points[2 * i + 1] - py, far = dx * dx + dy * dy;
     // later ones lie above earlier ones
@@ -33,10 +34,14 @@ function point(map, found, event) {
   map.tip.style.top = `${Math.max(0, Math.min(y + 12, box.height - map.tip.offsetHeight))}px`;
 }
 
+// A drawn sample's id, quality and the beginning of its text. Foreign text: it is shown as text, never as markup.
+function labelOf({ ends, letters }, found) {
+  return new TextDecoder().decode(letters.subarray(ends[found], ends[found + 1])).split("\n");
+}
+
 function tell(map, found) {
-  const { ends, letters, cell, counts } = map.ground;
-  // texts of the corpus are shown as text, never as markup
-  const [name, ...lines] = new TextDecoder().decode(letters.subarray(ends[found], ends[found + 1])).split("\n");
+  const { cell, counts } = map.ground;
+  const [name, ...lines] = labelOf(map.ground, found);
   map.tip.replaceChildren();
   make("b", "", map.tip, name);
   for (const line of lines) make("div", "", map.tip, line);

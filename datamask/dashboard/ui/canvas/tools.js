@@ -14,7 +14,8 @@ const ACTIONS = [
   ["clear", "Forget the region (Escape)", "M6 6l12 12M18 6L6 18"],
 ];
 const HELP = "Keys: arrows move the map, plus and minus zoom, 0 shows all of it, L, B and P choose lasso, box or " +
-  "moving, Enter takes everything in view as region, Escape forgets the region.";
+  "moving, Enter takes everything in view as region, Escape forgets the region, M marks the sample nearest to the " +
+  "middle, to read it below.";
 const NEAR = 12; // CSS pixels between the pointer and the sample it points at
 const GLYPHS = { circle: "<circle cx='5' cy='5' r='4.2'/>", triangle: "<path d='M5 .5L9.5 9H.5z'/>",
   diamond: "<path d='M5 0l5 5-5 5-5-5z'/>", square: "<path d='M1 1h8v8H1z'/>",
