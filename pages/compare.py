@@ -116,7 +116,8 @@ with drawing:
                           alt="Maps of the compared runs with matched axes", height=340)
 about.caption(ground.caption)
 
-numbers, differing = st.columns([1.3, 1], gap="medium")
+# of two runs a few numbers; of more a table, and settings with more columns than fit beside it
+numbers, differing = st.columns([1.3, 1], gap="medium") if len(entries) == 2 else (st.container(), st.container())
 with numbers:
     comparison_panel.overlaps(entries)
 with differing:

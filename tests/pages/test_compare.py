@@ -115,7 +115,11 @@ def test_changes_by_group_are_counted(page, opened, runs, explained):
         here = {k for k, of in enumerate(sources) if of == source}
         assert (row.n, row.kept, row.gained, row.lost) == (
             len(here), len(here & a & b), len(here & (b - a)), len(here & (a - b)))
-        assert row.tokens_lost == sum(lengths[k] for k in here & (a - b))
+    app.get_by_key("compare_counted").set_value("tokens").run()
+    for source, row in app.dataframe[-1].value.set_index("group").iterrows():
+        here = {k for k, of in enumerate(sources) if of == source}
+        assert (row.n, row.tokens_gained, row.tokens_lost) == (
+            len(here), sum(lengths[k] for k in here & (b - a)), sum(lengths[k] for k in here & (a - b)))
     app.get_by_key("compare_group_by").set_value("length band").run()
     assert app.dataframe[-1].value["n"].sum() == 240
     explained(app, 6)

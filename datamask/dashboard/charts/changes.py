@@ -21,11 +21,11 @@ def shifts(overall: float, *, dark: bool = False) -> dict:
     tone = palette.shades(dark)
     up = {"field": "group", "type": "nominal", "title": None, "sort": None,
           "axis": {"labelLimit": 210, "ticks": False, "domain": False, "grid": True}}
-    across = {"type": "quantitative", "title": "change, percentage points, with 95 % interval",
+    across = {"type": "quantitative", "title": ["change, percentage points,", "with 95 % interval"],
               "scale": {"zero": True}, "axis": {"labelExpr": POINTS, "tickCount": 6}}
     kind = {"field": "verdict", "type": "nominal", "title": None,
             "scale": {"domain": [LESS, MORE, SAME], "range": [tone.best, tone.accent, tone.random]},
-            "legend": {"orient": "top", "offset": 2, "padding": 0}}
+            "legend": {"orient": "top", "columns": 2, "offset": 2, "padding": 0}}
     shape = {**kind, "scale": {"domain": [LESS, MORE, SAME], "range": ["triangle-down", "triangle-up", "circle"]}}
     tooltip = [{"field": "group", "title": "group"}, {"field": "change", "title": "change", "format": "+.1%"},
                {"field": "low", "title": "from", "format": "+.1%"}, {"field": "high", "title": "to", "format": "+.1%"},

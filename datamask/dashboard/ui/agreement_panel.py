@@ -14,14 +14,14 @@ from datamask.dashboard import measuring, tasks, words
 from datamask.dashboard.charts.agreement import agreement
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.layers import Blank, Layer, Number
-from datamask.dashboard.ui import background, scene, session
+from datamask.dashboard.ui import background, scene, session, tables
 from datamask.dashboard.views import agreements
 from datamask.runs.boards import read_agreement
 from datamask.runs.exports import table_csv
 from datamask.runs.store import Run
 
-SHOWN = 100
-"""Coin-flips listed on the page; the download has all of them."""
+SHOWN, LISTED = 100, 8
+"""Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
 
 ABOUT = (f"The run is made again, with its own settings, on {agreements.PARTS} random parts of the corpus, each "
          "without a fifth of the samples. A sample that nearly every part selects is in the consensus core. One that "
@@ -97,11 +97,12 @@ def _flips(found: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
     shown = rows[:SHOWN]
     table = scene.sample_table(corpus, shown)
     table = table.add_column(0, "parts", [100 * found.share[shown]]).add_column(1, "selected", [entry.selected[shown]])
-    st.dataframe(table, hide_index=True, lazy=False, height=320, alt="Coin-flips, the most undecided first",
+    st.dataframe(table, hide_index=True, lazy=False, height=tables.height(len(shown), LISTED),
+                 alt="Coin-flips, the most undecided first",
                  column_config={"parts": st.column_config.NumberColumn("parts", format="%.0f %%", width="small",
                                                                        help="Share of the parts that select it."),
                                 "selected": st.column_config.CheckboxColumn(width="small"),
-                                "text": st.column_config.TextColumn("text", width=700),
+                                "text": st.column_config.TextColumn("text", width=370),
                                 "quality": st.column_config.NumberColumn(format="%.4g", width="small")})
 
 

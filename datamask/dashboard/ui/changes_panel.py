@@ -13,10 +13,12 @@ from datamask.dashboard import changes, topics, words
 from datamask.dashboard.charts.changes import first_shifts, shifts
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.filters import Holding, Rows
-from datamask.dashboard.ui import background, columns, scene, session
+from datamask.dashboard.ui import background, columns, scene, session, tables
 from datamask.runs.exports import table_csv
 
 PAGE = 100
+TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
+SAMPLES, TOKENS = "samples", "tokens"
 ORDERS = ("best quality", "worst quality", "input order")
 ABOUT = {"kept": "Selected by both.", "gained": "Selected by the second run only.",
          "lost": "Selected by the first run only."}
@@ -73,9 +75,12 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
     if order != "input order":
         sign = -1 if order == "best quality" else 1
         rows = rows[np.argsort(sign * corpus.quality[rows], kind="stable")]
-    st.dataframe(scene.sample_table(corpus, rows[(page - 1) * PAGE:page * PAGE]), hide_index=True, lazy=False,
-                 height=380, alt=f"Samples {kind} from {first.letter} to {other.letter}", column_config={
-                     "text": st.column_config.TextColumn("text", width=760),
+    listed = rows[(page - 1) * PAGE:page * PAGE]
+    st.dataframe(scene.sample_table(corpus, listed), hide_index=True, lazy=False,
+                 height=tables.height(len(listed), TEXTS_AT_ONCE),
+                 alt=f"Samples {kind} from {first.letter} to {other.letter}", column_config={
+                     # no wider than fits a small window; it takes what room there is
+                     "text": st.column_config.TextColumn("text", width=430),
                      "quality": st.column_config.NumberColumn(format="%.4g", width="small")})
 
 
@@ -100,11 +105,17 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
         by = st.selectbox("Change in each", choices, key="compare_group_by", persist_state="session", width=300,
                           help="Columns of your shards with repeating values, bands of length with about equally many "
                                "samples, and clusters of similar samples.")
+        counted = SAMPLES
+        if corpus.lengths is not None:
+            counted = st.segmented_control("Count", (SAMPLES, TOKENS), default=SAMPLES, required=True,
+                                           key="compare_counted", persist_state="session",
+                                           help="What kept, gained and lost in the table count. Shares and changes are "
+                                                "always of samples.")
         _clusters(corpus, cache_dir)
     codes, names = found[by]
     table = changes.by_group(codes, names, first.selected, other.selected, corpus.lengths)
     overall = other.ratio - first.ratio
-    picture, listed = st.columns([0.85, 1.5], gap="medium")
+    picture, listed = st.columns([0.7, 1.62], gap="medium")
     with picture:
         shown = first_shifts(table)
         st.vega_lite_chart(shown, shifts(overall, dark=session.dark()), width="stretch", key="compare_shifts",
@@ -115,25 +126,29 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
         st.caption(f"{other.letter} less {first.letter}. Dashed: {still}.{more} Of groups in which nothing "
                    "changes, one in twenty lies outside its interval by chance.")
     with listed:
-        _table(table, by, first, other)
+        _table(table, by, counted, first, other)
 
 
-def _table(table, by: str, first: Entry, other: Entry) -> None:
+def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
     points = [f"{words.signed(100 * value, 1)}" for value in table["change"]]
     spans = [f"{words.signed(100 * a, 1)} to {words.signed(100 * b, 1)}"
              for a, b in zip(table["low"], table["high"], strict=True)]
     shown = table.assign(points=points, interval=spans, before=100 * table["before"], after=100 * table["after"])
-    tokens = [name for name in ("tokens_kept", "tokens_gained", "tokens_lost") if name in shown]
-    counts = ["n", "kept", "gained", "lost", *tokens]
-    st.dataframe(shown[["group", "points", "interval", "before", "after", *counts]], hide_index=True, lazy=False,
-                 height=420, alt=f"What changes in each {by}, the largest sure change first", column_config={
-                     "group": st.column_config.TextColumn(by, width=140),
-                     "points": st.column_config.TextColumn("change", width=64, help="Percentage points of the group."),
-                     "interval": st.column_config.TextColumn("95 % interval", width=112),
-                     "before": st.column_config.NumberColumn(f"{first.letter} selects", format="%.1f %%", width=66),
-                     "after": st.column_config.NumberColumn(f"{other.letter} selects", format="%.1f %%", width=66),
-                     **{name: st.column_config.NumberColumn(name.replace("_", " "), format="localized", width=66)
-                        for name in counts}})
+    kinds = [name if counted == SAMPLES else f"tokens_{name}" for name in changes.KINDS]
+    st.dataframe(shown[["group", "points", "interval", "before", "after", "n", *kinds]], hide_index=True, lazy=False,
+                 height=tables.height(len(shown), GROUPS_AT_ONCE),
+                 alt=f"What changes in each {by}, the largest sure change first", column_config={
+                     "group": st.column_config.TextColumn(by, width=122),
+                     "points": st.column_config.TextColumn("change", width=62, help="Percentage points of the group."),
+                     "interval": st.column_config.TextColumn("95 % interval", width=106),
+                     "before": st.column_config.NumberColumn(f"{first.letter} selects", format="%.1f %%", width=64),
+                     "after": st.column_config.NumberColumn(f"{other.letter} selects", format="%.1f %%", width=64),
+                     "n": st.column_config.NumberColumn("n", format="localized", width=56,
+                                                        help="Samples of the group in the corpus."),
+                     **{column: st.column_config.NumberColumn(
+                         kind, format="localized" if counted == SAMPLES else "compact", width=52,
+                         help=f"{ABOUT[kind]} Counted in {counted}.")
+                        for kind, column in zip(changes.KINDS, kinds, strict=True)}})
 
 
 def _clusters(corpus: Corpus, cache_dir: Path) -> None:

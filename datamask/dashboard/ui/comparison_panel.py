@@ -13,7 +13,10 @@ from datamask.dashboard.charts.overlay import overlay
 from datamask.dashboard.charts.shares import shares
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.layers import Category, categorical
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import session, tables
+
+SETTINGS_AT_ONCE, NAMED = 7, 5
+SAME = "Everything else is the same in all of them."
 
 
 def overlaps(entries: Sequence[Entry]) -> None:
@@ -62,7 +65,7 @@ def values(entries: Sequence[Entry]) -> None:
                 "a random subset of the same size. These are the final selections: where a run was polished by swaps, "
                 "its curve ends before that, at another value. Raw values are on their own scales.")
     st.dataframe(shown, hide_index=True, lazy=False, alt="Quality and diversity of each run", column_config={
-        "quality": share, "diversity": share, "run": st.column_config.TextColumn(width="medium"),
+        "quality": share, "diversity": share, "run": st.column_config.TextColumn(width=150),
         "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),
         "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small")})
     for sentence in comparison.caveats(entries):
@@ -110,12 +113,18 @@ def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
 
 
 def settings(entries: Sequence[Entry]) -> None:
-    """Only what differs."""
+    """Only what differs; of more than two runs folded away, its names still to be read."""
     table = comparison.settings(entries)
-    st.markdown("**Settings that differ**", help="Everything else is the same in all of them.")
     if table.empty:
+        st.markdown("**Settings that differ**", help=SAME)
         st.caption("None: the same settings on the same rows.")
         return
-    st.dataframe(table, hide_index=True, lazy=False, height=215 if len(table) > 5 else "auto",
-                 alt="Settings that differ between the runs")
-
+    several = f" ({len(table)})" if len(table) > 1 else ""
+    if len(entries) > 2:
+        few = ", ".join(table["Setting"][:NAMED]) + (", …" if len(table) > NAMED else "")
+        room = st.expander(f"Settings that differ{several}: {words.plain(few, 300)}")
+    else:
+        st.markdown(f"**Settings that differ{several}**", help=SAME)
+        room = st.container()
+    room.dataframe(table, hide_index=True, lazy=False, height=tables.height(len(table), SETTINGS_AT_ONCE),
+                   alt="Settings that differ between the runs")
