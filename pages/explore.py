@@ -141,8 +141,8 @@ with tabs[0]:
         if not view.filters:
             st.caption("Draw around samples with the lasso or the box (right of the map), search their texts, or "
                        "take a range in a distribution: all other views follow. All samples count, not only the drawn "
-                       "ones. Mark a row, or click a sample on the map, to read it. With the keyboard: M on the map marks "
-                       "the sample in its middle, Shift and Space a row of the table.")
+                       "ones. Mark a row, or click a sample on the map, to read it. With the keyboard: M on the map "
+                       "marks the sample in its middle, Shift and Space a row of the table.")
         texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,
                          [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
                          why=explain)

@@ -36,8 +36,8 @@ STYLE = """<style>
 [class*="st-key-live"] [data-stale="true"] {opacity: 1; transition: none}
 [data-testid="stPageLink"] a:focus-visible {outline: 2px solid currentColor; outline-offset: -2px}
 </style>"""
-"""What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale meanwhile;
-and the keyboard's place in the menu must not look like the page one is on. Without it the pages work the same."""
+"""What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
+meanwhile; and the keyboard's place in the menu must not look like the page one is on. Pages work without it."""
 
 
 def _mark() -> str:
