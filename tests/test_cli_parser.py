@@ -44,7 +44,7 @@ def selections(draw) -> SelectionConfig:
     options = {"objective": ",".join(f"{n}:{w!r}" for n, w in zip(names, weights)), "lamb": draw(SHARES),
                "select_ratio": draw(INSIDE), "prune": draw(st.floats(0, 1, exclude_max=True)),
                "collapse": draw(st.sampled_from(["none", "exact", "0.95", "1"])), "seed": draw(SEEDS),
-               "device": draw(st.sampled_from(["auto", "cpu", "cuda", "cuda:3", "mps"])), "center": draw(st.booleans()),
+               "device": draw(st.sampled_from(["auto", "cpu", "cuda", "cuda:3"])), "center": draw(st.booleans()),
                "neighbors": draw(st.sampled_from(["auto", "exact", "approximate"]))}
     if draw(st.booleans()):
         return SelectionConfig.from_options(**options, preset="paper")

@@ -74,7 +74,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     add("--neighbors", metavar="HOW", help="the neighbour graph: exact, approximate (its recall is measured), or auto, "
                                            "which is exact up to 200,000 rows and on a GPU (auto)")
     add("--seed", type=whole, metavar="N", help="of masks, batches and ties (0)")
-    add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    add("--device", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
 
 
 def add_objective(group: Group) -> None:

@@ -203,7 +203,7 @@ def _score(parser: Parser) -> None:
                         help="every measure, with intervals, beside random and top quality, and who is best where")
     add_center(parser)
     parser.add_argument("--objective", metavar="module:Class", help="an objective of your own to measure besides")
-    parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
     add_runs_dir(parser)
     add_json(parser)
 
@@ -220,7 +220,7 @@ def _which_lambda(parser: Parser) -> None:
     add("--lambdas", metavar="VALUES", help="START:STOP:COUNT or a list (nine values from 0 to 1)")
     add("--words", type=whole, default=250_000, metavar="N", help="words of each selection to train on (250000)")
     add("--seed", type=whole, metavar="N", help="of random selections, cuts and ties (0)")
-    add("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    add("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
     add("--output", metavar="OUT.json", help="everything that was found")
     add_runs_dir(group)
     add_json(group)
@@ -271,7 +271,7 @@ def _runs_import(parser: Parser) -> None:
     add_objective(group)
     add("--ignore_unknown", action="store_true", help="leave out ids that are not in the corpus instead of refusing")
     add("--seed", type=whole, metavar="N", help="of ties in the ranks (0)")
-    add("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:K or mps (auto)")
+    add("--device", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
     add_run(parser)
 
 

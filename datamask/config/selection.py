@@ -26,6 +26,8 @@ PAPER_PRESET = {"estimator": "reinforce", "scale": "raw", "n_rollout": 128, "n_e
                 "polish": "none"}
 """The quick-test setting of arXiv 2512.24265. Never changes."""
 
+NO_FLOAT64 = " (Apple's mps has no float64 numbers, in which values are reported and proved)"
+
 
 @dataclass(frozen=True)
 class Quota:
@@ -82,7 +84,7 @@ class SelectionConfig:
         given: a file of ids that one already has: S more are selected, and judged together with them.
         prune: share dropped by lowest quality first. collapse: ``none``, ``exact`` or a cosine as text.
         neighbors: how the neighbour graph is found: ``auto`` (exact up to a size), ``exact`` or ``approximate``.
-        seed: of masks, batches and ties. device: ``auto``, ``cpu``, ``cuda[:k]`` or ``mps``.
+        seed: of masks, batches and ties. device: ``auto``, ``cpu`` or ``cuda[:k]``.
         preset: ``paper`` or None.
     """
 
@@ -168,8 +170,8 @@ class SelectionConfig:
               self.seed)
         check(self.neighbors in NEIGHBOR_SEARCHES, "neighbors", "auto, exact or approximate", self.neighbors)
         device = str(self.device)
-        check(device in ("auto", "cpu", "cuda", "mps") or (device.startswith("cuda:") and device[5:].isdigit()),
-              "device", "auto, cpu, cuda, cuda:K or mps", self.device)
+        check(device in ("auto", "cpu", "cuda") or (device.startswith("cuda:") and device[5:].isdigit()), "device",
+              "auto, cpu, cuda or cuda:K" + (NO_FLOAT64 if device == "mps" else ""), self.device)
         self._check_learner_options(catalogue.estimator(self.estimator))
 
     @property

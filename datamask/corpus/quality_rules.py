@@ -159,18 +159,7 @@ RULES: dict[Callable[[TextFacts], float], float] = {
 """Each rule and its weight."""
 
 
-def rule_scores(text: str) -> dict[str, float]:
-    """The score of every rule for `text`, by name, each in [0, 1]."""
-    facts = TextFacts(text)
-    return {rule.__name__: rule(facts) for rule in RULES}
-
-
 def quality_score(text: str) -> float:
     """The quality of `text`: ten times the weighted mean of the rules, from 0 to 10."""
     facts = TextFacts(text)
     return 10 * sum(weight * rule(facts) for rule, weight in RULES.items()) / sum(RULES.values())
-
-
-def rule_table() -> list[tuple[str, float, str]]:
-    """Name, weight and first docstring paragraph of every rule, for help texts."""
-    return [(rule.__name__, weight, (rule.__doc__ or "").partition("\n\n")[0]) for rule, weight in RULES.items()]

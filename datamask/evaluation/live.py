@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask import learning
+from datamask import catalogue, learning
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
@@ -290,7 +290,7 @@ class Live:
         config = replace(self._config, lamb=lamb)
         at, weights = at_lambda(self.posed, lamb), config.estimator == "relaxed"
         near, start = self._known.nearest(lamb, "logits", FARTHEST), None
-        if near is not None:
+        if near is not None and catalogue.objective(config.objective).warm:
             known, before = near
             start = Start(torch.from_numpy(known.mask).to(before.device), before.double().nan_to_num(-torch.inf),
                           before.double() if weights else None, None if weights else before)

@@ -51,8 +51,7 @@ class Pool:
         self._poll, self._progress, self.center, self.neighbors = poll, progress, center, neighbors
         self.space = centered(corpus, self._should_stop) if center else corpus
         self.features = tensor(self.space.features).to(device)
-        scores = tensor(corpus.quality)
-        self.quality = Quality((scores.float() if device.type == "mps" else scores).to(device))
+        self.quality = Quality(tensor(corpus.quality).to(device))
         self.seconds_graph = 0.0
         self._graph: NeighborGraph | None = None
         self._functions: dict[tuple[str, int, float | None], SetFunction] = {}

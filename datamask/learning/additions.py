@@ -64,16 +64,12 @@ def additions(function: SetFunction, rows: Tensor) -> Additions:
     return GainAdditions(function, rows)
 
 
-def _wide(device: torch.device) -> torch.dtype:
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
 class PairwiseAdditions(Additions):
     """``f(U + i) = -(|s|^2 - S + 2 x_i . s) / ((S + 1) S)``."""
 
     def __init__(self, function: Pairwise, rows: Tensor) -> None:
         self.x = _taken(function.features, rows)
-        self.sum = torch.zeros(function.d, dtype=_wide(function.device), device=function.device)
+        self.sum = torch.zeros(function.d, dtype=torch.float64, device=function.device)
         self.size = 0
 
     def values(self, poll: Poll) -> Tensor:
@@ -100,7 +96,7 @@ class DiSFFixedAdditions(Additions):
         self.y = _taken(function.y, rows)
         self.picks: list[int] = []
         self.counted = 0
-        self.crowding = torch.zeros(len(rows), dtype=_wide(function.device), device=function.device)
+        self.crowding = torch.zeros(len(rows), dtype=torch.float64, device=function.device)
         self.own = torch.empty_like(self.crowding)
         for part in chunks(len(rows), ROWS_IN_CACHE):
             squares = self.y[part].square()
@@ -147,7 +143,7 @@ class FacilityAdditions(Additions):
         self.gain[filled] = np.add.reduceat(near.astype(np.float64), offsets[filled])
 
     def values(self, poll: Poll) -> Tensor:
-        return torch.from_numpy(self.gain[self.rows] / len(self.best)).to(self.device, _wide(self.device))
+        return torch.from_numpy(self.gain[self.rows] / len(self.best)).to(self.device, torch.float64)
 
     def add(self, place: int) -> None:
         _serve(*self.lists, *self.reverse, self.best, self.gain, self.rows[place])
@@ -165,7 +161,7 @@ class GraphCutAdditions(Additions):
 
     def values(self, poll: Poll) -> Tensor:
         values = self.crowding[self.rows] / -(self.size + 1.0)
-        return torch.from_numpy(values).to(self.device, _wide(self.device))
+        return torch.from_numpy(values).to(self.device, torch.float64)
 
     def add(self, place: int) -> None:
         row = self.rows[place]
@@ -191,7 +187,7 @@ class GainAdditions(Additions):
 
     def values(self, poll: Poll) -> Tensor:
         if self.size < 2:
-            return torch.zeros(len(self.rows), dtype=_wide(self.mask.device), device=self.mask.device)
+            return torch.zeros(len(self.rows), dtype=torch.float64, device=self.mask.device)
         return self.function.gains(self.mask, poll)[self.rows]
 
     def add(self, place: int) -> None:

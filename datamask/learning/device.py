@@ -8,18 +8,18 @@ from datamask.errors import OptionError
 
 
 def resolve(device: str) -> torch.device:
-    """Turn ``auto``, ``cpu``, ``cuda[:k]`` or ``mps`` into a device that is there.
-
-    ``auto`` is a CUDA device or the CPU: Apple's mps has no float64 numbers, in which values are reported and proved.
+    """Turn ``auto``, ``cpu`` or ``cuda[:k]`` into a device that is there; ``auto`` is a CUDA device or the CPU.
 
     Raises:
-        OptionError: the device is not there; names those that are.
+        OptionError: the device is not there; names those that are. Or it is Apple's mps, which has no float64 numbers.
     """
+    if device == "mps":
+        raise OptionError("--device mps cannot be used: Apple's mps has no float64 numbers, in which values are "
+                          "reported and proved; use --device cpu")
     cuda = [f"cuda:{k}" for k in range(torch.cuda.device_count())]
-    mps = ["mps"] if torch.backends.mps.is_available() else []
     if device == "auto":
         return torch.device(cuda[0] if cuda else "cpu")
-    there = cuda + mps + ["cpu"]
+    there = [*cuda, "cpu"]
     wanted = "cuda:0" if device == "cuda" else device
     if wanted not in there:
         raise OptionError(f"--device {device} is not on this machine, which has: {', '.join(there)}")

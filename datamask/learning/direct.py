@@ -35,15 +35,14 @@ class Direct(Scored):
         return (lamb * quality + (1 - lamb) * scale(apart))[problem.eligible]
 
     def crowding(self, poll: Poll) -> Tensor:
-        """Mean similarity to all other rows, ``(n,)``, in float64 where the device has it."""
+        """Mean similarity to all other rows, float64 ``(n,)``."""
         n, d = self.features.shape
-        wide = torch.float32 if self.device.type == "mps" else torch.float64
-        total = torch.zeros(d, dtype=wide, device=self.device)
+        total = torch.zeros(d, dtype=torch.float64, device=self.device)
         for part in chunks(n, ROWS_AT_ONCE):
             poll()
-            total += self.features[part].to(wide).sum(0)
-        near = torch.empty(n, dtype=wide, device=self.device)
+            total += self.features[part].double().sum(0)
+        near = torch.empty(n, dtype=torch.float64, device=self.device)
         for part in chunks(n, ROWS_AT_ONCE):
             poll()
-            near[part] = self.features[part].to(wide) @ total
+            near[part] = self.features[part].double() @ total
         return (near - 1.0) / max(n - 1, 1)

@@ -44,11 +44,10 @@ def variance_shares(parts: Mapping[str, Tensor]) -> dict[str, float]:
     """
     if not parts:
         return {}
-    wide = torch.float32 if next(iter(parts.values())).device.type == "mps" else torch.float64
-    centred = {name: part.to(wide) - part.to(wide).mean() for name, part in parts.items()}
+    centred = {name: part.double() - part.double().mean() for name, part in parts.items()}
     total = torch.stack(tuple(centred.values())).sum(0)
     variance = float(total @ total)
-    largest = max(float(part.to(wide).abs().max()) for part in parts.values())
+    largest = max(float(part.double().abs().max()) for part in parts.values())
     # float32 values that differ by rounding alone do not vary
     if not variance > len(total) * (4 * torch.finfo(torch.float32).eps * largest) ** 2:
         return {}

@@ -19,7 +19,7 @@ from datamask.errors import OptionError
 from datamask.learning.masks import gumbel_orders, gumbel_top_k, inclusion, ordered_scores
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
-from datamask.learning.start import MOST_MOVED, REACH, Start, first_step
+from datamask.learning.start import MOST_MOVED, Start, first_step
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
 
@@ -121,10 +121,6 @@ class Learner(abc.ABC):
         if self.start.moved(best) > MOST_MOVED:
             return None
         step = first_step(self.config.n_epochs)
-        reach = REACH * sum(self.learning_rate(here) for here in range(step, self.config.n_epochs))
-        spread = float(logits.std())
-        if spread > reach:
-            logits = logits * (reach / spread)
         generator = torch.Generator(self.device).manual_seed(self.config.seed)
         self.warm = True
         return State(logits.float(), step, generator.get_state(), best, best, self.problem.joint.evaluate(best).joint)

@@ -75,12 +75,11 @@ def ordered_scores(logits: Tensor, orders: Tensor, poll: Poll = no_poll) -> Tens
     Returns:
         float32 ``(G, n)``; each row adds to 0.
     """
-    wide = torch.float32 if logits.device.type == "mps" else torch.float64
     scores = torch.empty(len(orders), len(logits), device=logits.device)
     for part in chunks(len(orders), NOISE_AT_ONCE // len(logits)):
         poll()
         order = orders[part]
-        all_logits = logits.to(wide).expand(len(order), -1)
+        all_logits = logits.double().expand(len(order), -1)
         rest = all_logits.scatter(1, order, -torch.inf).logsumexp(1, keepdim=True)
         drawn = all_logits.gather(1, order)
         left = torch.cat([rest, drawn.flip(1)], 1).logcumsumexp(1)[:, 1:].flip(1)  # log R_k

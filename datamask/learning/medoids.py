@@ -125,6 +125,18 @@ def gain_of(offsets, rows, near, bonus, best, i):
 
 
 @compiled
+def candidates(bounds, order):
+    """A heap of ``(-bound, order, i)`` of all that may still be taken: the highest bound first, then the order."""
+    heap = [(0.0, np.int64(0), np.int64(0))]  # tells the compiler what is in it
+    heap.pop()
+    for i in range(len(bounds)):
+        if bounds[i] != -np.inf:
+            heap.append((-bounds[i], order[i], np.int64(i)))
+    heapq.heapify(heap)
+    return heap
+
+
+@compiled
 def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
     """Cover what the picks cover, then the gains of the rest; ``-inf`` for those that may not be taken any more."""
     for t in range(done):
@@ -143,12 +155,7 @@ def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done
     for t in range(done):
         held[group[picks[t]]] += 1
     owed = np.maximum(low - held, 0).sum()
-    heap = [(0.0, np.int64(0), np.int64(0))]
-    heap.pop()
-    for i in range(len(bounds)):
-        if bounds[i] != -np.inf:
-            heap.append((-bounds[i], order[i], np.int64(i)))
-    heapq.heapify(heap)
+    heap = candidates(bounds, order)
     looked = 0
     while done < len(picks) and looked < budget:
         share = len(picks) / (done + 1) if averaged else 1.0

@@ -77,7 +77,7 @@ def solvable(problem: Problem) -> bool:
     """Whether the only diversity term that counts is pair-wise similarity and nothing but S limits the selection."""
     counting = problem.joint.counting
     return (all(isinstance(term.function, Pairwise) for term in counting) and len(counting) <= 1
-            and not problem.limited and problem.size > 1 and problem.joint.device.type != "mps")
+            and not problem.limited and problem.size > 1)
 
 
 class PairwiseDual:

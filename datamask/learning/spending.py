@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.learning.medoids import LOOKED_AT_ONCE, cover, gain_of
+from datamask.learning.medoids import LOOKED_AT_ONCE, candidates, cover, gain_of
 
 SHORTEST = 1e-9
 """Tokens that a row without any is taken to have, so that it has a gain per token."""
@@ -47,12 +47,7 @@ def spend(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.nda
 @compiled
 def _spend(offsets, rows, near, bonus, lengths, room, order, best, bounds, member, budget):
     """Pick until the budget of looks is spent or nothing fits; a bound is a gain per token of some earlier time."""
-    heap = [(0.0, np.int64(0), np.int64(0))]
-    heap.pop()
-    for i in range(len(bounds)):
-        if bounds[i] != -np.inf:
-            heap.append((-bounds[i], order[i], np.int64(i)))
-    heapq.heapify(heap)
+    heap = candidates(bounds, order)
     looked = 0
     while looked < budget:
         if len(heap) == 0:

@@ -17,9 +17,6 @@ from datamask.learning.problem import Problem
 SHARE_OF_STEPS = 1 / 3
 """A warm start enters a learner's steps at their last third: what the others would find is known already."""
 
-REACH = 0.25
-"""Logits are drawn together until their spread is this share of the steps to come, so that those can overturn them."""
-
 MOST_MOVED = 0.15
 """Where more of the selection has to leave than this, learned logits start cold: they stand for another selection. On
 1 200 texts a third of the members banned, or the largest source cut to a tenth, ended 0.005 to 0.1 below a cold start

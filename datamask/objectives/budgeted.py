@@ -89,16 +89,15 @@ class Budgeted(SetFunction, abc.ABC):
     def __init__(self, n: int, device: torch.device, lengths: Tensor, budget: float, paired: bool) -> None:
         """Args: paired: whether only pairs of different samples count (then o and omega are not 0)."""
         self.n, self.device = n, device
-        self.wide = torch.float32 if device.type == "mps" else torch.float64
-        self.u, self.average = (part.to(self.wide) for part in shares_of(lengths.to(device), budget))
+        self.u, self.average = (part.to(torch.float64) for part in shares_of(lengths.to(device), budget))
         self.omega = float(self.average @ self.u) if paired else 0.0
         own_pairs = self.u * (self.u - self.omega)
         self.own_pairs = own_pairs if paired else torch.zeros_like(own_pairs)
         # a budget that every row fills alone has no pairs, and a value of 0 whatever the scale
         self.scale = 1.0 / max(1.0 - self.omega, 1e-12)
-        self.mean = self.weighted_sum(self.average, self.wide, no_poll)
+        self.mean = self.weighted_sum(self.average, torch.float64, no_poll)
         self.mean_square = float((self.mean * self.mean).sum())
-        self.near_mean = self.products(self.mean, self.wide, no_poll)
+        self.near_mean = self.products(self.mean, torch.float64, no_poll)
         self.squares = self.u.square() * (self.own() - 2.0 * self.near_mean + self.mean_square)
 
     @classmethod
@@ -127,7 +126,7 @@ class Budgeted(SetFunction, abc.ABC):
         return self.weighted_sum(spent, dtype, poll) + (1.0 - spent.sum()) * self.mean.to(dtype)
 
     def _value(self, total: Tensor, weights: Tensor) -> float:
-        own_pairs = self.omega + float(weights.to(self.wide) @ self.own_pairs)
+        own_pairs = self.omega + float(weights.to(torch.float64) @ self.own_pairs)
         return -(float((total * total).sum()) - own_pairs) * self.scale
 
     def _gradient(self, total: Tensor, dtype: torch.dtype, poll: Poll) -> Tensor:
@@ -146,17 +145,17 @@ class Budgeted(SetFunction, abc.ABC):
         return gradient - (self.squares * self.scale).float() * (1.0 - 2.0 * mean_mask)
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        return self._value(self._total(mask, self.wide, poll), mask)
+        return self._value(self._total(mask, torch.float64, poll), mask)
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        gradient = self._gradient(self._total(mask, self.wide, poll), self.wide, poll)
+        gradient = self._gradient(self._total(mask, torch.float64, poll), torch.float64, poll)
         return gradient - self.squares * self.scale * torch.where(mask, -1.0, 1.0)
 
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         return self.gains(mask, poll)
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
-        dtype = self.wide if wide else torch.float32
+        dtype = torch.float64 if wide else torch.float32
         total = self._total(weights, dtype, poll)
         return self._value(total, weights), self._gradient(total, dtype, poll)
 
@@ -194,13 +193,13 @@ class BudgetedPairwise(Budgeted):
         return out
 
     def own(self) -> Tensor:
-        out = torch.empty(self.n, dtype=self.wide, device=self.device)
+        out = torch.empty(self.n, dtype=torch.float64, device=self.device)
         for part in chunks(self.n, ROWS_AT_ONCE):
-            out[part] = self.features[part].to(self.wide).square().sum(1)
+            out[part] = self.features[part].to(torch.float64).square().sum(1)
         return out
 
     def kernel(self, rows: Tensor, others: Tensor) -> Tensor:
-        return self.features[rows].to(self.wide) @ self.features[others].to(self.wide).T
+        return self.features[rows].to(torch.float64) @ self.features[others].to(torch.float64).T
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         # one product for all masks: 128 of them cost little more than one
@@ -243,12 +242,12 @@ class BudgetedDiSFFixed(Budgeted):
         return out
 
     def own(self) -> Tensor:
-        out = torch.empty(self.n, dtype=self.wide, device=self.device)
+        out = torch.empty(self.n, dtype=torch.float64, device=self.device)
         for part in self._parts():
-            squares = self.y[part].to(self.wide).square()
+            squares = self.y[part].to(torch.float64).square()
             out[part] = (squares.sum(1).square() - squares.square().sum(1)) * self.root**2
         return out
 
     def kernel(self, rows: Tensor, others: Tensor) -> Tensor:
-        a, b = self.y[rows].to(self.wide), self.y[others].to(self.wide)
+        a, b = self.y[rows].to(torch.float64), self.y[others].to(torch.float64)
         return ((a @ b.T).square() - a.square() @ b.square().T) * self.root**2

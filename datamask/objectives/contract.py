@@ -186,7 +186,7 @@ class CountingRows(SetFunction):
         return self.inner.gains(mask, poll)
 
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        return self.inner.gains(mask, poll).double() if self.device.type != "mps" else self.inner.gains(mask, poll)
+        return self.inner.gains(mask, poll).double()
 
     def batch(self, rows: Tensor, size: int) -> SetFunction:
         raise ValueError("a budget holds for the whole selection, not for a batch of it")

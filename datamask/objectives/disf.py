@@ -100,16 +100,12 @@ class DiSF(SetFunction):
     def _off_diagonal(self, correlation: Tensor) -> Tensor:
         return (correlation.square().sum() - correlation.diagonal().square().sum()) / self.pairs
 
-    @property
-    def _wide(self) -> torch.dtype:
-        return torch.float32 if self.device.type == "mps" else torch.float64
-
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        correlation, _, _ = self._moments(mask, self._wide, poll)
+        correlation, _, _ = self._moments(mask, torch.float64, poll)
         return -float(self._off_diagonal(correlation))
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        return self._differences(mask, self._wide, poll)
+        return self._differences(mask, torch.float64, poll)
 
     def _differences(self, mask: Tensor, dtype: torch.dtype, poll: Poll) -> Tensor:
         """Exact add / remove differences: one sample in or out is a rank-one change of the scatter matrix.
@@ -149,9 +145,9 @@ class DiSF(SetFunction):
         Returns:
             float64 ``(d,)``: ``-2 (z_a (D z)_a - z_a^2 w_a)`` over the same divisor; 0 where flat or dead.
         """
-        correlation, mean, scale = self._moments(mask, self._wide, poll)
+        correlation, mean, scale = self._moments(mask, torch.float64, poll)
         off = correlation - torch.diag(correlation.diagonal())
-        z = (self.y[row].to(self._wide) - mean) * scale
+        z = (self.y[row].to(torch.float64) - mean) * scale
         return (z * (off @ z) - z.square() * (correlation * off).sum(1)) * (-2.0 / ((mask.sum() - 1) * self.pairs))
 
     def batch(self, rows: Tensor, size: int) -> DiSF:
@@ -163,21 +159,20 @@ class DiSF(SetFunction):
 
 def standardise(features: Tensor, poll: Poll = no_poll) -> Tensor:
     """Pool mean 0 and sd 1 per dimension, float32 ``(n, d)``; dead dimensions become 0."""
-    wide = torch.float32 if features.device.type == "mps" else torch.float64
     n, d = features.shape
-    mean = torch.zeros(d, dtype=wide, device=features.device)
+    mean = torch.zeros(d, dtype=torch.float64, device=features.device)
     parts = chunks(n, ELEMENTS_AT_ONCE // (4 * d))
     for part in parts:
         poll()
-        mean += features[part].to(wide).sum(0)
+        mean += features[part].double().sum(0)
     mean /= n
     variance = torch.zeros_like(mean)
     for part in parts:
         poll()
-        variance += (features[part].to(wide) - mean).square().sum(0)
+        variance += (features[part].double() - mean).square().sum(0)
     sd = (variance / n).sqrt()
     alive = sd > DEAD_SHARE * sd.median()
-    inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(wide).tiny), 0.0)
+    inverse = torch.where(alive, 1.0 / sd.clamp_min(torch.finfo(torch.float64).tiny), 0.0)
     out = torch.empty_like(features, memory_format=torch.contiguous_format)
     for part in parts:
         poll()

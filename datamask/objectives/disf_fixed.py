@@ -36,10 +36,6 @@ class DiSFFixed(SetFunction):
                     poll: Poll) -> DiSFFixed:
         return cls(standardise(features, poll))
 
-    @property
-    def _wide(self) -> torch.dtype:
-        return torch.float32 if self.device.type == "mps" else torch.float64
-
     def moment(self, weights: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> Tensor:
         """Off-diagonal part of ``sum_i w_i y_i y_i'``, ``(d, d)``; rows of weight 0 are skipped."""
         rows = weights.nonzero().squeeze(1)
@@ -90,7 +86,7 @@ class DiSFFixed(SetFunction):
         return -(2.0 * crowding + own * (1.0 - 2.0 * mean_mask)) / (size * size * self.pairs)
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        moment = self.moment(mask, self._wide, poll) / mask.sum()
+        moment = self.moment(mask, torch.float64, poll) / mask.sum()
         return -float(moment.square().sum()) / self.pairs
 
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
@@ -99,16 +95,16 @@ class DiSFFixed(SetFunction):
         A swap is then exactly ``f(U - j + i) - f(U) = D_i - D_j + 2 k_ij / (S^2 d (d - 1))``.
         """
         size = float(mask.sum())
-        crowding = self._against(self.moment(mask, self._wide, poll), self._wide, poll)
-        own = self.own(self._wide)
+        crowding = self._against(self.moment(mask, torch.float64, poll), torch.float64, poll)
+        own = self.own(torch.float64)
         return -(2.0 * crowding + torch.where(mask, -own, own)) / (size * size * self.pairs)
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         size = float(mask.sum())
-        moment = self.moment(mask, self._wide, poll)
+        moment = self.moment(mask, torch.float64, poll)
         total = float(moment.square().sum())  # sum over members of k_ij
-        crowding = self._against(moment, self._wide, poll)
-        own = self.own(self._wide)
+        crowding = self._against(moment, torch.float64, poll)
+        own = self.own(torch.float64)
         here = -total / (size * size)
         added = -(total + 2.0 * crowding + own) / (size + 1) ** 2 - here
         rest = max(size - 1, 1.0)
@@ -116,7 +112,7 @@ class DiSFFixed(SetFunction):
         return torch.where(mask, removed, added) / self.pairs
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
-        dtype = self._wide if wide else torch.float32
+        dtype = torch.float64 if wide else torch.float32
         moment = self.moment(weights, dtype, poll)
         value = -float(moment.square().sum()) / (size * size * self.pairs)
         return value, self._against(moment, dtype, poll) * (-2.0 / (size * size * self.pairs))
@@ -133,7 +129,7 @@ class DiSFFixed(SetFunction):
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         """Exact: a row is in with probability S / n, a pair with S (S - 1) / (n (n - 1))."""
-        everything = self.moment(torch.ones(self.n, device=self.device), self._wide, poll)
-        own = float(self.own(self._wide).sum())
+        everything = self.moment(torch.ones(self.n, device=self.device), torch.float64, poll)
+        own = float(self.own(torch.float64).sum())
         pair = (size - 1) / max(self.n - 1, 1)
         return -(own + pair * (float(everything.square().sum()) - own)) / (size * self.n * self.pairs)

@@ -201,7 +201,7 @@ class Facility(SetFunction):
         return self._mean(self.coverage(mask, poll).best)
 
     def _mean(self, best: Tensor) -> float:
-        return float(best.to(torch.float64 if self.device.type != "mps" else torch.float32).mean())
+        return float(best.double().mean())
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         """Exact on exact lists: unlisted pairs matter only for rows without a listed member, which meet everyone."""

@@ -47,10 +47,6 @@ class GraphCut(SetFunction):
         """Sum over listed pairs with both ends in U."""
         return self._crowding(mask.to(dtype), poll)[mask].sum() / 2
 
-    @property
-    def _wide(self) -> torch.dtype:
-        return torch.float32 if self.device.type == "mps" else torch.float64
-
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         return torch.stack([-self._inside(mask, poll, torch.float32) / mask.sum() for mask in masks])
 
@@ -58,14 +54,14 @@ class GraphCut(SetFunction):
         return -self._crowding(masks.float().mean(0), poll) / masks[0].sum()
 
     def value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        return -float(self._inside(mask, poll, self._wide)) / max(int(mask.sum()), 1)
+        return -float(self._inside(mask, poll, torch.float64)) / max(int(mask.sum()), 1)
 
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        return -self._crowding(mask.to(self._wide), poll) / mask.sum()
+        return -self._crowding(mask.to(torch.float64), poll) / mask.sum()
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         size = int(mask.sum())
-        crowding = self._crowding(mask.to(self._wide), poll)
+        crowding = self._crowding(mask.to(torch.float64), poll)
         inside = float(crowding[mask].sum()) / 2
         here = -inside / max(size, 1)
         added = -(inside + crowding) / (size + 1) - here
@@ -88,5 +84,5 @@ class GraphCut(SetFunction):
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
         # each listed pair is inside with probability S (S - 1) / (n (n - 1))
-        total = float(self.similarities.to(self._wide).sum())
+        total = float(self.similarities.to(torch.float64).sum())
         return -total * (size - 1) / (self.n * max(self.n - 1, 1))

@@ -14,7 +14,7 @@ class Quality:
 
     def __init__(self, scores: Tensor) -> None:
         """Args: scores: ``(n,)``, any float type."""
-        self.scores = scores.double() if scores.device.type != "mps" else scores.float()
+        self.scores = scores.double()
         self.n = len(scores)
         self.mean = self.scores.mean()
         self._centred = (self.scores - self.mean).float()

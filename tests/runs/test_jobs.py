@@ -235,7 +235,7 @@ def test_a_process_that_ends_politely_saves_a_checkpoint(store, monkeypatch):
         assert writer.load_checkpoint()[1]["step"] > 3
 
 
-@pytest.mark.parametrize("name, key", [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1"), ("mps", "mps")])
+@pytest.mark.parametrize("name, key", [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1")])
 def test_devices_that_are_the_same_share_a_worker(name, key):
     assert jobs.device_key(name) == key
     assert jobs.device_key("auto") in ("cpu", "cuda:0")

@@ -24,7 +24,7 @@ from tests.dashboard.made_runs import finish_run, write_shard
 
 TINY = CorpusConfig((str(Path(__file__).parents[2] / "sample_data" / "tiny"),))
 CASES = [("relaxed", "pairwise"), ("relaxed", "facility"), ("relaxed", "disf_fixed"), ("counterfactual", "facility"),
-         ("counterfactual", "disf"), ("counterfactual", "pairwise:0.5,facility:0.5")]
+         ("counterfactual", "disf_fixed"), ("counterfactual", "pairwise:0.5,facility:0.5")]
 AS_GOOD = 0.006
 """Joint values of two seeds differ by about so much on this small a corpus."""
 
@@ -153,7 +153,7 @@ def test_which_run_is_taken(tmp_path):
     assert start(estimator="counterfactual", seed=3) is None and start(estimator="counterfactual", seed=4) is None
     assert start(estimator="counterfactual", seed=3, lamb=0.6) == seeded.id
     assert start(estimator="greedy") is None
-    graph = made(estimator="counterfactual", objective="graphcut")
-    again = settings(estimator="counterfactual", objective="graphcut", lamb=0.55)
-    assert warm_start(again, [graph], corpus.fingerprint) is None
+    for cold in ("graphcut", "disf", "facility:0.5,disf:0.5"):
+        again = settings(estimator="counterfactual", objective=cold, lamb=0.55)
+        assert warm_start(again, [made(estimator="counterfactual", objective=cold)], corpus.fingerprint) is None
     assert warm_start(settings(lamb=0.38), runs, "another corpus") is None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 PAPER = "paper preset"
-DEVICES = ("auto", "cpu", "cuda", "mps")
+DEVICES = ("auto", "cpu", "cuda")
 NEIGHBORS = {"auto": "Automatic", "exact": "Exact", "approximate": "Approximate, quicker"}
 COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
             "near": "Keep the best of near-copies"}

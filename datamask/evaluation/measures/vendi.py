@@ -7,7 +7,6 @@ same non-zero eigenvalues. The score is the exponential of their entropy, which 
 |---|---|
 | M = (1/S) sum over i in U of x_i x_i' | second-moment matrix, trace 1 for unit features |
 | l_1 ... l_d | its eigenvalues, adding to 1 |
-| q | order: 1 Shannon; 0 the rank; infinity 1 / max l |
 """
 
 from __future__ import annotations
@@ -26,38 +25,17 @@ NEGLIGIBLE = 1e-12
 """An eigenvalue below this is rounding: directions that no member has."""
 
 
-def vendi_score(features: np.ndarray, order: float = 1.0, *, poll: Poll = no_poll) -> float:
-    """The effective number of different rows, from 1 (all alike) to min(S, d).
-
-    Args:
-        features: ``(S, d)``, rows of unit norm.
-        order: q >= 0 of the Renyi entropy; the higher, the less rare directions count.
-
-    Raises:
-        ValueError: `order` is negative, or there are no rows.
-    """
-    if not order >= 0:
-        raise ValueError(f"the order of a Vendi score must be at least 0, got {order}")
-    if not len(features):
-        raise ValueError("a Vendi score needs at least one row, got none")
-    return effective_number(_spectrum(_second_moments(features, np.arange(len(features)), poll), poll)[0], order)
-
-
-def effective_number(shares: np.ndarray, order: float = 1.0) -> float:
-    """The exponential of the Renyi entropy of order q of shares that add to 1 (Hill's number)."""
+def effective_number(shares: np.ndarray) -> float:
+    """The exponential of the entropy of shares that add to 1, from 1 (all in one) to their number."""
     shares = shares[shares > NEGLIGIBLE]
-    if order == 1:
-        return float(np.exp(-(shares * np.log(shares)).sum()))
-    if np.isinf(order):
-        return float(1.0 / shares.max())
-    return float((shares**order).sum() ** (1.0 / (1.0 - order)))
+    return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
 def vendi(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
-    """The Vendi score of order 1, with draws along its tangent: ``dH/dw_i = -(x_i' log(M) x_i + H) / S``."""
+    """The Vendi score, with draws along its tangent: ``dH/dw_i = -(x_i' log(M) x_i + H) / S``."""
     features, readings = ground.corpus.features, {}
     for name, rows in selections.items():
-        shares, axes = _spectrum(_second_moments(features, rows, ground.poll), ground.poll)
+        shares, axes = spectrum(features, rows, ground.poll)
         value, draws = effective_number(shares), None
         if ground.resampling and len(rows) > 1:
             logs = np.where(shares > NEGLIGIBLE, np.log(np.maximum(shares, NEGLIGIBLE)), 0.0).astype(np.float32)
@@ -81,8 +59,9 @@ def _second_moments(features: np.ndarray, rows: np.ndarray, poll: Poll) -> np.nd
     return total / len(rows)
 
 
-def _spectrum(moments: np.ndarray, poll: Poll) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues as shares, float64 ``(d,)``, and eigenvectors, float32 ``(d, d)`` in columns."""
+def spectrum(features: np.ndarray, rows: np.ndarray, poll: Poll = no_poll) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of M over these rows as shares, float64 ``(d,)``, and eigenvectors, float32 ``(d, d)`` in columns."""
+    moments = _second_moments(features, rows, poll)
     values, axes = polled(lambda: np.linalg.eigh(moments), poll)
     values = np.maximum(values, 0.0)
     return values / values.sum(), axes.astype(np.float32)
