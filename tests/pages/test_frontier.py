@@ -66,7 +66,8 @@ def drawn(app) -> set[str]:
 def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
     app = page("pages/frontier.py", corpus=opened.key)
     assert app.subheader[0].value == "No run on this corpus yet" and not app.get("plotly_chart")
-    assert "**22** runs: 11 of Facility location, 11 of Pair\\-wise similarity" in text_of(app) and not app.get_by_key("start_sweep").disabled
+    assert "**22** runs: 11 of Facility location, 11 of Pair\\-wise similarity" in text_of(app)
+    assert not app.get_by_key("start_sweep").disabled
     explained(app, 8)
 
 
@@ -90,6 +91,17 @@ def test_a_share_of_quality_chooses_the_point(page, opened, store):
     assert "λ 0\\.75 keeps 94\\.9" in text_of(app)
     app.get_by_key("frontier_keep").set_value(100).run()
     assert "λ 1 keeps" in text_of(app)
+
+
+def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
+    runs = stored(opened, store)
+    stored(opened, store, objective="disf", estimator="counterfactual")
+    app = page("pages/frontier.py", corpus=opened.key, run=runs[1].id)
+    app.get_by_key("frontier_how").set_value("λ").run()
+    assert "costs 0.33 points" in text_of(app)
+    along = next(element for element in app.select_slider if element.key.startswith("frontier_at"))
+    along.set_value(0.75).run()
+    assert not app.exception and "costs 3 points of diversity" in text_of(app)
 
 
 def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):

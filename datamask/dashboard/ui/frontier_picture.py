@@ -20,7 +20,7 @@ MOST_LINES = 6
 """Curves drawn unless more are chosen: as many as can be told apart."""
 
 HEIGHT = 600
-CLICK, KEEP = "a click", "quality kept"
+CLICK, LAMBDA, KEEP = "click", "λ", "quality kept"
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
 SHARES = ("0 % is a random subset of the same size, 100 % the best that quality, or this diversity objective, reaches "
@@ -117,19 +117,23 @@ def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], name
     by_run |= {spot.run_id: (None, spot) for spot in named}
     run_id = st.query_params.get("run")
     line, spot = by_run.get(run_id, (None, None))
-    how = st.segmented_control("Choose a point by", (CLICK, KEEP), default=CLICK, required=True, key="frontier_how",
-                               persist_state="session", help="Click a point of the picture; or say how much of the "
-                               "attainable quality must stay, and get the most diverse point that keeps it.")
+    how = st.segmented_control("Choose a point by", (CLICK, LAMBDA, KEEP), default=CLICK, required=True,
+                               key="frontier_how", persist_state="session",
+                               help="Click a point of the picture; or move along a curve by its λ; or say how much of "
+                                    "the attainable quality must stay, and get the most diverse point that keeps it.")
     if spot is None and lines:
         line = lines[0]
         spot = min(line.spots, key=lambda other: abs(other.lamb - 0.5))
-    if how == KEEP and lines:
+    if how != CLICK and lines:
         line = line or lines[0]
         if len(lines) > 1:
             keys = [other.key for other in lines]
             key = st.selectbox("On the curve", keys, keys.index(line.key), format_func=names.get, key="frontier_on",
                                help="The curve on which the point is chosen.")
             line = next(other for other in lines if other.key == key)
+    if how == LAMBDA and lines:
+        spot = _at(line, spot)
+    elif how == KEEP and lines:
         least = st.slider("Keep at least, % of the attainable quality", 0, 100, 95, key="frontier_keep",
                           persist_state="session", help="100 % is the top-quality selection, 0 % a random one.")
         spot = frontier.at_least(line, least / 100)
@@ -141,6 +145,19 @@ def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], name
     if spot is not None:
         _told(line, spot, names)
     return line, spot
+
+
+def _at(line: Line, spot: Spot | None) -> Spot:
+    """The point of a curve at a λ, by a control that needs no mouse."""
+    lambdas = line.lambdas
+    wanted = spot.lamb if spot is not None else 0.5
+    lamb = lambdas[0]
+    if len(lambdas) > 1:
+        lamb = st.select_slider("λ of the point", lambdas, min(lambdas, key=lambda other: abs(other - wanted)),
+                                key=f"frontier_at_{line.key}", persist_state="session",
+                                help="The stored values of λ on this curve.")
+    here = [other for other in line.spots if other.lamb == lamb]
+    return spot if spot in here else here[0]
 
 
 def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
