@@ -328,6 +328,15 @@ def frontier_live(stage: Stage) -> None:
     stage.shoot("frontier-live")
 
 
+def which_lambda(stage: Stage) -> None:
+    stage.go("which_lambda")
+    if stage.page.get_by_test_id("stVegaLiteChart").count() == 0:
+        stage.page.get_by_role("button", name="Start").click()
+    expect(stage.page.get_by_text("A second opinion: ")).to_be_visible(timeout=600_000)
+    stage.settle(3)
+    stage.shoot("which-lambda")
+
+
 def export(stage: Stage) -> None:
     stage.go("export", "best")
     stage.shoot("export")
@@ -346,7 +355,7 @@ def explore_dark(stage: Stage) -> None:
 PICTURES: tuple[Callable[[Stage], None], ...] = (
     home_empty, home_bad_file, explore_empty, home, run_empty, run_failed, explore,
     explore_lasso, explore_dark, run_learning, run_stopped, run_done, run_settings, compare, explore_why,
-    frontier, frontier_live, export)
+    frontier, frontier_live, which_lambda, export)
 """In the order in which they are taken: what must not have happened yet comes first."""
 
 
@@ -370,7 +379,8 @@ def main() -> None:
     names = [picture.__name__ for picture in PICTURES]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work here and leave the runs for the next time")
-    parser.add_argument("--only", nargs="+", choices=names, metavar="PICTURE", help=f"some of: {', '.join(names)}")
+    parser.add_argument("--only", nargs="+", choices=names, metavar="PICTURE", help=f"some of: {', '.join(names)}",
+                        type=lambda name: name.replace("-", "_"))
     asked = parser.parse_args()
     browser_path = find_browser(parser)
     SCREENS.mkdir(exist_ok=True)

@@ -264,7 +264,7 @@ def _notes(n: int, rows: int, agrees: float) -> list[str]:
     if rows < n:
         notes.append(f"Everything was done on a uniform sample of {rows:,} of {n:,} rows.")
     if np.isfinite(agrees):
-        alike = f"(rank correlation {agrees:.2f}, 1 would be the same)".replace("-", "−")
+        alike = f"(rank correlation {agrees:.2f})".replace("-", "−")
         notes.append(f"The second measure is hardly a second opinion here: it orders neighbouring texts much as the "
                      f"corpus's own features do {alike}." if agrees >= SAME_KIND else
                      f"The second measure orders neighbouring texts otherwise than the corpus's features do {alike}.")
