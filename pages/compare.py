@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from datamask.dashboard import comparison, words
+from datamask.dashboard import candidates, comparison
 from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.places import HEXAGONS_FROM
 from datamask.dashboard.ui import (
@@ -27,21 +27,12 @@ frame("Compare", "What changes between these runs?")
 
 corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
-everyone, refused = comparison.candidates(session.store().list(), corpus.fingerprint, archived=True)
+everyone, refused = candidates.candidates(session.store().list(), corpus.fingerprint, archived=True,
+                                          config=session.current_opening().config)
 archived = st.session_state.get("compare_archived", False)
 runs = [run for run in everyone if archived or not run.label().archived]
 by_id = {run.id: run for run in everyone}
 names = listing.unlike({run.id: listing.name_of(run) for run in everyone})
-
-
-def draw_refused() -> None:
-    """The runs that cannot be compared here, each with its reason."""
-    if refused:
-        with st.expander(f"{len(refused):,} other run{'s' if len(refused) > 1 else ''} not offered here, and why"):
-            for entry in refused[:50]:
-                name = words.plain(entry.run.id, 80)
-                st.caption(f"**{name}** {words.plain(entry.reason, 300)}")
-
 
 if len(runs) < 2 and not archived:
     with st.container(border=True):
@@ -55,12 +46,11 @@ if len(runs) < 2 and not archived:
         st.caption(f"{len(everyone) - len(runs):,} more are archived.")
         st.toggle("Show archived runs", key="compare_archived", persist_state="session",
                   help="Runs that were put away are left out of every menu, unless this is on.")
-    draw_refused()
+    comparison_panel.draw_refused(refused)
     st.stop()
 
-current = session.current_run()
-if len(runs) > 1:
-    st.session_state.setdefault("compare", [run.id for run in comparison.default_pair(runs, current)])
+session.current_run()
+comparison_panel.begin(runs)
 st.session_state["compare"] = [run_id for run_id in st.session_state.get("compare", ()) if run_id in by_id]
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     # those chosen before stay in the menu, or a search would take them off the page
@@ -76,9 +66,10 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     if chosen:
         label_panel.edit_any([by_id[run_id] for run_id in chosen], names, listing.tags_of(everyone), "compare")
 chosen = [run_id for run_id in chosen if run_id in by_id]
+comparison_panel.say_begun(chosen)
 if len(chosen) < 2:
     st.info("Choose at least two runs.")
-    draw_refused()
+    comparison_panel.draw_refused(refused)
     st.stop()
 
 compared = [by_id[run_id] for run_id in chosen]
@@ -145,4 +136,4 @@ for name, tab in tabs.items():
             agreement_panel.show(entries, compared, corpus, cache_dir)
         else:
             downstream_panel.show(everyone, chosen, names)
-draw_refused()
+comparison_panel.draw_refused(refused)

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from datamask.dashboard import comparison
+from datamask.dashboard import candidates
 from datamask.dashboard.filters import Inside, Rows
 from datamask.dashboard.layers import Blank, Selection
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
@@ -42,7 +42,7 @@ frame("Explore", "Which samples are kept, and where do they lie?")
 
 corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
-runs, _ = comparison.candidates(session.store().list(), corpus.fingerprint)
+runs, _ = candidates.candidates(session.store().list(), corpus.fingerprint)
 by_id = {run.id: run for run in runs}
 names = listing.unlike({run.id: listing.name_of(run) for run in runs})
 current = session.current_run()

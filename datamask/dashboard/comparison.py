@@ -18,7 +18,7 @@ import pandas as pd
 from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.layers import Category
-from datamask.errors import DatamaskError, InputError
+from datamask.errors import InputError
 from datamask.runs.store import Run
 
 LETTERS = "ABCD"
@@ -65,59 +65,6 @@ class Entry:
     def ratio(self) -> float:
         """Share of all rows that it selected."""
         return float(self.selected.mean())
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A run that cannot be compared on this corpus, and why, in a sentence."""
-
-    run: Run
-    reason: str
-
-
-def candidates(runs: Sequence[Run], fingerprint: str, archived: bool = False) -> tuple[list[Run], list[Refused]]:
-    """Finished runs on the corpus of that fingerprint, in the order given, and the others with the reason.
-
-    Args:
-        archived: whether runs that were put away are among them.
-    """
-    fit, others = [], []
-    for run in runs:
-        if not archived and run.label().archived:
-            continue
-        state = run.status().state
-        try:
-            known = run.config and run.facts().get("fingerprint")
-        except DatamaskError as error:
-            others.append(Refused(run, str(error)))
-            continue
-        if known and known != fingerprint:
-            others.append(Refused(run, f"learned on other rows: its corpus has fingerprint {known[:8]}, the open one "
-                                       f"{fingerprint[:8]}"))
-        elif state != "done":
-            others.append(Refused(run, f"not finished: it is {state}"))
-        elif known != fingerprint or not run.has_rows:
-            others.append(Refused(run, "its record does not say which rows it selected"))
-        else:
-            fit.append(run)
-    return fit, others
-
-
-def default_pair(runs: Sequence[Run], current: Run | None = None) -> list[Run]:
-    """The two runs to show first, A before B: B is the current or else the newest one, A the newest other one of the
-    same objective and size where there is such a run, else of the same size, else the newest.
-
-    Args:
-        runs: at least two candidates, newest first.
-    """
-    second = next((run for run in runs if current is not None and run.id == current.id), runs[0])
-    config = second.config.selection
-
-    def unlike(run: Run) -> tuple[bool, bool]:
-        other = run.config.selection
-        return other.select_ratio != config.select_ratio, other.objective != config.objective
-
-    return [min((run for run in runs if run.id != second.id), key=unlike), second]
 
 
 def load(runs: Sequence[Run], n: int) -> list[Entry]:

@@ -102,6 +102,14 @@ def opening_key(config: CorpusConfig) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def title_of(config: CorpusConfig) -> str:
+    """What to call a corpus opened by path: its file's or folder's name, and how many others there are."""
+    first = Path(config.inputs[0].rstrip("/"))
+    name = first.name if not any(mark in first.name for mark in "*?[") else f"{first.parent.name}/{first.name}"
+    more = len(config.inputs) - 1
+    return f"{name} and {more} more" if more else name
+
+
 class Openings:
     """All openings of one runs folder in this process. Thread-safe."""
 

@@ -62,17 +62,6 @@ def test_overlaps_are_set_arithmetic(three):
     assert table.loc["A and B", "most"] == 1.0 and table.loc["A and C", "most"] == pytest.approx(24 / 72)
 
 
-def test_archived_runs_stay_out_unless_asked_for(world):
-    store, corpus, config = world
-    scores = np.arange(len(corpus))
-    away, here = (finish_run(store, corpus, config, scores, name=name) for name in ("away", "here"))
-    away.relabel(archived=True)
-    fit, refused = comparison.candidates(store.list(), corpus.fingerprint)
-    assert [run.id for run in fit] == [here.id] and not refused
-    assert {run.id for run in comparison.candidates(store.list(), corpus.fingerprint, archived=True)[0]} == {
-        away.id, here.id}
-
-
 def test_only_the_settings_that_differ(three):
     entries, _, _ = three
     table = comparison.settings(entries)
@@ -142,25 +131,6 @@ def test_a_run_without_steps_is_one_point(world):
     assert table["value"].tolist() == [0.8, 0.8] and table["step"].tolist() == [0, 0]
 
 
-def test_candidates_say_why_others_are_not(world):
-    store, corpus, config = world
-    good = finish_run(store, corpus, config, np.arange(len(corpus)))
-    other = finish_run(store, corpus, config, np.arange(len(corpus)))
-    with other.writer() as writer:
-        writer.update_facts(fingerprint="f" * 64)
-    queued = store.create(good.config)
-    with queued.writer() as writer:
-        writer.update_facts(fingerprint=corpus.fingerprint)
-    damaged = finish_run(store, corpus, config, np.arange(len(corpus)))
-    (damaged.path / "config.json").write_text('{"config": {}}')
-    fit, refused = comparison.candidates([good, other, queued, damaged], corpus.fingerprint)
-    assert [run.id for run in fit] == [good.id]
-    reasons = {entry.run.id: entry.reason for entry in refused}
-    assert "ffffffff" in reasons[other.id] and corpus.fingerprint[:8] in reasons[other.id]
-    assert "not finished" in reasons[queued.id]
-    assert "config.json" in reasons[damaged.id]
-
-
 def test_load_refuses_what_does_not_fit(three):
     _, runs, corpus = three
     with pytest.raises(InputError, match="2 to 4 runs, got 1"):
@@ -180,14 +150,6 @@ def test_shares_by_category(three):
         assert row.selected == entry.selected[source == row.category].sum()
         assert row.share == pytest.approx(row.selected / row.n)
     assert categorical(corpus.metadata, skip=("text",)) == ["source"]
-
-
-def test_the_pair_shown_first_is_of_one_kind(three):
-    _, runs, _ = three
-    first, second, third = runs
-    newest_first = [third, second, first]
-    assert [r.id for r in comparison.default_pair(newest_first)] == [second.id, third.id]
-    assert [r.id for r in comparison.default_pair(newest_first, first)] == [second.id, first.id]
 
 
 def test_charts_give_every_run_a_colour_and_a_second_sign(three):

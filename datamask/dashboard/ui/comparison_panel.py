@@ -3,20 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import comparison, words
+from datamask.dashboard import candidates, comparison, words
+from datamask.dashboard.candidates import Refused
 from datamask.dashboard.charts.overlay import overlay
 from datamask.dashboard.charts.shares import shares
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.layers import Category, categorical
 from datamask.dashboard.ui import session, tables
+from datamask.dashboard.views import listing
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
 
 SETTINGS_AT_ONCE, NAMED = 7, 5
+REFUSED_AT_ONCE = 50
 SAME = "Everything else is the same in all of them."
+
+
+_BEGUN = "compare_begun"
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What the page chose by itself: ids, the run opened last by then, and why."""
+
+    chosen: list[str]
+    latest: list[str]
+    why: str
+
+
+def begin(runs: Sequence[Run]) -> None:
+    """Choose two runs where the reader has not: at the first visit, and again once another run was opened.
+
+    Args:
+        runs: candidates, newest first.
+    """
+    opened = session.opened_runs()
+    before = st.session_state.get(_BEGUN)
+    latest = opened[:1]
+    untouched = before is not None and st.session_state.get("compare") == before.chosen and before.latest != latest
+    if len(runs) > 1 and ("compare" not in st.session_state or untouched):
+        pair = candidates.first_pair(runs, opened)
+        st.session_state["compare"] = [pair.first.id, pair.second.id]
+        st.session_state[_BEGUN] = _Begun(st.session_state["compare"], latest, pair.why)
+
+
+def say_begun(chosen: Sequence[str]) -> None:
+    """Say why these runs are shown, where `begin` chose them."""
+    before = st.session_state.get(_BEGUN)
+    if before is not None and list(chosen) == before.chosen:
+        st.caption(f"Chosen for you: {before.why}. Choose others above.")
+
+
+def draw_refused(refused: Sequence[Refused]) -> None:
+    """The runs that cannot be compared here, each by its name and with the reason."""
+    if not refused:
+        return
+    with st.expander(f"{len(refused):,} other run{'s' if len(refused) > 1 else ''} not offered here, and why"):
+        for entry in refused[:REFUSED_AT_ONCE]:
+            st.caption(f"**{words.plain(_name(entry.run), 80)}**: {words.plain(entry.reason, 300)}.")
+        if len(refused) > REFUSED_AT_ONCE:
+            st.caption(f"and {len(refused) - REFUSED_AT_ONCE:,} more")
+
+
+def _name(run: Run) -> str:
+    try:
+        return listing.name_of(run)
+    except DatamaskError:
+        # of a damaged record only the folder's name is left
+        return run.id
 
 
 def overlaps(entries: Sequence[Entry]) -> None:

@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import words
-from datamask.dashboard.openings import Opening, Openings, openings
+from datamask.dashboard.openings import Opening, Openings, openings, title_of
 from datamask.errors import DatamaskError, StoreError
 
 if TYPE_CHECKING:
     from datamask.runs.jobs import Office
     from datamask.runs.store import Run, RunStore
+
+_OPENED = "opened_runs"
+REMEMBERED = 20
+"""Runs that a session knows it has looked at."""
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -77,11 +80,18 @@ def current_run() -> Run | None:
     if not run_id:
         return None
     try:
-        return store().get(run_id)
+        run = store().get(run_id)
     except DatamaskError as error:
         del st.query_params["run"]
         st.warning(words.sentence(error))
         return None
+    st.session_state[_OPENED] = [run.id, *(other for other in opened_runs() if other != run.id)][:REMEMBERED]
+    return run
+
+
+def opened_runs() -> list[str]:
+    """Ids of the runs that this session looked at, the latest first."""
+    return st.session_state.get(_OPENED, [])
 
 
 def choose_run(run_id: str | None) -> None:
@@ -130,14 +140,6 @@ def open_corpus_of(run: Run) -> Opening:
     config = run.config.corpus
     existing = [o for o in all_openings().all() if o.config == config and o.state in ("opening", "ready")]
     return existing[0] if existing else all_openings().start(config, title_of(config))
-
-
-def title_of(config: CorpusConfig) -> str:
-    """What to call a corpus opened by path: its file's or folder's name, and how many others there are."""
-    first = Path(config.inputs[0].rstrip("/"))
-    name = first.name if not any(mark in first.name for mark in "*?[") else f"{first.parent.name}/{first.name}"
-    more = len(config.inputs) - 1
-    return f"{name} and {more} more" if more else name
 
 
 def open_corpus_or_stop() -> Corpus:
