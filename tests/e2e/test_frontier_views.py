@@ -1,0 +1,174 @@
+"""The frontier's other views and the report in a real browser, each number held against the package's own answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from datamask.config import CorpusConfig
+from datamask.dashboard import sweeping
+from datamask.dashboard.openings import openings
+from datamask.runs.store import RunStore
+from datamask.runs.sweep import sweep
+from datamask.runs.varying import Plan
+from tests.e2e.serving import served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+TINY = CorpusConfig((str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny"),))
+LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+LIVE = 0.45
+
+# of the marks of a chart, what they are said to stand for
+LABELS = """svg => [...svg.querySelectorAll("[aria-label]")].map(mark => mark.getAttribute("aria-label"))"""
+CURVES = """chart => chart.data.filter(trace => trace.customdata?.length > 1).map(trace =>
+    trace.customdata.map((run, i) => [String(run), trace.x[i], trace.y[i]]))"""
+
+
+def view(page: Page, name: str) -> None:
+    page.get_by_test_id("stMain").get_by_role("radio", name=name, exact=True).click()
+
+
+def pairwise(page: Page) -> None:
+    """Choose it in a view of one objective."""
+    page.get_by_test_id("stMain").get_by_role("combobox", name="Diversity objective").click()
+    page.get_by_role("option", name="Pair-wise similarity").click()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
+def said(mark: str) -> dict[str, str]:
+    """``a: 1; b: 2`` as a dictionary."""
+    return dict(part.split(": ", 1) for part in mark.split("; "))
+
+
+def shown(place: Locator, label: str) -> float:
+    """The value of one of the page's large numbers, as a share."""
+    text = place.get_by_test_id("stMetric").filter(has_text=re.compile(f"^{label}")).first.inner_text()
+    return float(re.search(r"([−\d.]+)\s*%", text).group(1).replace("−", "-")) / 100
+
+
+@pytest.mark.timeout(900)
+def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  # noqa: F811
+    store, page = RunStore(tmp_path / "runs"), browser_page
+    opening = openings(store.root).start(TINY, "tiny")
+    opening.wait(240)
+    sizes = (2, 8)
+    plans = [Plan(TINY, points, "made for the test") for points in (
+        sweeping.along_lambda(["pairwise"], [*LAMBDAS, LIVE]),
+        sweeping.along_ratio(["pairwise"], [0.1, 0.5], lamb=0.5),
+        sweeping.along_group(sizes, 2, objective="pairwise", n_epochs=12))]
+    small = sweeping.slices(TINY, len(opening.corpus))
+    plans += [Plan(small[name], sweeping.along_lambda(["pairwise"], LAMBDAS), name) for name in small if name != "N"]
+    runs = {run.id: run for plan in plans for done in sweep(store, plan, threads=1) for run in [done.run]}
+    summaries = {key: run.status().summary for key, run in runs.items()}
+    settings = {key: run.config.selection for key, run in runs.items()}
+    own = {settings[key].lamb: key for key, run in runs.items() if settings[key].estimator == "relaxed"
+           and settings[key].select_ratio == 0.3 and run.config.corpus == TINY}
+
+    with served(tmp_path) as address:
+        main = page.get_by_test_id("stMain")
+        page.goto(f"{address}/frontier?corpus={opening.key}&run={own[0.25]}")
+        # the price lies between what the stored steps to the left and to the right of the point really cost
+        expect(main.get_by_text("costs 0.33 points of diversity")).to_be_visible()
+        left, point, right = (summaries[own[lamb]]["calibrated"] for lamb in (0.0, 0.25, LIVE))
+        costs = [(one["diversity"] - two["diversity"]) / (two["quality"] - one["quality"])
+                 for one, two in ((left, point), (point, right))]
+        assert costs[0] <= 0.335 and costs[1] >= 0.325
+        # "keep at least": the most diverse stored point that keeps so much
+        view(page, "quality kept")
+        kept = {lamb: summaries[key]["calibrated"]["quality"] for lamb, key in own.items()}
+        enough = max((lamb for lamb in own if kept[lamb] >= 0.95),
+                     key=lambda lamb: summaries[own[lamb]]["calibrated"]["diversity"])
+        expect(main.get_by_text(re.compile(rf"^λ {enough:g} keeps {100 * kept[enough]:.1f}"))).to_be_visible()
+
+        # the select ratio
+        view(page, "Ratio")
+        chart = main.get_by_test_id("stVegaLiteChart").locator("svg").first
+        expect(chart.locator("[aria-label*='term']").first).to_be_attached()
+        marks = [said(mark) for mark in chart.evaluate(LABELS) if "select ratio, %:" in mark and "raw value" in mark]
+        assert len(marks) == 6
+        for mark in marks:
+            key = next(key for key, one in settings.items() if one.estimator == "relaxed" and one.lamb == 0.5
+                       and runs[key].config.corpus == TINY
+                       and one.select_ratio == pytest.approx(float(mark["select ratio, %"]) / 100))
+            term = next(value for value in mark.values() if value in ("quality", "diversity"))
+            told = float(mark["share, %"].replace("−", "-"))
+            assert told == pytest.approx(100 * summaries[key]["calibrated"][term], abs=0.06)
+
+        # the group size: the mean over seeds at the moment at which the first of them ends
+        view(page, "Group size")
+        chart = main.get_by_test_id("stVegaLiteChart").locator("svg").first
+        expect(chart.locator("[aria-label*='worst seed']").first).to_be_attached()
+        marks = [said(mark) for mark in chart.evaluate(LABELS) if "worst seed" in mark]
+        for size in sizes:
+            # in the order of their time, which is rounded in the words
+            last = [mark for mark in marks if mark["G"] == str(size)][-1]
+            curves = [run.metrics() for key, run in runs.items() if settings[key].n_rollout == size]
+            curves = [(one["seconds"][there], one["joint"][there]) for one in curves
+                      for there in [np.isfinite(one["joint"]) & (one["seconds"] > 0)]]
+            end = min(seconds[-1] for seconds, _ in curves)
+            own_mean = np.mean([np.interp(np.log(end), np.log(seconds), values) for seconds, values in curves])
+            assert len(curves) == 2
+            assert float(last["mean"].replace("−", "-")) == pytest.approx(own_mean, abs=1e-3)
+            assert last["seeds"] == "2"
+
+        # slices of the corpus over the whole one
+        view(page, "Transfer")
+        pairwise(page)
+        expect(main.get_by_text(re.compile("^Against the whole corpus"))).to_be_visible()
+        expect(page.locator(".js-plotly-plot")).to_have_count(1)
+        page.wait_for_function("document.querySelector('.js-plotly-plot')?.data?.length > 4")
+        curves = page.locator(".js-plotly-plot").evaluate(CURVES)
+        # besides what the arrows at the edge stand for
+        assert sum(len(curve) >= len(LAMBDAS) for curve in curves) == len(small) > 1
+        for run_id, x, y in (point for curve in curves for point in curve):
+            shares = summaries[run_id]["calibrated"]
+            inside = min(shares["quality"], shares["diversity"]) >= -0.2
+            assert not inside or (x, y) == pytest.approx((shares["quality"], shares["diversity"]), abs=1e-9)
+        for name in [name for name in small if name != "N"]:
+            part = {settings[key].lamb: summaries[key]["calibrated"] for key, run in runs.items()
+                    if run.config.corpus == small[name]}
+            far = max(np.hypot(part[lamb]["quality"] - summaries[own[lamb]]["calibrated"]["quality"],
+                               part[lamb]["diversity"] - summaries[own[lamb]]["calibrated"]["diversity"])
+                      for lamb in LAMBDAS)
+            expect(main.get_by_text(f"{name} lies at most {100 * far:.1f} points off")).to_be_visible()
+
+        # the live slider is where a run at the same lambda ends
+        view(page, "Live λ")
+        expect(main.get_by_text(re.compile("^Against the whole corpus"))).to_have_count(0)
+        pairwise(page)
+        slider = main.get_by_role("slider", name="Balance λ")
+        expect(slider).to_be_visible()
+        expect(main.get_by_test_id("stMetric").first).to_be_visible()
+        slider.focus()
+        for _ in range(round((0.5 - LIVE) / 0.01)):
+            slider.press("ArrowLeft")
+        expect(page.locator(".panel .title").first).to_have_text(f"Selected at λ {LIVE:g}")
+        run = summaries[own[LIVE]]
+        for label in ("Quality", "Diversity"):
+            assert shown(main, label) == pytest.approx(run["calibrated"][label.lower()], abs=0.01)
+        joint = LIVE * shown(main, "Quality") + (1 - LIVE) * shown(main, "Diversity")
+        assert run["calibrated"]["joint"] - 2e-3 <= joint <= run["upper_bound"] + 1e-3
+
+        # the report opens without a network, and its first sentence says the run's numbers
+        page.goto(f"{address}/export?corpus={opening.key}&run={own[0.5]}")
+        with page.expect_download() as waiting:
+            main.get_by_role("button", name="Report, HTML").click()
+        target = tmp_path / "report.html"
+        waiting.value.save_as(target)
+    asked: list[str] = []
+    page.context.set_offline(True)
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(target.as_uri())
+    assert all(url.startswith(("file:", "data:")) for url in asked)
+    assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
+    sentence, summary = page.locator(".lead").inner_text(), summaries[own[0.5]]
+    assert sentence.startswith(f"{summary['selected']:,} of {summary['n']:,} samples were selected")
+    quality, diversity = (float(number.replace("−", "-")) for number in re.findall(
+        r"([−\d.]+)\s*% of the attainable (?:quality|diversity)", sentence))
+    assert quality == pytest.approx(100 * summary["calibrated"]["quality"], abs=0.051)
+    assert diversity == pytest.approx(100 * summary["calibrated"]["diversity"], abs=0.051)
+    assert "λ = 0.5" in sentence and page.locator("svg").count() >= 2 and page.locator("img").count() >= 2
