@@ -1,0 +1,194 @@
+"""Explore in a real browser: by keyboard alone to a sample and its reasons, and rules that the next run keeps."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.api import select
+from datamask.config import RunConfig, SelectionConfig
+from datamask.corpus import Corpus
+from datamask.corpus.projection import layout_path
+from datamask.dashboard.openings import Opening, openings
+from datamask.runs.execute import execute
+from datamask.runs.explaining import explainer_of
+from datamask.runs.store import Run, RunStore
+from tests.dashboard.made_runs import write_shard
+from tests.e2e.serving import served
+from tests.e2e.test_walk import browser_page, lasso  # noqa: F401 - one is a fixture
+
+LONG = 240_000
+FOCUSED = """() => {
+    let here = document.activeElement;
+    while (here?.shadowRoot?.activeElement) here = here.shadowRoot.activeElement;
+    const look = getComputedStyle(here);
+    return {name: here.getAttribute("aria-label") ?? here.innerText ?? "", kind: here.className.toString(),
+            seen: look.outlineStyle !== "none" || look.boxShadow !== "none" || here.tagName === "INPUT"};
+}"""
+"""Who has the focus, in whatever shadow, and whether one sees it; text fields show it by their frame."""
+
+
+@pytest.fixture
+def opening(tmp_path) -> Opening:
+    """A corpus of 240 rows, its layout and crowding there already."""
+    found = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
+    found.wait(LONG / 1000)
+    place = layout_path(found.corpus.fingerprint, RunStore(tmp_path / "runs").cache_dir)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(place, points=found.corpus.features[:, :2].astype(np.float32), kept=0.5, fitted=len(found.corpus))
+    np.save(place.with_name("crowding.npy"), np.zeros(len(found.corpus), np.float32))
+    return found
+
+
+def tab_to(page: Page, name: str, most: int = 60) -> list[str]:
+    """Press Tab until a control of that name has the focus; the names on the way. Each of them must be seen."""
+    passed: list[str] = []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        here = page.evaluate(FOCUSED)
+        passed.append(here["name"].rsplit("\n", 1)[-1])  # without the icon's name
+        if passed[-1].startswith(name):
+            page.wait_for_function(f"({FOCUSED})().seen")
+            return passed
+    raise AssertionError(f"{name} is not reached by Tab; on the way: {passed}")
+
+
+@pytest.mark.timeout(900)
+def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_path, opening, browser_page: Page):  # noqa: F811
+    corpus, store = opening.corpus, RunStore(tmp_path / "runs")
+    config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
+    runs = [store.create(RunConfig(opening.config, replace(config, lamb=lamb))) for lamb in (0.1, 0.5, 0.9)]
+    for run in runs:
+        execute(run, threads=1)
+    inside = [run.rows()["selected"].to_numpy().astype(bool) for run in runs]
+    with served(tmp_path) as address:
+        page = browser_page
+        page.goto(f"{address}/explore?corpus={opening.key}&run={runs[1].id}")
+        expect(page.locator(".map[data-drawn='3']")).to_be_visible()
+        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        passed = tab_to(page, "Search the texts")
+        wanted = ["Home", "Explore", "Selected by", "Left panel", "Middle panel", "Search the texts"]
+        places = [next(k for k, name in enumerate(passed) if name.endswith(each)) for each in wanted]
+        assert places == sorted(places)
+        # words that only one sample has, and it changes sides
+        row = next(int(row) for row in np.flatnonzero(inside[0] != inside[2]) if row >= 100)
+        page.keyboard.type(f"sample {row} of clump")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text(re.compile(r"^1 of 240 samples shown"))).to_be_visible()
+        tab_to(page, "Quality:")
+        # the map's own key: nothing else is bright, so this is the sample nearest to the middle
+        page.keyboard.press("m")
+        expect(page.get_by_text(re.compile("^Why is it (kept|left out)"))).to_be_visible()
+        assert page.url.endswith(f"sample={corpus.ids[row].as_py()}")
+        expect(page.locator("code").first).to_contain_text(f"sample {row} of clump")
+
+        # the bars are the explainer's parts, and they add up to score minus threshold
+        told = explainer_of(runs[1])
+        one = told.explain([row])[0]
+        bars = page.locator("[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']")
+        expect(bars).to_be_visible()
+        ends = bars.locator("path[aria-label*='end:']").evaluate_all(
+            "all => all.map(e => e.getAttribute('aria-label'))")
+        ends = [float(re.search("end: ([−0-9.e]+)", label)[1].replace("−", "-")) * told.sd for label in ends]
+        assert np.diff([0.0, *ends[:-1]]).tolist() == pytest.approx([part.value for part in one.parts], abs=1e-9)
+        assert ends[-2:] == pytest.approx(2 * [one.score - one.threshold], abs=1e-9)
+
+        # where it flips is told to a thousandth; selecting again on both sides of it says the same
+        tab_to(page, "Find the exact")
+        page.keyboard.press("Enter")
+        said = page.get_by_text(re.compile("It changes sides at"))
+        expect(said).to_be_visible()
+        lamb, below = re.search(r"λ ([0-9.]+): (in|out) just below", said.inner_text()).groups()
+        sides = [select(corpus, replace(config, lamb=float(lamb) + step)).mask[row] for step in (-2e-3, 2e-3)]
+        assert sides == [below == "in", below != "in"]
+
+        # borderline reader: its tab by arrows, its keys by number
+        tabs = page.get_by_role("tab", name="Texts")
+        tabs.focus()
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Text 1 of 40")).to_be_visible()
+        page.keyboard.press("1")
+        expect(page.get_by_text("Text 2 of 40")).to_be_visible()
+
+
+def started(page: Page, store: RunStore, before: int) -> Run:
+    """Press Start on the Run page; the run it makes, ended."""
+    page.get_by_role("button", name="Start", exact=True).click()
+    deadline = time.monotonic() + LONG / 1000
+    while len(store.list()) == before or store.list()[0].status().active:
+        assert time.monotonic() < deadline, "the run did not end"
+        page.wait_for_timeout(200)
+    return store.list()[0]
+
+
+def search(page: Page, words: str, count: int) -> None:
+    """Show the samples whose text holds these words."""
+    box = page.get_by_role("textbox", name="Search the texts")
+    box.fill(words)
+    box.press("Enter")
+    expect(page.get_by_role("button", name=f"Pin these {count}", exact=True)).to_be_visible()
+
+
+def holding(corpus: Corpus, words: str) -> np.ndarray:
+    return np.array([all(word in text for word in words.split()) for text in corpus.metadata["text"].to_pylist()])
+
+
+@pytest.mark.timeout(900)
+def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: Path, opening, browser_page: Page):  # noqa: F811
+    corpus, store = opening.corpus, RunStore(tmp_path / "runs")
+    code = np.array(corpus.metadata["source"].cast(pa.string()).to_pylist()) == "code"
+    pinned, banned, given = (holding(corpus, words) for words in ("sample 11", "sample 20", "sample 3"))
+    with served(tmp_path) as address:
+        page = browser_page
+        page.goto(f"{address}/explore?corpus={opening.key}")
+        expect(page.locator(".map[data-drawn='2']")).to_be_visible()
+        search(page, "sample 11", pinned.sum())
+        page.get_by_role("button", name=re.compile("^Pin these")).click()
+        page.get_by_role("button", name=re.compile("^Ban these")).click()
+        # at once, where it was done: both cannot be
+        expect(page.get_by_text("both name 12 samples")).to_be_visible()
+        start = page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules")
+        expect(start.locator("a")).to_have_attribute("disabled", "")
+        page.get_by_role("button", name=re.compile("^Banned 12")).click()
+        expect(page.get_by_text("both name 12 samples")).to_have_count(0)
+        search(page, "sample 20", banned.sum())
+        page.get_by_role("button", name=re.compile("^Ban these")).click()
+        page.get_by_role("button", name="Quota").click()
+        page.get_by_role("combobox", name="Group").click()
+        page.get_by_role("option", name="code").click()
+        for name, value in (("At least", "50"), ("At most", "50")):
+            box = page.get_by_role("spinbutton", name=re.compile(name))
+            box.fill(value)
+            box.press("Enter")
+        page.get_by_role("button", name="Add this quota").click()
+        expect(page.get_by_role("button", name=re.compile("^source code: 50"))).to_be_visible()
+        page.keyboard.press("Escape")
+        start.click()
+        expect(page.get_by_text("Rules for the next run")).to_be_visible()
+        selected = started(page, store, 0).rows()["selected"].to_numpy().astype(bool)
+        assert selected.sum() == 72 and selected[pinned].all() and not selected[banned].any()
+        assert selected[code].sum() == 36
+
+        # what one has is not selected again, and a budget of tokens is filled and not passed
+        page.goto(f"{address}/explore?corpus={opening.key}")
+        search(page, "sample 3", given.sum())
+        page.get_by_role("button", name=re.compile("^I have these")).click()
+        page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules").click()
+        expect(page.get_by_text("Rules for the next run")).to_be_visible()
+        page.get_by_role("radio", name="tokens").or_(page.get_by_role("button", name="tokens")).first.click()
+        box = page.get_by_role("textbox", name="Token budget")
+        box.fill("1.5k")
+        box.press("Enter")
+        run = started(page, store, 1)
+        exported = np.isin(corpus.ids.to_pylist(), run.selection()["chunk_id"].to_pylist())
+        assert run.config.selection.budget == 1500 and exported.any() and not (exported & given).any()
+        assert 1500 - corpus.lengths.max() <= corpus.lengths[exported].sum() <= 1500
