@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from take_screens import FLAGS, Stage, find_browser, prepare, serve
+from stage import FLAGS, Stage, find_browser, prepare, serve
 
 WIDTHS = (1280, 1440, 1600, 1920)
 HEIGHT = 900

@@ -20,7 +20,7 @@ from playwright.sync_api import expect, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from take_screens import FLAGS, SIZE, Stage, find_browser
+from stage import FLAGS, SIZE, Stage, find_browser
 
 from tests.e2e.serving import served
 from tests.e2e.walkthrough import Walk, place_of, write_shards
