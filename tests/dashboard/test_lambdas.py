@@ -57,6 +57,27 @@ def test_tables_hold_what_was_stored():
     assert view.second_caption(answer).endswith("The second measure is made up.") and len(view.other_notes(answer)) == 1
 
 
+def test_a_menu_says_what_tells_answers_apart():
+    one, other = made_answer("f"), made_answer("f", curve("facility", (0, 0, 0, 0)))
+    games = made_answer("f", target=Target("column", "domain", "games"))
+    lines = [line.rpartition(" · ")[0] for line in view.titles([one, other, games]).values()]
+    assert lines == ["Held-out text · facility, pairwise", "Held-out text · facility", "domain = games"]
+    assert view.asked(games["question"], games["target"]["label"]).replace("\u00a0", " ") == (
+        "Held-out text with domain = games · Facility location, Pair-wise similarity · 10 %")
+
+
+def test_what_a_difference_means_for_a_word():
+    record = view.measure(made_answer("f"), "cross_entropy")
+    assert view.effect(made_answer("f"), record).replace("\u00a0", " ") == (
+        "At its best, lambda 0, each unseen word is 5 % likelier than after a random selection (4 % to 6 %).")
+    strong = made_answer("f", curve("facility", (-1.0, 0, 0, 0), leads=True))
+    assert "is 2.7 times as likely as after a random selection (2.7 to 2.7 times)" in view.effect(
+        strong, view.measure(strong, "cross_entropy"))
+    for nothing in (made_answer("f", curve("facility", (0.1, 0, 0, 0), leads=True)),
+                    made_answer("f", target=Target("quality"))):
+        assert view.effect(nothing, view.measure(nothing, "cross_entropy")) == ""
+
+
 def test_what_is_far_worse_becomes_an_arrow_with_its_value():
     record = view.measure(made_answer("f"), "cross_entropy")
     assert view.lopsided(record, 0.1)

@@ -79,7 +79,7 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
                                           "opacity": 1},
          "encoding": {"x": across, "y": {"datum": high, "scale": scale}, "color": colour,
                       "tooltip": tooltip}},
-        *_far(points, objectives, high, top_quality, tone),
+        *_far(points, objectives, high, top_quality, tone, room),
         *named,
     ]
     return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
@@ -141,7 +141,7 @@ def _top_quality(value: float | None, span: tuple[float, float], tone: palette.S
 
 
 def _far(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quality: float | None,
-         tone: palette.Shades) -> list[dict]:
+         tone: palette.Shades, room: Room) -> list[dict]:
     """A line of words for every objective that leaves the picture, and for top quality: how far away they are."""
     lines = []
     for objective in objectives:
@@ -153,9 +153,11 @@ def _far(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quali
     if top_quality is not None and top_quality > high:
         lines.append((1.0, f"top quality: {top_quality:+.2f}", tone.best))
     found = []
-    for row, (at, label, colour) in enumerate(lines):
+    for at, label, colour in lines:
         align = "left" if at < 0.3 else "right" if at > 0.7 else "center"
-        found += _written(label, Spot(at, high, 8 if align == "right" else 0, 16 + 16 * row, align), colour, tone)
+        spots = [Spot(at + aside, high, 8 if align == "right" else 0, down, align)
+                 for aside in (0.0, -0.15, -0.3) for down in (16, 33, 50) if at + aside >= 0]
+        found += _written(label, room.place(label, spots), colour, tone)
     return found
 
 

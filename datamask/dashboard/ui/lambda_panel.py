@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask import catalogue
-from datamask.config.lambda_question import LAMBDAS, LambdaQuestion, Target, check_texts, texts_of
+from datamask.config.lambda_question import LAMBDAS, LEAST_TEXTS, LambdaQuestion, Target, check_texts, texts_of
 from datamask.corpus import Corpus
 from datamask.dashboard import lambdas, tasks, words
 from datamask.dashboard.charts.lambdas import band
@@ -99,8 +99,12 @@ def _one_kind(corpus: Corpus) -> tuple[str, str]:
         return "", ""
     column = st.selectbox("Column", names, key="lambda_column", help="What tells kinds of text apart.")
     counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
-    counts = sorted((one for one in counts if one["values"] is not None), key=lambda one: -one["counts"])[:VALUES]
+    counts = sorted((one for one in counts if one["values"] is not None and one["counts"] >= LEAST_TEXTS),
+                    key=lambda one: -one["counts"])[:VALUES]
     sizes = {one["values"]: one["counts"] for one in counts}
+    if not sizes:
+        st.caption(f"No value has {LEAST_TEXTS} samples, which are needed to tell selections apart.")
+        return "", ""
     value = st.selectbox("Value", list(sizes), key=f"lambda_value_{column}",
                          format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
                          help="Held-out samples with this value are what is predicted.")

@@ -117,15 +117,18 @@ def top_quality(record: Mapping, ratio: float) -> Mapping | None:
 
 
 def titles(answers: Sequence[Mapping]) -> dict[str, str]:
-    """A short line for a menu by each answer's key: target and when, and more where targets are the same."""
-    plain = {answer["key"]: _short(answer["target"]) for answer in answers}
+    """A short line for a menu by each answer's key: target and when, and between them what tells apart the answers on
+    one target."""
+    names = {answer["key"]: _short(answer["target"]) for answer in answers}
+    told = {answer["key"]: (", ".join(answer["question"]["objectives"]), _shares(answer["question"]),
+                            f"{len(answer['question']['lambdas'])} lambdas", f"seed {answer['question']['seed']}")
+            for answer in answers}
     found = {}
     for answer in answers:
-        question, name = answer["question"], plain[answer["key"]]
-        if list(plain.values()).count(name) > 1:
-            name = (f"{name} · {', '.join(question['objectives'])} · {_shares(question)} · "
-                    f"{len(question['lambdas'])} lambdas")
-        found[answer["key"]] = f"{name} · {words.ago(answer['created'])}"
+        key = answer["key"]
+        alike = [told[other] for other in names if names[other] == names[key]]
+        differs = [one for place, one in enumerate(told[key]) if len({other[place] for other in alike}) > 1]
+        found[key] = " · ".join([names[key], *differs, words.ago(answer["created"])])
     return found
 
 
@@ -165,7 +168,8 @@ def effect(answer: Mapping, record: Mapping) -> str:
 
 def reading(record: Mapping, ratio: float) -> str:
     """How the first picture is read."""
-    shaded = " Shaded: recommended, these lambdas cannot be told apart." if len(recommended(record, ratio)) else ""
+    shaded = "" if recommended(record, ratio).empty else (
+        " Shaded: recommended, the best and what cannot be told apart from it.")
     return ("Difference to a random selection; below 0 is better. Band: 95 % interval. Ring: the best lambda, chosen "
             f"on other texts than those drawn here.{shaded}")
 
