@@ -56,7 +56,9 @@ class Session:
         self.state, self.share, self.message, self.error = "preparing", 0.0, "starting", ""
         self._corpus, self._config, self._cache_dir, self._turn = corpus, config, cache_dir, turn
         self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Answer]] = OrderedDict()
-        self._results: OrderedDict[object, Answer] = OrderedDict()
+        self._results: OrderedDict[object, tuple[int, Answer]] = OrderedDict()
+        self._learned = 0
+        """How many lambdas were solved or proved so far."""
         self._changed = threading.Condition()
         self._end = threading.Event()
         self._thread = endings.start(self._work, name="live-lambda", stop=self.stop)
@@ -87,12 +89,14 @@ class Session:
 
     def _ask(self, key: object, work: Callable, seconds: float) -> Answer | None:
         with self._changed:
-            if key not in self._results:
+            # what was answered before more was known is asked again, not shown again
+            if key not in self._results or self._results[key][0] < self._learned:
+                self._results.pop(key, None)
                 self._wanted[key] = work
                 self._wanted.move_to_end(key)
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: key in self._results or not self.alive, seconds)
-            return self._results.get(key)
+            return self._results[key][1] if key in self._results else None
 
     # -- the thread's side ---------------------------------------------------------------------------------------
 
@@ -161,6 +165,7 @@ class Session:
             with contextlib.suppress(Stopped), self._turn, threads(_cores()):
                 work(waiting[0], polled)
                 waiting.pop(0)
+                self._learned += 1
 
     def _serve(self, live: Live) -> None:
         """Answer what is wanted, the latest first."""
@@ -172,7 +177,7 @@ class Session:
             with self._turn, threads(_cores()):
                 found = work(live, self._poll)
             with self._changed:
-                self._results[key] = found
+                self._results[key] = self._learned, found
                 while len(self._results) > REMEMBERED:
                     self._results.popitem(last=False)
                 self._changed.notify_all()

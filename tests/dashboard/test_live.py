@@ -42,9 +42,11 @@ def test_one_session_serves_all_who_ask_for_the_same(corpus, tmp_path):
     assert live.session(corpus, options(lamb=0.7), tmp_path) is first and live.find(corpus, options()) is first
     answer = first.answer(0.42, LONG)
     assert answer.lamb == 0.42 and int(answer.mask.sum()) == 360
-    assert first.answer(0.42, 0.0) is answer
     first.wait(LONG)
     assert (first.state, first.share) == ("ready", 1.0)
+    better = first.answer(0.42, LONG)  # more is known by now, so it is worked out once more
+    assert better is not answer and better.joint >= answer.joint - 1e-6
+    assert first.answer(0.42, 0.0) is better
     kept = first.keeping(0.95, LONG)
     assert kept.quality >= 0.95 and abs(kept.quality - 0.95) < 0.01
 
@@ -67,7 +69,7 @@ def test_a_request_goes_before_the_grid(corpus, tmp_path, monkeypatch):
     session = live.session(corpus, options(), tmp_path)
     begun.set()
     session.wait(LONG)
-    assert session.state == "ready" and session._results["now"].lamb == 0.33
+    assert session.state == "ready" and session._results["now"][1].lamb == 0.33
     # what was given up for the request was solved again
     assert solved[1] == solved[2] and sorted(set(solved)) == sorted(GRID)
 
