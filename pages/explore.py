@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from datamask.dashboard import candidates
+from datamask.dashboard import candidates, words
 from datamask.dashboard.filters import Inside, Rows
 from datamask.dashboard.layers import Blank, Selection
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
@@ -43,9 +43,12 @@ frame("Explore", "Which samples are kept, and where do they lie?")
 corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
 runs, _ = candidates.candidates(session.store().list(), corpus.fingerprint)
+current = session.current_run()
+# the run of the address also where it was put away; or why it cannot be shown
+asked, refused = candidates.candidates([current] if current is not None else [], corpus.fingerprint, archived=True)
+runs += [run for run in asked if run.id not in {other.id for other in runs}]
 by_id = {run.id: run for run in runs}
 names = listing.unlike({run.id: listing.name_of(run) for run in runs})
-current = session.current_run()
 if current is not None and current.id in by_id:
     st.session_state["explore_run"] = current.id
 elif st.session_state.get("explore_run") not in by_id:
@@ -75,6 +78,8 @@ with controls:
                  format_func=names.get, disabled=not by_id, on_change=take_run,
                  args=({name: listed for listed, name in names.items()},),
                  help="What the right panel shows: finished runs on this corpus, newest first.")
+    for one in refused:
+        st.caption(f"**{words.plain(one.run.id, 60)}** is not shown: {words.plain(one.reason, 300)}.")
     first = st.selectbox("Left panel", choices, index=0, key="explore_left", help=ABOUT, persist_state="session")
     second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
     summary = st.container()
@@ -93,7 +98,7 @@ with picture:
             help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are more. Hexagons show the "
                  "mean or the selected share of all samples in a cell.")
         about = st.container()
-    steering = st.container(gap="xxsmall")
+    steering = st.container(gap="xsmall")
 ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
 rows = Rows(found.n, found.numbers, found.classes, found.texts, ground.places.points)
 view = linked.Linked(corpus, rows, linked.kept(corpus).known(rows), f"{run_id} {ground.kind}")

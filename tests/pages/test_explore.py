@@ -83,6 +83,16 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     explained(app, 5)
 
 
+def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, store, mapped):
+    done = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    failed = store.create(done.config)
+    with failed.writer() as writer:
+        writer.set_status("failed", error="no room")
+    app = page("pages/explore.py", corpus=opened.key, run=failed.id)
+    assert titles(app)[2] == "Selected by mine"
+    assert f"{words.plain(failed.id)}** is not shown: it failed; the Run page says why" in captions(app)
+
+
 def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
     app = page("pages/explore.py", corpus=opened.key)

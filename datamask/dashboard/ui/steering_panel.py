@@ -109,7 +109,7 @@ def applied(settings: SelectionConfig, corpus: Corpus) -> tuple[SelectionConfig,
 def refused(reason: str) -> None:
     """Say why no selection can obey the rules; nothing where there is no reason."""
     if reason:
-        st.error(f"No selection can obey these rules. {words.sentence(reason)}", icon=":material/rule:")
+        st.error(f"No selection can obey these rules. {words.sentence(reason)}.", icon=":material/rule:")
 
 
 def _reason_now(corpus: Corpus) -> str:
