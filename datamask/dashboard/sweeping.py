@@ -118,7 +118,10 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Ta
                 break
         return trouble
 
-    return tasks.start(key_of(fingerprint), work)
+    count = sum(len(plan.points) for plan in plans)
+    sign = tasks.Sign(f"Sweep of {count:,} runs" if count > 1 else "One more run", "pages/frontier.py", {},
+                      "Stops within a second. What is done is kept, and Start goes on from there.")
+    return tasks.start(key_of(fingerprint), work, sign=sign)
 
 
 def plan_name(point: Point) -> str:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 
 WINDOW_SECONDS = 20.0
+RECENT_SECONDS = 4.0
 
 
 class Eta:
@@ -18,7 +19,8 @@ class Eta:
         """Take note that `share` is done at time `now` (seconds on any rising clock).
 
         Returns:
-            Seconds left at the rate of the last `WINDOW_SECONDS`; None while nothing has moved.
+            Seconds left at the rate of the last `WINDOW_SECONDS`, or at that of the last `RECENT_SECONDS` where it is
+            slower: a quick beginning must not promise an end that is minutes away. None while nothing has moved.
         """
         now = time.monotonic() if now is None else now
         if self._seen and share < self._seen[-1][1]:
@@ -28,10 +30,10 @@ class Eta:
         # the oldest one kept is the last that is older than the window, so a slow phase still has two to compare
         while len(self._seen) > 2 and self._seen[1][0] < now - WINDOW_SECONDS:
             self._seen.popleft()
-        then, before = self._seen[0]
-        if share <= before or now <= then:
-            return None
-        return (1.0 - share) * (now - then) / (share - before)
+        recent = next((seen for seen in reversed(self._seen) if seen[0] <= now - RECENT_SECONDS), self._seen[0])
+        found = [(1.0 - share) * (now - then) / (share - before) for then, before in (self._seen[0], recent)
+                 if share > before and now > then]
+        return max(found, default=None)
 
 
 def duration(seconds: float) -> str:

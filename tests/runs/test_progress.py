@@ -24,6 +24,16 @@ def test_a_new_pace_is_believed_after_a_while():
     assert left == pytest.approx((0.8 - 0.099) / 0.001, rel=0.01)
 
 
+def test_a_quick_beginning_promises_nothing_for_long():
+    """A quarter in two seconds, then 0.2 % a second: six minutes, and not seconds, after a moment."""
+    eta = Eta()
+    eta.update(0.0, now=0.0)
+    eta.update(0.25, now=2.0)
+    for second in range(5):
+        left = eta.update(0.25 + 0.002 * second, now=2.0 + second)
+    assert left == pytest.approx((0.75 - 0.008) / 0.002, rel=0.01)
+
+
 def test_nothing_moved_or_began_anew_is_unknown():
     eta = Eta()
     eta.update(0.5, now=0.0)

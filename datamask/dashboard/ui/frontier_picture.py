@@ -65,7 +65,8 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
         st.plotly_chart(figure, key="frontier_chart", on_select=_clicked, selection_mode="points", theme=None,
                         config=CONFIG, width="stretch", alt=_alt(lines, names))
         st.caption(" ".join(_notes(lines, line, names)))
-    with st.expander(f"All {sum(len(line.spots) for line in lines) + len(named):,} points as a table"):
+    count = sum(len(line.spots) for line in lines) + len(named)
+    with st.expander(f"All {count:,} points as a table" if count != 1 else "The point as a table"):
         _table(lines, named)
 
 
