@@ -60,3 +60,26 @@ def test_old_endings_are_forgotten():
     for i in range(tasks.KEPT + 20):
         ended(f"old-{i}", lambda progress, should_stop: None)
     assert tasks.find("old-0") is None and tasks.find(f"old-{tasks.KEPT + 19}") is not None
+
+
+def test_the_menu_sees_signed_work_only_while_it_goes_on():
+    go, told = threading.Event(), threading.Event()
+
+    def work(progress, should_stop):
+        for share in (0.1, 0.2):
+            progress(share, "part")
+        told.set()
+        go.wait(120)
+
+    sign = tasks.Sign("Long work", "app.py", {"corpus": "abc"}, "Stops at once.")
+    task = tasks.start("signed", work, sign=sign, about="what was asked")
+    tasks.start("unsigned", work)
+    assert told.wait(120)
+    # other tests' work may be under way too
+    keys = [one.key for one in tasks.signed()]
+    assert "signed" in keys and "unsigned" not in keys and task.sign is sign
+    assert task.about == "what was asked" and task.left is not None and task.left >= 0
+    go.set()
+    task.wait(120)
+    tasks.find("unsigned").wait(120)
+    assert "signed" not in [one.key for one in tasks.signed()]
