@@ -38,8 +38,17 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
                      "then drawn over λ, with the spread over training seeds, one curve for each objective and ratio.")
             return
         _charts(found)
-        with st.expander("Which runs have results"):
-            st.dataframe(results.tally(found, names), hide_index=True, lazy=False, alt="Runs with attached results")
+        with st.expander("All numbers, and which runs they came from"):
+            points = results.points(found)
+            points["sd"] = points["high"] - points["mean"]
+            st.dataframe(points[["task", "curve", "lamb", "mean", "sd", "seeds"]], hide_index=True, lazy=False,
+                         alt="Mean score of each task, curve and lambda", column_config={
+                             "lamb": st.column_config.NumberColumn("λ", width="small"),
+                             "mean": st.column_config.NumberColumn(format="%.4f"),
+                             "sd": st.column_config.NumberColumn("standard deviation", format="%.4f"),
+                             "seeds": st.column_config.NumberColumn("numbers", width="small")})
+            st.dataframe(results.tally(found, names), hide_index=True, lazy=False, alt="Runs with attached results",
+                         column_config={"lambda": st.column_config.NumberColumn("λ", width="small")})
 
 
 def _charts(found) -> None:

@@ -1,0 +1,104 @@
+"""Compare as a user walks it: numbers, groups, a scoreboard to its end, results from elsewhere; an end amid work."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard import words
+from datamask.dashboard.openings import openings
+from datamask.evaluation import optimised_by, scoreboard
+from datamask.runs.boards import read_board
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.e2e.serving import serving
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+TINY = str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny")
+RESULTS = "task,score,seed\nreading,0.41,0\nreading,0.45,1\nreading,0.46,2\nsums,0.7,0\n"
+
+ENDS = ("value", "low", "high")
+
+
+def cells(page: Page, alt: str) -> list[list[str]]:
+    """The rows of a table that are on the screen, as its text for screen readers has them."""
+    frame = page.get_by_test_id("stDataFrame").filter(has=page.locator(f"[aria-label$={json.dumps(alt)}]"))
+    frame.locator("[role='gridcell']").first.wait_for(state="attached")
+    return [row.locator("[role='gridcell']").all_inner_texts() for row in frame.locator("tbody [role='row']").all()]
+
+
+@pytest.mark.timeout(900)
+def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, browser_page: Page):  # noqa: F811
+    store, corpus_config = RunStore(tmp_path / "runs"), CorpusConfig((TINY,))
+    runs = []
+    for name, lamb in (("first", 0.3), ("second", 0.7), ("third", 0.9)):
+        selection = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2, lamb=lamb)
+        runs.append(store.create(RunConfig(corpus_config, selection, name)))
+        execute(runs[-1], threads=1)
+    opening = openings(store.root).start(corpus_config, "tiny")
+    opening.wait(240)
+    corpus, pair = opening.corpus, runs[:2]
+    a, b = (run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool) for run in pair)
+    with serving(tmp_path) as (address, server):
+        page = browser_page
+        page.goto(f"{address}/compare?corpus={opening.key}&runs={','.join(run.id for run in pair)}")
+        for label, mask in (("Kept", a & b), ("Gained", b & ~a), ("Lost", a & ~b)):
+            number = page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
+            expect(number).to_have_text(words.count(mask.sum()))
+
+        page.get_by_role("tab", name="Where").click()
+        sources = np.array(corpus.metadata["source"].to_pylist())
+        shown = cells(page, "What changes in each source, the largest sure change first")
+        assert len(shown) > 8
+        for source, *_, n, kept, gained, lost in shown:
+            here = sources == source
+            assert [int(count) for count in (n, kept, gained, lost)] == [
+                int((here & mask).sum()) for mask in (here, a & b, b & ~a, a & ~b)], source
+
+        page.get_by_role("tab", name="Scoreboard").click()
+        page.get_by_role("button", name="Measure these runs").click()
+        # the first measures already bring this sentence, with "So far" before it until all are there
+        expect(page.get_by_text(re.compile("measures that (none|nobody)"))).to_be_visible()
+        expect(page.get_by_text("So far")).to_have_count(0)
+        stored = read_board(pair, corpus.fingerprint, store.cache_dir)
+        own = scoreboard(corpus, {run.id: mask.nonzero()[0] for run, mask in zip(pair, (a, b), strict=True)},
+                         store.cache_dir, cut=True, calibrate=False, device="cpu",
+                         optimised={run.id: optimised_by(run.config.selection) for run in pair})
+        assert stored["left"] == [] and len(stored["measures"]) == len(own["measures"])
+        for measured, expected in zip(stored["measures"], own["measures"], strict=True):
+            assert (measured["measure"], measured["best"]) == (expected["measure"], expected["best"])
+            for name, cell in expected["selections"].items():
+                there = measured["selections"][name]
+                assert [there[end] for end in ENDS] == [
+                    None if cell[end] is None else pytest.approx(cell[end], rel=1e-5, abs=1e-9) for end in ENDS]
+            value = measured["selections"][pair[0].id]["value"]
+            if value is not None:
+                drawn = page.locator(f".score img[alt^={json.dumps(measured['label'] + ': ')}]")
+                assert f"first: {words.value(value)}" in drawn.get_attribute("alt")
+        expect(page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs")).to_have_count(0)
+
+        page.get_by_role("tab", name="Downstream results").click()
+        page.locator("input[type='file']").set_input_files(
+            {"name": "scores.csv", "mimeType": "text/csv", "buffer": RESULTS.encode()})
+        page.get_by_role("button", name="Attach").click()
+        page.get_by_text("All numbers, and which runs they came from").click()
+        scores = {task: (float(mean), sd) for task, _, _, mean, sd, _ in
+                  cells(page, "Mean score of each task, curve and lambda")}
+        reading = np.array([0.41, 0.45, 0.46])
+        assert scores["sums"][0] == 0.7 and scores["reading"][0] == pytest.approx(reading.mean())
+        assert float(scores["reading"][1]) == pytest.approx(reading.std(ddof=1))
+        assert [(one.task, one.score, one.seed) for one in store.get(pair[0].id).results()] == [
+            ("reading", 0.41, "0"), ("reading", 0.45, "1"), ("reading", 0.46, "2"), ("sums", 0.7, "0")]
+
+        page.goto(f"{address}/compare?corpus={opening.key}&runs={runs[1].id},{runs[2].id}&tab=Scoreboard")
+        page.get_by_role("button", name="Measure these runs").click()
+        expect(page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs")).to_be_visible()
+        server.terminate()
+        assert server.wait(120) == 0
+    assert "terminate called" not in (tmp_path / "server.log").read_text()
