@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 GRAPH_K = 64
 """Lists of the graph that is built where there is none: what the facility objective asks for, so it is found again."""
 
-COMMAND = (sys.executable, "-m", "datamask.corpus.umap_child")
-"""Runs UMAP in the folder given as last word; see `datamask.corpus.umap_child` for what passes between them."""
+COMMAND = (sys.executable, "-P", "-m", "datamask.corpus.umap_child")
+"""Runs UMAP in the folder given as last word; see `datamask.corpus.umap_child` for what passes between them.
+Without ``-P`` a umap.py in the working directory would be imported in umap's place."""
 
 LEAST = 12
 """Rows without copies that UMAP needs for a map; fewer are laid out by PCA."""

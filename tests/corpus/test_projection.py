@@ -1,8 +1,10 @@
 """The layout: its input against brute force, the child process and its ends, the cache; UMAP itself once."""
 
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from datamask.corpus import exact_search, projection
 from datamask.corpus import layout_input as made
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.projection import LayoutHandle, load_layout, start_layout
+
+ROOT = Path(__file__).parents[2]
 
 QUICK = """
 import sys, numpy as np
@@ -165,11 +169,12 @@ def test_a_handful_of_rows_is_laid_out_by_pca(make_corpus, tmp_path, child):
         assert load_layout(corpus.fingerprint, tmp_path).points.shape == (len(features), 2)
 
 
-def test_the_child_ends_when_its_parent_is_gone(clustered, tmp_path):
+def test_the_child_ends_when_its_parent_is_gone_and_imports_nothing_from_where_it_stands(clustered, tmp_path):
+    (tmp_path / "numpy.py").write_text("raise SystemExit('a file of the working directory')")
     given = made.layout_input(clustered, *made.fitted_rows(clustered), None)
     np.savez(tmp_path / "input.npz", points=given.points, indices=given.indices, similarities=given.similarities)
     ended = subprocess.run([*projection.COMMAND, str(tmp_path)], stdin=subprocess.DEVNULL, timeout=240,
-                           capture_output=True)
+                           capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert ended.returncode == 1 and ended.stderr == b""
     assert not (tmp_path / "output.npy").exists()
 
