@@ -54,7 +54,7 @@ def polish(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         return better if after > before else mask
     if block_swaps.fits(problem):
         better = block_swaps.block_swaps(problem, mask, poll)
-        if problem.rules is not None:  # swaps across quota groups
+        if problem.rules is not None and len(problem.rules.low) > 1:  # swaps across quota groups
             better = _batch_swaps(problem, better, poll)
         before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
         return better if after > before else mask

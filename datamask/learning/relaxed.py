@@ -15,7 +15,7 @@ from datamask.learning.newton import TOLERANCE, PairwiseDual, Point, solvable
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, even_weight, relaxable, rounded
-from datamask.learning.start import Start, first_step
+from datamask.learning.start import MOST_MOVED, Start, first_step
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Values
@@ -63,10 +63,10 @@ class Relaxed:
                 self.warm = y is not None
                 weights = _packed(self._dual.begin(y))
             return State(weights, 0, rng)
-        self.warm = start is not None
-        if start is None or self._direct:
+        best = None if start is None else start.subset(self.problem)
+        self.warm = best is not None and (self._direct or start.moved(best) <= MOST_MOVED)
+        if not self.warm or self._direct:
             return State(torch.full((m,), even_weight(self.problem), dtype=torch.float64, device=self.device), 0, rng)
-        best = start.subset(self.problem)
         return State(start.inclusion(self.problem)[self.problem.eligible], first_step(self.config.n_epochs), rng, best,
                      best, self.problem.joint.evaluate(best).joint)
 

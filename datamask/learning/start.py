@@ -18,9 +18,9 @@ SHARE_OF_STEPS = 1 / 3
 """A warm start enters a learner's steps at their last third: what the others would find is known already."""
 
 MOST_MOVED = 0.15
-"""Where more of the selection has to leave than this, learned logits start cold: they stand for another selection. On
-1 200 texts a third of the members banned, or the largest source cut to a tenth, ended 0.005 to 0.1 below a cold start
-after as many steps; up to a tenth within 0.004 on average after a third of them."""
+"""Where more of the selection has to leave than this, learned logits and Frank-Wolfe start cold: they stand for another
+selection. With a third of the members banned, or the largest source cut to a tenth, they ended 0.005 to 0.1 below a
+cold start after as many steps. Facility's swaps and Newton's steps mind no distance."""
 
 
 @dataclass(frozen=True)
