@@ -41,11 +41,6 @@ def home(stage: Stage) -> None:
     stage.shoot("home")
 
 
-def explore_empty(stage: Stage) -> None:
-    stage.go("explore", corpus=False)
-    stage.shoot("explore-empty")
-
-
 def run_empty(stage: Stage) -> None:
     waiting = stage.folder / "runs-aside"
     stage.sample_key()
@@ -184,7 +179,7 @@ def explore_dark(stage: Stage) -> None:
 
 
 PICTURES: tuple[Callable[[Stage], None], ...] = (
-    home_empty, home_bad_file, explore_empty, home, run_empty, run_failed, explore,
+    home_empty, home_bad_file, home, run_empty, run_failed, explore,
     explore_lasso, explore_dark, run_learning, run_stopped, run_done, run_settings, compare, explore_why,
     frontier, frontier_live, which_lambda, export)
 """In the order in which they are taken: what must not have happened yet comes first."""
