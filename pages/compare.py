@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from datamask.dashboard import candidates, comparison
+from datamask.dashboard import candidates, comparison, words
 from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.places import HEXAGONS_FROM
 from datamask.dashboard.ui import (
@@ -38,8 +38,9 @@ if len(runs) < 2 and not archived:
     with st.container(border=True):
         st.subheader("Two finished runs on this corpus are needed" if not runs else "One more finished run is needed",
                      anchor=False)
-        st.write("Start another one with a different balance λ, objective or ratio; a random subset or top quality "
-                 "makes a good baseline. Then this page shows what one keeps and the other does not.")
+        begun = f"There is one: **{words.plain(names[runs[0].id], 80)}**. Start another" if runs else "Start two"
+        st.write(f"{begun} with a different balance λ, objective or ratio; a random subset or top quality makes a good "
+                 "baseline. Then this page shows what one keeps and the other does not.")
         st.page_link("pages/run.py", label="Start a run", icon=":material/arrow_forward:",
                      query_params=session.link_parameters())
     if len(everyone) > len(runs):

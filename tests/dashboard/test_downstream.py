@@ -33,6 +33,8 @@ def test_points_are_means_and_standard_deviations(runs):
     assert point["mean"] == pytest.approx(np.mean(both)) and point["seeds"] == 6 and point["runs"] == 2
     assert point["high"] - point["mean"] == pytest.approx(np.std(both, ddof=1))
     assert np.isnan(table[(table.task == "logic") & (table.lamb == 0.2)]["low"]).all()
+    baseline = table[table.curve.str.startswith("Random")]
+    assert len(baseline) == 2 and baseline["lamb"].isna().all(), "no lambda made it"
     assert {curve for curve, _ in math.index} == {
         "Facility location, 30\u00a0%", "Pair-wise similarity, 30\u00a0%", "Random (baseline), 30\u00a0%"}
 
@@ -48,6 +50,7 @@ def test_runs_without_results_have_no_line(runs):
 
 def test_a_curve_keeps_its_look_from_task_to_task():
     spec = chart("math", ["one", "two"])
-    line, _, mark = (layer["encoding"] for layer in spec["layer"])
+    line, _, across, mark = (layer["encoding"] for layer in spec["layer"])
     assert line["color"]["scale"]["domain"] == ["one", "two"] == mark["shape"]["scale"]["domain"]
+    assert "x" not in across and across["color"] == line["color"]
     assert len(set(mark["shape"]["scale"]["range"])) == 2

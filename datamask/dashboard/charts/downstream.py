@@ -11,7 +11,7 @@ DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 2], [1, 3], [12, 3], [6, 2, 
 
 
 def downstream(task: str, curves: Sequence[str], *, dark: bool = False, height: int = 220) -> dict:
-    """For ``st.vega_lite_chart(points of one task, spec)``.
+    """For ``st.vega_lite_chart(points of one task, spec)``. What has no lambda is a line across.
 
     Args:
         task: whose scores they are. curves: all curves of all tasks, so that each keeps its colour and mark.
@@ -23,7 +23,7 @@ def downstream(task: str, curves: Sequence[str], *, dark: bool = False, height: 
     across = {"field": "lamb", "type": "quantitative", "title": "λ: 0 diversity alone, 1 quality alone",
               "scale": {"domain": [0, 1]}, "axis": {"tickCount": 6, "grid": False}}
     up = {"field": "mean", "type": "quantitative", "title": task, "scale": {"zero": False, "padding": 8},
-          "axis": {"tickCount": 5}}
+          "axis": {"tickCount": 5, "format": "~g"}}
     legend = {"orient": "top", "direction": "horizontal", "columns": 1, "labelLimit": 300, "offset": 2, "padding": 0}
     colour = {"field": "curve", "type": "nominal", "title": None, "legend": legend,
               "scale": {"domain": few, "range": colors[:len(few)]}}
@@ -33,15 +33,18 @@ def downstream(task: str, curves: Sequence[str], *, dark: bool = False, height: 
                {"field": "mean", "title": "mean", "format": ".4f"},
                {"field": "low", "title": "less one sd", "format": ".4f"},
                {"field": "high", "title": "plus one sd", "format": ".4f"}, {"field": "seeds", "title": "numbers"}]
-    spread = {"transform": [{"filter": "isValid(datum.low) && isFinite(datum.low)"}],
+    at_lambda = "isValid(datum.lamb) && isFinite(datum.lamb)"
+    spread = {"transform": [{"filter": f"{at_lambda} && isValid(datum.low) && isFinite(datum.low)"}],
               "mark": {"type": "rule", "strokeWidth": 2},
               "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}, "color": colour}}
     return {
         "layer": [
-            {"mark": {"type": "line", "strokeWidth": 1.8},
+            {"transform": [{"filter": at_lambda}], "mark": {"type": "line", "strokeWidth": 1.8},
              "encoding": {"x": across, "y": up, "color": colour, "strokeDash": dash}},
             spread,
-            {"mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+            {"transform": [{"filter": f"!({at_lambda})"}], "mark": {"type": "rule", "strokeWidth": 1.8},
+             "encoding": {"y": up, "color": colour, "strokeDash": dash, "tooltip": tooltip}},
+            {"transform": [{"filter": at_lambda}], "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
              "encoding": {"x": across, "y": up, "color": colour, "shape": shape, "tooltip": tooltip}},
         ],
         "height": height, "config": {"view": {"stroke": None}},

@@ -64,7 +64,8 @@ def _charts(found) -> None:
                                    width="stretch", key=f"downstream_{first}_{task}",
                                    alt=f"Mean score on {words.plain(task, 60)} over lambda")
     st.caption("Marks are means; lines reach one standard deviation to either side, over training seeds. A curve joins "
-               "runs of one objective and ratio. Differences smaller than the spread say nothing.")
+               "runs of one objective and ratio; a line across is a baseline, which has no λ. Differences smaller than "
+               "the spread say nothing.")
 
 
 def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import pandas as pd
@@ -15,24 +16,31 @@ COLUMNS = ("task", "curve", "lamb", "mean", "low", "high", "seeds", "runs")
 
 
 def collected(runs: Iterable[Run]) -> pd.DataFrame:
-    """Every attached result: ``run_id, curve, lamb, task, score, seed``; runs without results have no row."""
+    """Every attached result: ``run_id, curve, lamb, task, score, seed``; runs without results have no row.
+
+    What was not made at a lambda, a baseline or an imported list, has none: NaN.
+    """
     found = []
     for run in runs:
         results = run.results()
         if results:
-            settings = run.config.selection
-            found += [{"run_id": run.id, "curve": curve_of(run), "lamb": settings.lamb, "task": one.task,
-                       "score": one.score, "seed": one.seed} for one in results]
+            lamb = run.config.selection.lamb if _learned(run) else math.nan
+            found += [{"run_id": run.id, "curve": curve_of(run), "lamb": lamb, "task": one.task, "score": one.score,
+                       "seed": one.seed} for one in results]
     return pd.DataFrame(found, columns=["run_id", "curve", "lamb", "task", "score", "seed"])
 
 
 def curve_of(run: Run) -> str:
     """What joins results to a curve: objective and ratio; of a baseline or an imported list its own name and ratio."""
     settings = run.config.selection
-    learned = bool(catalogue.estimator(settings.estimator).defaults)
-    head = outcome.objective_label(settings.objective) if learned else catalogue.estimator(settings.estimator).label
+    known = catalogue.estimator(settings.estimator)
+    head = outcome.objective_label(settings.objective) if _learned(run) else known.label
     size = f"{settings.budget} tokens" if settings.budget is not None else words.percent(settings.select_ratio)
     return f"{head}, {size}"
+
+
+def _learned(run: Run) -> bool:
+    return bool(catalogue.estimator(run.config.selection.estimator).defaults)
 
 
 def points(results: pd.DataFrame) -> pd.DataFrame:
@@ -42,7 +50,7 @@ def points(results: pd.DataFrame) -> pd.DataFrame:
     where there is one number only.
     """
     rows = []
-    for (task, curve, lamb), part in results.groupby(["task", "curve", "lamb"], sort=True):
+    for (task, curve, lamb), part in results.groupby(["task", "curve", "lamb"], sort=True, dropna=False):
         mean, spread = float(part["score"].mean()), float(part["score"].std(ddof=1))
         rows.append((task, curve, float(lamb), mean, mean - spread, mean + spread, len(part),
                      part["run_id"].nunique()))
