@@ -186,7 +186,8 @@ def test_a_bound_says_among_which_selections_it_holds(here, capsys, options, sai
     assert run("select", "in.parquet", "--output", "o.parquet", "--objective", "pairwise", *FAST, *options) == 0
     text = capsys.readouterr().out
     joint, = re.findall(r"joint +([\d.]+) %", text)
-    ruled, bound = re.findall(r"No selection of this size( under these rules)? has a joint value above ([\d.]+) %", text)[0]
+    (ruled, bound), = re.findall(r"No selection of this size( under these rules)? has a joint value above ([\d.]+) %",
+                                 text)
     assert float(bound) >= float(joint) - 0.05 and bool(ruled) is (said is not None)
     (made,) = RunStore("runs").list()
     proof = outcome.certificate(made)
