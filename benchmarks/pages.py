@@ -1,11 +1,13 @@
 """How long the pages take with a large corpus open, in a real browser, and what the server holds in memory.
 
     python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128] [--live 100000x384]
+                               [--stored 20000x128]
 
 Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
 from a typed address. Three tabs on one corpus show whether the features are held once. The live lambda is measured from
-the released slider to the new values and to the redrawn map. What is made stays in the folder for the next time.
+the released slider to the new values and to the redrawn map. Compare is opened with 2 and with 200 stored runs, in the
+same session, since only their ratio says what stored runs cost. What is made stays in the folder for the next time.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from tests.e2e.serving import serving
 
 SIZES = ("20000x128", "200000x128", "1000000x128")
 AT = "100000x384"
+STORED_AT, STORED = "20000x128", (2, 200)
 PATIENCE = 600_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
@@ -188,6 +191,44 @@ def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: in
                                           "three_more_tabs": three["now"], "peak": three["peak"]}}
 
 
+def many(folder: Path, count: int) -> Path:
+    """A folder beside this one with its caches and so many runs, copies of those there are."""
+    source, target = folder / "runs", folder.with_name(f"{folder.name}-{count}-runs") / "runs"
+    shutil.copytree(source / ".cache", target / ".cache", dirs_exist_ok=True)
+    done = [run for run in RunStore(source).list() if run.status().state == "done"]
+    for number in range(count):
+        if not (target / f"copy-{number:03d}").exists():
+            shutil.copytree(done[number % len(done)].path, target / f"copy-{number:03d}")
+    return target.parent
+
+
+def measure_stored(browser: Browser, address: str, pid: int, key: str, rounds: int) -> dict:
+    """Medians of opening Compare: seconds after a click and by address, and CPU seconds of the server for a click."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(f"{address}/?corpus={key}")
+    answered(page, "Home")
+    clicked(page, "Compare")
+    still(pid)
+    clicks, busy, addresses = [], [], []
+    for _ in range(rounds):
+        clicked(page, "Home")
+        settled(page)
+        still(pid)
+        used = busy_seconds(pid)
+        clicks.append(clicked(page, "Compare"))
+        settled(page)
+        busy.append(busy_seconds(pid) - used)
+        tab, seconds = addressed(context, address, key, "Compare")
+        settled(tab)
+        tab.close()
+        addresses.append(seconds)
+    context.close()
+    return {name: round(statistics.median(found), 2)
+            for name, found in (("click", clicks), ("address", addresses), ("server_cpu", busy))}
+
+
 def drag(page: Page, slider: Locator, share: float) -> None:
     """Take the slider's thumb to a share of its track and let go."""
     thumb, track = slider.bounding_box(), slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
@@ -241,6 +282,10 @@ def table(results: dict) -> str:
             lines += ["", f"Live lambda at {size}, {objective}: values after {values['median']} s (at most "
                       f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
                       f"{live['prepared']} s."]
+        if "stored" in found:
+            lines += ["", f"Compare at {size}: " + "; ".join(
+                f"with {count} stored runs {one['click']} s after a click ({one['server_cpu']} s of the server's CPU), "
+                f"{one['address']} s by address" for count, one in found["stored"].items()) + "."]
     return "\n".join([*lines, "", f"Load of the machine, before and after: {results['load']}. {results['date']}.", ""])
 
 
@@ -250,6 +295,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="corpora and runs are made here, and kept")
     parser.add_argument("--sizes", nargs="*", default=SIZES, metavar="ROWSxDIM")
     parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
+    parser.add_argument("--stored", nargs="*", default=[STORED_AT], metavar="ROWSxDIM", help="for 200 stored runs")
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pages.json")
     options = parser.parse_args()
@@ -261,15 +307,20 @@ def main() -> None:
     results = {"date": datetime.date.today().isoformat(), "machine": machine(), "wanted": WANTED, "sizes": kept}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
-        for size in dict.fromkeys((*options.sizes, *options.live)):
+        for size in dict.fromkeys((*options.sizes, *options.live, *options.stored)):
             rows, dim = parse(size)
-            folder, key = prepare(options.work, rows, dim, runs=size in options.sizes)
+            folder, key = prepare(options.work, rows, dim, runs=size in (*options.sizes, *options.stored))
             with serving(folder) as (address, server):
                 if size in options.sizes:
                     kept[size] = kept.get(size, {}) | measure_pages(browser, address, server.pid, key, options.rounds)
                 if size in options.live:
                     kept[size] = kept.get(size, {}) | {"live": {
                         objective: measure_live(browser, address, server.pid, key, objective) for objective in LIVE}}
+            for count in STORED if size in options.stored else ():
+                with serving(many(folder, count)) as (address, server):
+                    stored = measure_stored(browser, address, server.pid, key, options.rounds)
+                entry = kept.setdefault(size, {})
+                entry["stored"] = entry.get("stored", {}) | {str(count): stored}
             results["load"] = [*load, round(os.getloadavg()[0], 1)]
             options.output.write_text(json.dumps(results, indent=1) + "\n")
             options.output.with_suffix(".md").write_text(table(results))
