@@ -17,7 +17,7 @@ from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.principal import principal_axes, project
 from datamask.corpus.sampling import row_hash
-from datamask.corpus.threads import ShouldStop
+from datamask.corpus.threads import Progress, ShouldStop
 
 FIT_ALL = 300_000
 FIT_SAMPLE = 100_000
@@ -119,9 +119,12 @@ def _translate(graph: NeighborGraph, rows: np.ndarray, twin: np.ndarray, first: 
     return short
 
 
-def place_all(corpus: Corpus, given: LayoutInput, fitted: np.ndarray, should_stop: ShouldStop | None = None
-              ) -> np.ndarray:
+def place_all(corpus: Corpus, given: LayoutInput, fitted: np.ndarray, should_stop: ShouldStop | None = None,
+              progress: Progress | None = None) -> np.ndarray:
     """Map places of all rows, float32 ``(N, 2)``, from those of the fitted rows ``(M, 2)``.
+
+    Args:
+        progress: called with the share of rows that have their place, and words.
 
     Raises:
         Stopped: `should_stop` answered true.
@@ -131,6 +134,8 @@ def place_all(corpus: Corpus, given: LayoutInput, fitted: np.ndarray, should_sto
     points[known] = fitted[given.twin[known]]
     rest = np.flatnonzero(~known)
     for low in range(0, len(rest), 4096):
+        if progress is not None:
+            progress(low / len(rest), f"Placing {len(rest):,} more rows beside those")
         part = rest[low:low + 4096]
         found, cosines = nearest(corpus.features[part], corpus.features, min(PLACED_BY, len(given.rows)),
                                  base_rows=given.rows, should_stop=should_stop)

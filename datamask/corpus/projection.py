@@ -139,12 +139,14 @@ class LayoutHandle:
         graph = self._graph(twin)
         self._say(0.3, "Preparing the map")
         given = made.layout_input(corpus, rows, twin, graph, stopped)
+        # placing rows beside a fitted sample takes longer than the fit
+        fit_ends = 0.5 if (twin < 0).any() else 0.99
         if len(rows) < LEAST or corpus.dim < 2:
             fitted = pca(corpus.features[rows])
         else:
-            fitted = self._umap(given, folder)
-        self._say(0.95, "Placing all rows")
-        points = made.place_all(corpus, given, fitted, stopped)
+            fitted = self._umap(given, folder, fit_ends)
+        points = made.place_all(corpus, given, fitted, stopped,
+                                lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what))
         return Layout(points, made.neighbors_kept(given, fitted), len(rows))
 
     def _graph(self, twin: np.ndarray) -> NeighborGraph | None:
@@ -158,8 +160,11 @@ class LayoutHandle:
         return neighbors_for(corpus, GRAPH_K, self._cache_dir, should_stop=self._stop.is_set,
                              progress=lambda share, what: self._say(0.3 * share, what))
 
-    def _umap(self, given: made.LayoutInput, folder: Path) -> np.ndarray:
+    def _umap(self, given: made.LayoutInput, folder: Path, fit_ends: float) -> np.ndarray:
         """Run the child on the fitted rows: float32 ``(M, 2)``.
+
+        Args:
+            fit_ends: the share done, of the whole layout, when it ends.
 
         Raises:
             Stopped: `stop` was called.
@@ -174,7 +179,7 @@ class LayoutHandle:
             raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
         try:
             np.savez(work / "input.npz", points=given.points, indices=given.indices, similarities=given.similarities)
-            code = self._child_process(work)
+            code = self._child_process(work, fit_ends)
             if self._stop.is_set():
                 raise Stopped("the map was stopped")
             if code:
@@ -184,7 +189,7 @@ class LayoutHandle:
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
-    def _child_process(self, work: Path) -> int:
+    def _child_process(self, work: Path, fit_ends: float) -> int:
         root = str(Path(__file__).parents[2])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
         with (work / "stderr").open("wb") as errors:
@@ -198,7 +203,7 @@ class LayoutHandle:
                 for line in child.stdout:
                     said = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))
                     if said:
-                        self._say(0.35 + 0.6 * float(said[1]), said[2])
+                        self._say(0.35 + (fit_ends - 0.35) * float(said[1]), said[2])
             return child.returncode
 
 

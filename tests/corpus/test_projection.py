@@ -83,7 +83,9 @@ def test_rows_left_out_of_the_fit_lie_amid_their_nearest_fitted_rows(clustered):
     assert len(rows) == 60 and (twin < 0).any()
     given = made.layout_input(clustered, rows, twin, None)
     fitted = np.random.default_rng(1).normal(size=(60, 2)).astype(np.float32)
-    points = made.place_all(clustered, given, fitted)
+    told = []
+    points = made.place_all(clustered, given, fitted, progress=lambda share, what: told.append((share, what)))
+    assert told == [(0.0, f"Placing {(twin < 0).sum()} more rows beside those")]
     np.testing.assert_array_equal(points[rows], fitted)
     for row in np.flatnonzero(twin < 0):
         nearest = fitted[np.argsort(-(clustered.features[rows] @ clustered.features[row]))[:5]]
