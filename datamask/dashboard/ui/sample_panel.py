@@ -39,8 +39,8 @@ def facts(corpus: Corpus, row: int, selected: np.ndarray | None) -> list[str]:
     """What there is to say about a sample in few words each."""
     quality = float(corpus.quality[row])
     below = float((corpus.quality < quality).sum() / max(1, len(corpus) - 1))
-    share = f"more than 99{words.GAP}%" if 0.995 <= below < 1 else words.percent(below)
-    said = [f"quality {words.value(quality)}, better than {share} of the others"]
+    share = f"in the best 1{words.GAP}%" if below >= 0.995 else f"better than {words.percent(below)} of the others"
+    said = [f"quality {words.value(quality)}, {share}"]
     if selected is not None:
         said.insert(0, "selected" if selected[row] else "not selected")
     if corpus.lengths is not None:

@@ -80,6 +80,14 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
         pages = max(1, -(-len(kept) // PAGE))
         page = st.number_input("Page", 1, pages, 1, key=f"{name}_page_{pages}", width=105,
                                help=f"{PAGE} samples a page, {pages:,} pages.")
+        with st.container(horizontal=True, width="content"):  # they wrap together
+            for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
+                label = f"CSV, {len(kept):,} ids" if kind == "CSV" else kind
+                st.download_button(
+                    label, lambda kind=kind: file_of(corpus, kept, selected, kind), file_name=f"samples.{kind.lower()}",
+                    mime=mime, key=f"{name}_{kind}", on_click="ignore", icon=":material/download:",
+                    disabled=not len(kept),
+                    help="Id, quality, whether selected, and where in the input each sample of the list stands.")
     if not len(kept):
         st.caption("No sample shown is of that kind.")
         return
@@ -100,13 +108,6 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
     st.dataframe(table, hide_index=True, lazy=False, height=380, column_config=config, key=key,
                  on_select=lambda: _take(corpus, shown, key), selection_mode="single-row",
                  alt="Samples shown, one per row")
-    with st.container(horizontal=True):
-        for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
-            st.download_button(
-                f"CSV, {len(kept):,} ids" if kind == "CSV" else kind,
-                lambda kind=kind: file_of(corpus, kept, selected, kind), file_name=f"samples.{kind.lower()}",
-                mime=mime, key=f"{name}_{kind}", on_click="ignore", icon=":material/download:",
-                help="Id, quality, whether selected, and where in the input each sample of the list stands.")
 
 
 def _take(corpus: Corpus, shown: np.ndarray, key: str) -> None:
