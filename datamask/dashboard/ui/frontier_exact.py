@@ -35,17 +35,23 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
     if st.button("Find the exact λ", key="frontier_exact", icon=":material/target:", type="tertiary",
                  help="Solves between the stored points for the smallest λ that keeps this share of the attainable "
                       "quality. The first time the problem has to be prepared."):
-        st.session_state["frontier_exact_for"] = wanted
-    if st.session_state.get("frontier_exact_for") != wanted:
+        st.session_state["frontier_exact_found"] = (wanted, None)
+    asked, found = st.session_state.get("frontier_exact_found", (None, None))
+    if asked != wanted:
         return
-    behind = live.session(opening.corpus, settings, session.store().cache_dir)
-    found = waited(behind, lambda seconds: behind.keeping(quality, seconds))
     if found is None:
-        st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
-        return
-    st.markdown(f"**λ {found.lamb:g}** keeps {words.percent(found.quality, 1)} of the attainable quality and "
-                f"{words.percent(found.diversity, 1)} of the attainable diversity.")
-    store_button(opening, settings, found.lamb)
+        behind = live.session(opening.corpus, settings, session.store().cache_dir)
+        found = waited(behind, lambda seconds: behind.keeping(quality, seconds))
+        if found is None:
+            st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
+            return
+        # the session goes on solving and may answer finer later: what is read and stored must stay what it is
+        found = (found.lamb, found.quality, found.diversity)
+        st.session_state["frontier_exact_found"] = (wanted, found)
+    lamb, kept, diverse = found
+    st.markdown(f"**λ {lamb:g}** keeps {words.percent(kept, 1)} of the attainable quality and "
+                f"{words.percent(diverse, 1)} of the attainable diversity.")
+    store_button(opening, settings, lamb)
 
 
 def store_button(opening: Opening, settings: SelectionConfig, lamb: float) -> None:
