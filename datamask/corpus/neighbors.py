@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 EXACT_UP_TO = 200_000
 """Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
 
+CELLS_SHARE = 0.05
+"""Of an approximate build: finding the cells to probe."""
+
 LEAST_APPROXIMATE = 20_000
 """Rows below which all pairs are compared whatever is asked for: at 16,000 the two take equally long (benchmarks)."""
 
@@ -97,7 +100,9 @@ def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", devi
     k = min(k, len(features))
     probing = None
     if search == "approximate" and len(features) >= LEAST_APPROXIMATE and k > 1:
-        probing = partition_search.probing(features, k - 1, progress=progress, should_stop=should_stop)
+        probing = partition_search.probing(features, k - 1, progress=_part(progress, 0.0, CELLS_SHARE),
+                                           should_stop=should_stop)
+        progress = _part(progress, CELLS_SHARE, 1.0)
     given = {"unfinished": unfinished, "progress": progress, "should_stop": should_stop}
     if probing is not None:
         lists = partition_search.nearby_pairs(features, k - 1, probing, threads=threads, **given)
@@ -108,6 +113,11 @@ def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", devi
     if str(device) == "cpu":
         return _sorted(exact_search.all_pairs(features, k - 1, threads=threads or thread_count(len(features)), **given))
     return _sorted(exact_search.on_device(features, k - 1, str(device), **given))
+
+
+def _part(progress: Progress | None, low: float, high: float) -> Progress | None:
+    """Progress from 0 to 1 told as progress from `low` to `high`."""
+    return None if progress is None else lambda share, what: progress(low + (high - low) * share, what)
 
 
 def _fill_up(features: np.ndarray, lists: Lists, should_stop: ShouldStop | None) -> None:

@@ -16,7 +16,7 @@ from datamask import catalogue, objectives
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import NeighborGraph, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, cache_path, neighbors_for
 from datamask.errors import Stopped
 from datamask.learning.masks import tie_order
 from datamask.objectives.budgeted import BudgetedQuality
@@ -69,6 +69,11 @@ class Pool:
                                         progress=self._progress, should_stop=self._should_stop)
             self.seconds_graph += time.perf_counter() - start
         return self._graph
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the neighbour graph is at hand, or there is a file of it."""
+        return self._graph is not None or cache_path(self.space.fingerprint, self.cache_dir).is_file()
 
     def graph_facts(self) -> dict | None:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""

@@ -37,6 +37,10 @@ HEALTH_SECONDS = 5.0
 
 STOP_FILE_SECONDS = 0.2
 HISTORY_STEPS = 20
+READY, READY_WITH_GRAPH = 0.25, 0.8
+"""Share of a run that is done when learning begins, without and with a neighbour graph of many rows to build."""
+
+MANY_ROWS = 50_000
 DEFAULT_THREADS = torch.get_num_threads()
 """As torch found them: OMP_NUM_THREADS where it is set, else the cores."""
 
@@ -125,6 +129,7 @@ class _Execution:
         self.config = run.config.selection
         self.clock = Clock()
         self.share = 0.0
+        self.ready = READY
         self.alone: dict[str, Tensor] = {}
         """What each term alone would select, by its name: bool ``(n,)``."""
         self.first = 0
@@ -144,6 +149,9 @@ class _Execution:
         self.writer.update_facts(**outcome.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens),
                                  device=str(pool.device))
         self.writer.update_facts(**outcome.of_own_code(self.config, self.run.facts()))
+        if len(corpus) > MANY_ROWS and not pool.has_graph and any(
+                catalogue.objective(name).needs_neighbors for name, _ in self.config.terms):
+            self.ready = READY_WITH_GRAPH
         self.say(0.1, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
         self.writer.update_facts(**outcome.of_problem(posed, self.poll), neighbors=pool.graph_facts())
@@ -178,8 +186,8 @@ class _Execution:
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(0.1 * share, what),
                              should_stop=self.poll.stopped)
         return Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
-                    progress=lambda share, what: self.say(0.1 + 0.15 * share, what), center=self.config.center,
-                    neighbors=self.config.neighbors)
+                    progress=lambda share, what: self.say(0.1 + (self.ready - 0.1) * share, what),
+                    center=self.config.center, neighbors=self.config.neighbors)
 
     def start(self, corpus: Corpus, device: torch.device) -> dict[str, Start]:
         """Where the learner starts, if not from nothing: the end of the run that the fact ``start_from`` names.
@@ -242,7 +250,8 @@ class _Execution:
             if time.monotonic() - looked > HEALTH_SECONDS:
                 self.look()
                 looked = time.monotonic()
-            self.progress(0.25 + 0.7 * state.step / max(total, 1), f"step {state.step:,} of {total:,}")
+            self.progress(self.ready + (0.95 - self.ready) * state.step / max(total, 1),
+                          f"step {state.step:,} of {total:,}")
             self.writer.beat(state.step, total, "learning")
         if len(state.logits):
             self.checkpoint(state, history)

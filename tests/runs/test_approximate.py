@@ -64,3 +64,19 @@ def test_a_run_on_an_exact_graph_says_so_and_one_without_says_nothing(store):
     none = start(store, objective="pairwise")
     assert execute(none)["neighbors"] is None and outcome.neighbors(none) is None
     assert "neighbour graph" not in set(provenance.table(none)["what"])
+
+
+def test_progress_rises_through_cells_graph_and_learning_and_gives_a_large_graph_its_share(store, rough, monkeypatch):
+    monkeypatch.setattr("datamask.runs.execute.MANY_ROWS", 1000)
+    told = []
+    execute(start(store, neighbors="approximate"), progress=lambda share, what: told.append((share, what)))
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    graph = [share for share, what in told if what == "Neighbour graph"]
+    steps = [share for share, what in told if what.startswith("step ")]
+    assert max(share for share, what in told if what == "Neighbour graph: cells") < 0.15
+    assert 0.7 < max(graph) <= min(steps)
+    # the graph is there now, and learning has most of the time
+    told.clear()
+    execute(start(store, neighbors="approximate", lamb=0.3), progress=lambda share, what: told.append((share, what)))
+    assert min(share for share, what in told if what.startswith("step ")) < 0.4
