@@ -17,7 +17,7 @@ import numpy as np
 from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.locking import only_one
-from datamask.corpus.threads import Progress, ShouldStop, thread_count
+from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
 from datamask.corpus.unfinished import Lists, Unfinished
 from datamask.errors import OptionError, StoreError
 from datamask.files import DAMAGED, replacing
@@ -100,9 +100,9 @@ def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", devi
     k = min(k, len(features))
     probing = None
     if search == "approximate" and len(features) >= LEAST_APPROXIMATE and k > 1:
-        probing = partition_search.probing(features, k - 1, progress=_part(progress, 0.0, CELLS_SHARE),
+        probing = partition_search.probing(features, k - 1, progress=within(progress, 0.0, CELLS_SHARE),
                                            should_stop=should_stop)
-        progress = _part(progress, CELLS_SHARE, 1.0)
+        progress = within(progress, CELLS_SHARE, 1.0)
     given = {"unfinished": unfinished, "progress": progress, "should_stop": should_stop}
     if probing is not None:
         lists = partition_search.nearby_pairs(features, k - 1, probing, threads=threads, **given)
@@ -113,11 +113,6 @@ def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", devi
     if str(device) == "cpu":
         return _sorted(exact_search.all_pairs(features, k - 1, threads=threads or thread_count(len(features)), **given))
     return _sorted(exact_search.on_device(features, k - 1, str(device), **given))
-
-
-def _part(progress: Progress | None, low: float, high: float) -> Progress | None:
-    """Progress from 0 to 1 told as progress from `low` to `high`."""
-    return None if progress is None else lambda share, what: progress(low + (high - low) * share, what)
 
 
 def _fill_up(features: np.ndarray, lists: Lists, should_stop: ShouldStop | None) -> None:

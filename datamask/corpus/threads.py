@@ -76,7 +76,7 @@ def in_threads(task: Callable[[int], Result], count: int, *, threads: int | None
     `should_stop` answers true; no further task begins then.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        Stopped: `should_stop` answered true, or the interpreter is ending.
         Exception: whatever a failing task raised.
     """
     stop = stop or threading.Event()
@@ -92,7 +92,13 @@ def in_threads(task: Callable[[int], Result], count: int, *, threads: int | None
     workers = thread_count(count) if threads is None else max(1, min(threads, count))
     with ThreadPoolExecutor(workers, "datamask") as pool:
         try:
-            pending = {pool.submit(worker) for _ in range(workers)}
+            try:
+                pending = {pool.submit(worker) for _ in range(workers)}
+            except RuntimeError as error:
+                if "interpreter shutdown" not in str(error):
+                    raise
+                # background work is asked to stop when the process ends, but pools take no more work from then on
+                raise Stopped("stopped: the program is ending") from error
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
                 for future in done:

@@ -1,7 +1,10 @@
 """Files, pieces and scanning; threads."""
 
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +15,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from datamask.corpus.shards import list_files, open_source, pieces, scan
 from datamask.corpus.threads import in_threads, one_blas_thread, within
 from datamask.errors import InputError, Stopped
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_files_folders_and_globs_each_file_once_in_order(tmp_path, monkeypatch):
@@ -132,6 +137,31 @@ def test_tick_and_stop_are_called_from_the_calling_thread():
 
     in_threads(lambda _: noted.wait(120), 1, should_stop=note, tick=note)
     assert callers == {threading.get_ident()}
+
+def test_work_begun_while_the_process_ends_is_stopped_and_not_failed():
+    """In a process of its own: its pools take no work once the main thread has ended."""
+    code = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+from datamask.corpus.threads import in_threads
+from datamask.errors import Stopped
+
+def late():
+    try:
+        while True:
+            ThreadPoolExecutor(1).submit(int)
+            time.sleep(0.01)
+    except RuntimeError:
+        pass
+    try:
+        in_threads(lambda index: index, 2)
+    except Stopped as stopped:
+        print(stopped)
+
+threading.Thread(target=late).start()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.stdout.strip(), done.stderr) == ("stopped: the program is ending", "")
 
 
 def test_within_maps_a_part_to_its_share_of_the_whole():
