@@ -344,5 +344,5 @@ class Live:
         coverage = function.coverage(mask)
         open_rows = int((coverage.found == 0).sum())
         if open_rows * int(mask.sum()) <= EXACT_PAIRS:
-            return function.value(mask), True
+            return function.value(mask), function.exact_lists  # of listed pairs, and a little low, on approximate ones
         return float(coverage.best.double().mean()), False

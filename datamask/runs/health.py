@@ -157,7 +157,8 @@ def finite(metrics: Metrics, name: str) -> np.ndarray:
 
 def _divergence(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Concern | None:
     values = finite(metrics, "joint")
-    if len(values) <= SETTLED_EVALUATIONS:
+    # without a step size nothing runs away: `relaxed` ends with the best rounding met, however later ones fall
+    if len(values) <= SETTLED_EVALUATIONS or config.max_lr is None:
         return None
     random = ((facts.get("references") or {}).get("random") or {}).get("joint")
     start = values[0] if random is None else float(random)

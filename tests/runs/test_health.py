@@ -61,6 +61,16 @@ def test_healthy_runs_are_left_in_peace(store, options):
     assert told == [] and names(run) == [] and run.status().summary["warnings"] == []
 
 
+def test_roundings_that_fall_are_no_divergence():
+    """Newton's iterates round to selections that may get worse, and there is no step size to lower."""
+    config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed")
+    metrics = {"step": np.arange(1.0, 9.0), "joint": np.array([0.1, 0.6, 0.6, 0.2, 0.2, 0.2, 0.2, 0.2])}
+    facts = {"references": {"random": {"joint": 0.0}}}
+    assert health.concerns(metrics, config, facts) == ()
+    learned = SelectionConfig.from_options(objective="pairwise", estimator="counterfactual")
+    assert [concern.name for concern in health.concerns(metrics, learned, facts)] == ["divergence"]
+
+
 @pytest.mark.parametrize("name, options, says", [
     ("divergence", {**REINFORCE, "objective": "facility", "lamb": 0.6, "n_rollout": 2, "n_epochs": 60, "partial": 0.1,
                     "init": "quality", "max_lr": 30.0, "min_lr": 30.0}, "Lower --max_lr (now 30) or raise --n_rollout"),
