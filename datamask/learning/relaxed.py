@@ -65,10 +65,14 @@ class Relaxed:
             return State(weights, 0, rng)
         best = None if start is None else start.subset(self.problem)
         self.warm = best is not None and (self._direct or start.moved(best) <= MOST_MOVED)
-        if not self.warm or self._direct:
-            return State(torch.full((m,), even_weight(self.problem), dtype=torch.float64, device=self.device), 0, rng)
+        even = torch.full((m,), even_weight(self.problem), dtype=torch.float64, device=self.device)
+        if not self.warm:
+            return State(even, 0, rng)
+        value = self.problem.joint.evaluate(best).joint
+        if self._direct:  # a part of the state: the run it comes from may be gone when this one is resumed
+            return State(even, 0, rng, best, best, value)
         return State(start.inclusion(self.problem)[self.problem.eligible], first_step(self.config.n_epochs), rng, best,
-                     best, self.problem.joint.evaluate(best).joint)
+                     best, value)
 
     def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
         """One step; for facility, the whole direct solution."""
@@ -76,8 +80,7 @@ class Relaxed:
         if self._dual is not None:
             return self._dual_step(state, poll)
         if self._direct:
-            mask = medoids(self.problem, poll) if self.start is None else polish(
-                self.problem, self.start.subset(self.problem), poll)
+            mask = medoids(self.problem, poll) if state.best is None else polish(self.problem, state.best, poll)
             values = joint.evaluate(mask, poll)
             weights = mask.double()[self.problem.eligible]
             return (replace(state, logits=weights, step=1, subset=mask, best=mask, best_joint=values.joint),

@@ -115,14 +115,32 @@ def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
     run = RunStore(pool.cache_dir.parent).create(RunConfig(TINY, now))
     with run.writer() as writer:
         writer.update_facts(start_from=parent.id)
-    asked = []
 
     def should_stop():
         return len(run.metrics().get("step", ())) >= 4
-    assert execute(run, threads=1, pool=pool, should_stop=should_stop)["status"] == "stopped" and not asked
+    assert execute(run, threads=1, pool=pool, should_stop=should_stop)["status"] == "stopped"
     RunStore(pool.cache_dir.parent).remove(parent.id)
     summary = execute(run, threads=1, pool=pool)
     assert summary["steps"] == 10 and summary["warm_from"] == parent.id
+    assert run.rows()["selected"].equals(whole.rows()["selected"])
+
+
+@pytest.mark.parametrize("estimator, objective", CASES[:3])
+def test_stopped_before_its_first_step_it_still_knows_its_start(pool, estimator, objective):
+    """The run that it starts from may be put away in the meantime."""
+    config = SelectionConfig.from_options(estimator=estimator, objective=objective, select_ratio=0.2, device="cpu")
+    parent = ran(pool, config)
+    now = replace(config, lamb=0.6)
+    whole = ran(pool, now, parent.id)
+    run = RunStore(pool.cache_dir.parent).create(RunConfig(TINY, now))
+    with run.writer() as writer:
+        writer.update_facts(start_from=parent.id)
+
+    def should_stop():
+        return "warm_from" in run.facts()  # a learner has begun
+    assert execute(run, threads=1, pool=pool, should_stop=should_stop)["status"] == "stopped"
+    RunStore(pool.cache_dir.parent).remove(parent.id)
+    assert execute(run, threads=1, pool=pool)["warm_from"] == parent.id
     assert run.rows()["selected"].equals(whole.rows()["selected"])
 
 
