@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import re
@@ -81,28 +82,33 @@ def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path) -> Path:
     return target
 
 
-def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> list[Path]:
-    """Uploaded files that none of these corpora reads, those of the last hour aside.
+def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Path, int]:
+    """Uploaded files that none of these corpora reads, those of the last hour aside, and their bytes.
 
     Args:
         used: of every run, and of whatever is open or offered for opening.
     """
-    named = {path for config in used for path in (*config.inputs, *config.features, *config.scores)}
+    named = {Path(path).absolute() for config in used for path in (*config.inputs, *config.features, *config.scores)}
     young = time.time() - IDLE_SECONDS
-    return sorted(path for path in (Path(runs_dir) / UPLOADS).glob("*/*.parquet")
-                  if str(path) not in named and path.stat().st_mtime < young)
+    found = {}
+    for path in sorted((Path(runs_dir) / UPLOADS).glob("*/*.parquet")):
+        with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
+            known = path.stat()
+            if path.absolute() not in named and known.st_mtime < young:
+                found[path] = known.st_size
+    return found
 
 
 def remove_uploads(files: Iterable[Path]) -> None:
-    """Remove uploaded files, with the folders that held them.
+    """Remove uploaded files, and the folders that are empty then: one content sent under two names shares a folder.
 
     Raises:
         StoreError: one of them cannot be removed.
     """
     for file in files:
         try:
-            shutil.rmtree(file.parent)
-        except FileNotFoundError:
-            continue  # another visitor was quicker
+            file.unlink(missing_ok=True)  # another visitor may have been quicker
         except OSError as error:
-            raise StoreError(f"{file.parent} cannot be removed: {error.strerror}") from error
+            raise StoreError(f"{file} cannot be removed: {error.strerror}") from error
+        with contextlib.suppress(OSError):  # gone, or a file of another name is still read
+            file.parent.rmdir()

@@ -83,12 +83,20 @@ def test_a_runs_folder_that_is_a_file_is_said(tmp_path):
         keep_upload("a.parquet", io.BytesIO(b"data"), tmp_path / "runs")
 
 
-def test_only_old_uploads_that_nothing_reads_are_idle_and_removed(tmp_path):
+def test_only_old_uploads_that_nothing_reads_are_idle_and_removed(tmp_path, monkeypatch):
     old, young, read = (keep_upload(f"{name}.parquet", io.BytesIO(name.encode()), tmp_path)
                         for name in ("old", "young", "read"))
     for file in (old, read):
         os.utime(file, (1e9, 1e9))
-    assert idle_uploads(tmp_path, [CorpusConfig(("x.parquet",), scores=(str(read),))]) == [old]
+    assert idle_uploads(tmp_path, [CorpusConfig(("x.parquet",), scores=(str(read),))]) == {old: 3}
     remove_uploads([old, old])
     assert not old.parent.exists() and young.is_file() and read.is_file()
-    assert idle_uploads(tmp_path, []) == [read]
+    assert list(idle_uploads(tmp_path, [])) == [read]
+    # one content under two names shares a folder, and only one of the names is read; however its path was written
+    twice = keep_upload("twice.parquet", io.BytesIO(b"read"), tmp_path)
+    os.utime(twice, (1e9, 1e9))
+    monkeypatch.chdir(tmp_path)
+    used = [CorpusConfig((str(read.relative_to(tmp_path)),))]
+    assert list(idle_uploads(tmp_path, used)) == [twice] and twice.parent == read.parent
+    remove_uploads([twice])
+    assert read.is_file() and not twice.exists()

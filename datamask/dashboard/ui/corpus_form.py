@@ -110,7 +110,7 @@ def _idle_uploads() -> None:
     if not idle:
         return
     files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
-    if st.button(f"Remove {files} that nothing uses, {words.size(sum(path.stat().st_size for path in idle))}",
+    if st.button(f"Remove {files} that nothing uses, {words.size(sum(idle.values()))}",
                  key="remove_uploads", type="tertiary", icon=":material/delete:",
                  help="Uploads stay on this server for the runs that were made from them. No run reads these any more, "
                       "and they are not among the corpora opened last."):
