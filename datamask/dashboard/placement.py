@@ -17,7 +17,11 @@ LINE = 16.0
 LETTER = 5.5
 """Pixels that one of its letters is wide, on average and rather more."""
 
+MARK = 10.0
+"""Pixels that a mark is wide."""
+
 Interval = tuple[float, float]
+Offset = tuple[float, float, str]
 
 
 def width_of(text: str) -> float:
@@ -77,7 +81,7 @@ class Box:
                 and self.bottom <= other.bottom)
 
     def crossed(self, roads: np.ndarray) -> np.ndarray:
-        """Which straight lines ``(k, 4)`` of x1, y1, x2, y2 run through it, bool ``(k,)``."""
+        """How far straight lines ``(k, 4)`` of x1, y1, x2, y2 run through it, ``(k,)``; 0 where one does not."""
         start, step = roads[:, :2], roads[:, 2:] - roads[:, :2]
         enter, leave = np.zeros(len(roads)), np.ones(len(roads))
         inside = np.ones(len(roads), bool)
@@ -88,7 +92,7 @@ class Box:
                 a, b = (low - start[:, axis]) / step[:, axis], (high - start[:, axis]) / step[:, axis]
             enter = np.where(still, enter, np.maximum(enter, np.minimum(a, b)))
             leave = np.where(still, leave, np.minimum(leave, np.maximum(a, b)))
-        return inside & (enter < leave)
+        return np.where(inside, (leave - enter).clip(0.0), 0.0) * np.hypot(step[:, 0], step[:, 1])
 
 
 @dataclass(frozen=True)
@@ -105,11 +109,11 @@ class Words:
     text: str
     x: float
     y: float
-    offsets: tuple[tuple[float, float, str], ...]
+    offsets: tuple[Offset, ...]
     needed: bool = False
 
 
-def compass(right: float, up: float, count: int = 12) -> tuple[tuple[float, float, str], ...]:
+def compass(right: float, up: float, count: int = 12) -> tuple[Offset, ...]:
     """Offsets around a point, that of a direction first, the opposite one last."""
     length = math.hypot(right, up) or 1.0
     turns = [2 * math.pi * k / count for k in range(count)]
@@ -121,7 +125,7 @@ def compass(right: float, up: float, count: int = 12) -> tuple[tuple[float, floa
     return tuple(found)
 
 
-def rings() -> tuple[tuple[float, float, str], ...]:
+def rings() -> tuple[Offset, ...]:
     """Offsets on both sides of a point, the nearest first: for words that must stand somewhere near."""
     found = [(side * across, down, "left" if side > 0 else "right") for side in (-1, 1) for across in (10, 30, 60, 100)
              for down in range(-160, 161, 8)]
@@ -129,7 +133,7 @@ def rings() -> tuple[tuple[float, float, str], ...]:
 
 
 def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: np.ndarray,
-           dots: Sequence[tuple[float, float]] = ()) -> list[tuple[float, float, str] | None]:
+           dots: Sequence[tuple[float, float]] = ()) -> list[Offset | None]:
     """Which offset each line of words gets, so that it covers no other, no line, no dot, and stays in the window.
 
     Args:
@@ -149,19 +153,20 @@ def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: 
         flat = np.asarray(roads, float).reshape(-1, 2, 2)
         lines = np.stack([(flat[..., 0] - window.left) * scale, (window.bottom - flat[..., 1]) * scale], axis=-1)
         whole = Box(0, 0, (window.right - window.left) * scale, (window.bottom - window.top) * scale)
-        marks = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in (put(*dot, scale) for dot in dots)]
+        marks = [Box(x - MARK / 2, y - MARK / 2, x + MARK / 2, y + MARK / 2)
+                 for x, y in (put(*dot, scale) for dot in dots)]
         views.append((scale, whole, lines.reshape(-1, 4), marks))
     placed: list[list[Box]] = [[] for _ in views]
-    found: list[tuple[float, float, str] | None] = []
+    found: list[Offset | None] = []
     for one in words:
         width, best = width_of(one.text), None
         for offset in one.offsets:
             boxes = [_box(put(one.x, one.y, scale), offset, width) for scale, *_ in views]
-            harm = [0, 0, 0]
+            harm = [0, 0, 0.0]
             for box, others, (_, whole, lines, marks) in zip(boxes, placed, views):
                 harm[0] += not box.inside(whole)
                 harm[1] += sum(not box.apart(other) for other in others)
-                harm[2] += int(box.crossed(lines).sum()) + sum(not box.apart(mark) for mark in marks)
+                harm[2] += float(box.crossed(lines).sum()) + MARK * sum(not box.apart(mark) for mark in marks)
             if best is None or harm < best[0]:
                 best = (harm, offset, boxes)
             if not any(harm):
@@ -175,6 +180,6 @@ def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: 
     return found
 
 
-def _box(point: tuple[float, float], offset: tuple[float, float, str], width: float) -> Box:
+def _box(point: tuple[float, float], offset: Offset, width: float) -> Box:
     left = point[0] + offset[0] - {"left": 0.0, "center": width / 2, "right": width}[offset[2]]
     return Box(left, point[1] + offset[1] - LINE / 2, left + width, point[1] + offset[1] + LINE / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from datamask.config.lambda_question import Target
@@ -95,6 +96,41 @@ def test_what_is_far_worse_becomes_an_arrow_with_its_value():
     assert "Pair-wise similarity: +0.40 to +0.50" in words_in(spec)
     everything = words_in(band(points, labels, whole, "nats per word", top_quality=0.2, dark=True))
     assert "top quality" in everything and "+0.40" not in everything
+
+
+def standing(spec, words: str) -> tuple[float, float, float, str]:
+    """Where words are written: the point, pixels down from it, and their alignment."""
+    mark, value = next((layer["mark"], layer["data"]["values"][0]) for layer in spec["layer"]
+                       if "label" in (layer.get("data", {}).get("values") or [{}])[0]
+                       and layer["data"]["values"][0]["label"].startswith(words))
+    return value["across"], value["up"], mark["dy"], mark["align"]
+
+
+def drawn(*differences: float, **others):
+    points = pd.DataFrame({"objective": "a", "lambda": [0.0, 0.5, 1.0], "difference": differences, "low": differences,
+                           "high": differences, "best": False})
+    return band(points, ["a"], (-1.0, 1.0), "nats per word", height=288, **others)
+
+
+def test_words_stand_where_no_curve_runs():
+    right = 1.02
+    assert standing(drawn(0.9, 0.9, 0.9), "a random") == (right, 0.0, 11, "right")
+    # 0.11 of 2 in 200 pixels is 11 pixels: the middle of the words under the line
+    assert standing(drawn(-0.11, -0.11, -0.11), "a random") == (right, 0.0, -11, "right")
+    # it falls through both places on the right, and is above the line in the middle
+    assert standing(drawn(0.9, 0.3, -0.3), "a random") == (0.5, 0.0, 11, "center")
+
+
+def test_words_lie_not_on_each_other():
+    alone = drawn(0.9, 0.9, 0.9, top_quality=0.0)
+    # the diamond's own words take the first place, those of the line the other side of it
+    assert standing(alone, "top quality")[2] == -13 and standing(alone, "a random")[2] == 11
+    low = drawn(0.9, -0.14, -0.14, top_quality=0.0)
+    assert standing(low, "top quality")[2] == -13 and standing(low, "a random")[:1] != (1.02,)
+    shaded = pd.DataFrame([{"objective": "a", "low": 0.0, "high": 0.1}, {"objective": "a", "low": 0.12, "high": 0.2}])
+    both = drawn(0.9, 0.9, 0.9, recommended=shaded)
+    places = {standing(both, f"recommended: {ends}")[1:3] for ends in ("0 to 0.1", "0.12 to 0.2")}
+    assert len(places) == 2, "beside each other there is no room for both"
 
 
 def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path):

@@ -99,7 +99,17 @@ def test_lines_through_a_box_are_those_that_points_along_them_find(seed):
         # a corner may be cut between two of the points
         larger, smaller = (((at > [box.left - room, box.top - room]) & (at < [box.right + room, box.bottom + room]))
                            .all(axis=1).any() for room in (1e-3, -1e-3))
-        assert larger if crossed else not smaller
+        assert larger if crossed > 0 else not smaller
+        within = ((at > [box.left, box.top]) & (at < [box.right, box.bottom])).all(axis=1).mean()
+        assert crossed == pytest.approx(within * np.hypot(*(road[2:] - road[:2])), abs=2e-3)
+
+
+def test_where_lines_run_everywhere_words_stand_where_they_hide_least():
+    beside, below = (30.0, 0.0, "left"), (0.0, 30.0, "left")
+    along, across = [-0.2, 0.5, 1.1, 0.5], [0.55, -0.2, 0.55, 1.1]
+    place, = around([Words("words", 0.5, 0.5, (beside, below), needed=True)], PLANE, (400.0,),
+                    np.array([along, across]))
+    assert place == below  # a line across it, and not one along it
 
 
 def test_a_column_keeps_its_words_apart_while_there_is_room():

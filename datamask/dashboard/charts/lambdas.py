@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from datamask.dashboard import palette
-from datamask.dashboard.charts.lambda_words import Room, Spot
+from datamask.dashboard import palette, placement
 from datamask.dashboard.charts.overlay import DASHES
 
 EDGES, MARGIN = (-0.02, 1.02), 0.012
@@ -16,7 +17,35 @@ EDGES, MARGIN = (-0.02, 1.02), 0.012
 APART = 0.045
 """How far apart lambdas must be for both to be written on the axis."""
 
+WIDTH = 660.0
+"""Pixels across of the plotting area in a window of 1440; on a wider one words have only more room."""
+
 SIGNED = "(datum.value > 0 ? '+' : datum.value < 0 ? '−' : '') + format(abs(datum.value), '~g')"
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place for a line of words: a point in the picture's own units, and from there in pixels to the right and down.
+
+    Attributes:
+        align: the part of the words that stands there: ``left``, ``center`` or ``right``; the middle of their height is
+            meant.
+    """
+
+    across: float
+    up: float
+    right: float
+    down: float
+    align: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """A line of words, its colour, and where it may stand, the best first."""
+
+    text: str
+    colour: str
+    spots: Sequence[Spot]
 
 
 def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, float], unit: str, *,
@@ -57,15 +86,19 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
                {"field": "high", "title": "to", "format": "+.4f"}]
     inside = {"filter": f"datum.difference <= {high!r}"}
     outside = {"filter": f"datum.difference > {high!r}"}
+    shown = top_quality if top_quality is not None and low <= top_quality <= high else None
+    labels = [*_top_quality_label(shown, tone), *_shaded_labels(recommended, span, tone), _random_label(tone),
+              *_far_labels(points, objectives, high, top_quality, tone)]
     # what the axis and the legend leave
-    room = Room(points, EDGES, span, height - (32 if small else 88))
-    named, shaded = _top_quality(top_quality, span, tone, room), _shaded(recommended, span, tone, room)
+    spots = _placed(labels, points, span, height - (32 if small else 88))
     layers = [
-        *shaded,
+        *_shaded(recommended, span, tone),
         {"mark": {"type": "area", "opacity": 0.18, "clip": True},
          "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"},
                       "color": colour}},
-        *_random(tone, span, room),
+        {"data": {"values": [{"value": 0}]},
+         "mark": {"type": "rule", "strokeDash": [2, 3], "strokeWidth": 1.5, "color": tone.random},
+         "encoding": {"y": {"field": "value", "type": "quantitative"}}},
         {"mark": {"type": "line", "strokeWidth": 2.4, "clip": True},
          "encoding": {"x": across, "y": up, "color": colour, "strokeDash": dash}},
         {"transform": [inside], "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
@@ -79,8 +112,8 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
                                           "opacity": 1},
          "encoding": {"x": across, "y": {"datum": high, "scale": scale}, "color": colour,
                       "tooltip": tooltip}},
-        *_far(points, objectives, high, top_quality, tone, room),
-        *named,
+        *_top_quality(shown, tone),
+        *(layer for label, spot in zip(labels, spots) for layer in _written(label, spot, tone)),
     ]
     return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
             "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4}}
@@ -95,53 +128,89 @@ def _ticks(tried: Sequence[float]) -> list[float]:
     return [*found, float(tried[-1])]
 
 
-def _shaded(recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades, room: Room
-            ) -> list[dict]:
-    """The recommended lambdas, behind everything, each run of them with its words."""
-    found = []
+def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, float], height: float) -> list[Spot]:
+    """Where the labels stand, the first ones first: off each other, and where the fewest curves run through them.
+
+    Args:
+        height: of the plotting area, in pixels.
+    """
+    def place(across, up):
+        """In pixels, downwards."""
+        return ((across - EDGES[0]) / (EDGES[1] - EDGES[0]) * WIDTH, (span[1] - up) / (span[1] - span[0]) * height)
+
+    roads, dots = [np.zeros((0, 4))], []
+    for _, curve in points.groupby("objective", sort=False):
+        curve = curve.sort_values("lambda")
+        right, down = place(curve["lambda"].to_numpy(), curve["difference"].to_numpy())
+        ends = np.column_stack([right, height - down])
+        roads.append(np.column_stack([ends[:-1], ends[1:]]))
+        dots += [tuple(end) for end in ends]
+    said, spot_at = [], []
+    for label in labels:
+        there = {}
+        for spot in label.spots:
+            right, down = place(spot.across, spot.up)
+            there.setdefault((right + spot.right, down + spot.down, spot.align), spot)
+        spot_at.append(there)
+        # all from one corner, because the spots of a label stand at different points
+        said.append(placement.Words(label.text, 0.0, height, tuple(there), needed=True))
+    # half a pixel more on all sides: words may end where the picture does
+    found = placement.around(said, placement.Box(-0.5, -0.5, WIDTH + 0.5, height + 0.5), (1.0,), np.concatenate(roads),
+                             dots)
+    return [there[offset] for there, offset in zip(spot_at, found)]
+
+
+def _reach(row) -> tuple[float, float]:
+    """From where to where recommended lambdas are shaded."""
+    return max(row.low - MARGIN, EDGES[0]), min(row.high + MARGIN, EDGES[1])
+
+
+def _shaded(recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades) -> Iterator[dict]:
+    """The recommended lambdas, behind everything."""
+    across, up = {"type": "quantitative"}, {"type": "quantitative"}
     for row in () if recommended is None else recommended.itertuples():
-        left, right = max(row.low - MARGIN, EDGES[0]), min(row.high + MARGIN, EDGES[1])
-        label = "recommended" + ("" if row.low == row.high else f": {row.low:g} to {row.high:g}")
-        spot = room.place(label, [Spot(at, end, 4 if align == "left" else -4, down, align)
-                                  for end, down in ((span[0], -12), (span[1], 12))
-                                  for at, align in ((left, "left"), (right, "right"))
-                                  if (align == "left") == (left < 0.7) or 0.2 < left < 0.7])
-        data = {"values": [{"from": left, "to": right, "low": span[0], "high": span[1]}]}
-        across, up = {"type": "quantitative"}, {"type": "quantitative"}
-        found.append({"data": data, "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
-                      "encoding": {"x": {"field": "from", **across}, "x2": {"field": "to"},
-                                   "y": {"field": "low", **up}, "y2": {"field": "high"}}})
-        found += _written(label, spot, tone.text, tone)
-    return found
+        left, right = _reach(row)
+        yield {"data": {"values": [{"from": left, "to": right, "low": span[0], "high": span[1]}]},
+               "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
+               "encoding": {"x": {"field": "from", **across}, "x2": {"field": "to"},
+                            "y": {"field": "low", **up}, "y2": {"field": "high"}}}
 
 
-def _random(tone: palette.Shades, span: tuple[float, float], room: Room) -> list[dict]:
-    """A random selection: the line at 0."""
-    label = "a random selection; below is better"
-    spot = room.place(label, [Spot(at, 0.0, 0, down, align)
-                              for at, align in ((EDGES[1], "right"), (0.5, "center"), (0.3, "left"), (0.0, "left"))
-                              for down in (11, -11)])
-    return [{"data": {"values": [{"value": 0}]},
-             "mark": {"type": "rule", "strokeDash": [2, 3], "strokeWidth": 1.5, "color": tone.random},
-             "encoding": {"y": {"field": "value", "type": "quantitative"}}},
-            *_written(label, spot, tone.random, tone)]
+def _shaded_labels(recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades
+                   ) -> Iterator[Label]:
+    for row in () if recommended is None else recommended.itertuples():
+        left, right = _reach(row)
+        yield Label("recommended" + ("" if row.low == row.high else f": {row.low:g} to {row.high:g}"), tone.text, [
+            Spot(at, end, 4 if align == "left" else -4, down, align)
+            for end, down in ((span[0], -12), (span[1], 12))
+            for at, align in ((left, "left"), (right, "right"))
+            if (align == "left") == (left < 0.7) or 0.2 < left < 0.7])
 
 
-def _top_quality(value: float | None, span: tuple[float, float], tone: palette.Shades, room: Room) -> list[dict]:
-    """The name of the place where all curves end, if it is in the picture."""
-    if value is None or not span[0] <= value <= span[1]:
-        return []
-    spot = room.place("top quality", [Spot(1.0, value, right, down, "right")
-                                      for right, down in ((6, -13), (6, 14), (-12, 0), (-12, -13), (-12, 14))])
-    place = {"x": {"field": "lambda", "type": "quantitative"}, "y": {"field": "value", "type": "quantitative"}}
-    return [{"data": {"values": [{"lambda": 1, "value": value}]},
-             "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 120, "opacity": 1,
-                      "color": tone.best}, "encoding": place},
-            *_written("top quality", spot, tone.best, tone)]
+def _random_label(tone: palette.Shades) -> Label:
+    """A random selection is the line at 0."""
+    return Label("a random selection; below is better", tone.random, [
+        Spot(at, 0.0, 0, down, align)
+        for at, align in ((EDGES[1], "right"), (0.5, "center"), (0.3, "left"), (0.0, "left")) for down in (11, -11)])
 
 
-def _far(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quality: float | None,
-         tone: palette.Shades, room: Room) -> list[dict]:
+def _top_quality(value: float | None, tone: palette.Shades) -> Iterator[dict]:
+    """The place where all curves end, if it is in the picture."""
+    if value is not None:
+        place = {"x": {"field": "lambda", "type": "quantitative"}, "y": {"field": "value", "type": "quantitative"}}
+        yield {"data": {"values": [{"lambda": 1, "value": value}]},
+               "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 120, "opacity": 1,
+                        "color": tone.best}, "encoding": place}
+
+
+def _top_quality_label(value: float | None, tone: palette.Shades) -> Iterator[Label]:
+    if value is not None:
+        yield Label("top quality", tone.best, [Spot(1.0, value, right, down, "right") for right, down in (
+            (6, -13), (6, 14), (-12, 0), (-12, -13), (-12, 14))])
+
+
+def _far_labels(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quality: float | None,
+                tone: palette.Shades) -> Iterator[Label]:
     """A line of words for every objective that leaves the picture, and for top quality: how far away they are."""
     lines = []
     for objective in objectives:
@@ -152,21 +221,19 @@ def _far(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quali
             lines.append((float(far["lambda"].mean()), f"{objective}: {said}", tone.text))
     if top_quality is not None and top_quality > high:
         lines.append((1.0, f"top quality: {top_quality:+.2f}", tone.best))
-    found = []
-    for at, label, colour in lines:
+    for at, text, colour in lines:
         align = "left" if at < 0.3 else "right" if at > 0.7 else "center"
-        spots = [Spot(at + aside, high, 8 if align == "right" else 0, down, align)
-                 for aside in (0.0, -0.15, -0.3) for down in (16, 33, 50) if at + aside >= 0]
-        found += _written(label, room.place(label, spots), colour, tone)
-    return found
+        yield Label(text, colour, [Spot(at + aside, high, 8 if align == "right" else 0, down, align)
+                                   for aside in (0.0, -0.15, -0.3) for down in (16, 33, 50) if at + aside >= 0])
 
 
-def _written(label: str, spot: Spot, colour: str, tone: palette.Shades) -> list[dict]:
+def _written(label: Label, spot: Spot, tone: palette.Shades) -> list[dict]:
     """Words with a halo of the page's own colour, so that curves may pass behind them."""
-    data = {"values": [{"across": spot.across, "up": spot.up, "label": label}]}
+    data = {"values": [{"across": spot.across, "up": spot.up, "label": label.text}]}
     encoding = {"x": {"field": "across", "type": "quantitative"}, "y": {"field": "up", "type": "quantitative"},
                 "text": {"field": "label", "type": "nominal"}}
-    text = {"type": "text", "fontSize": 12, **spot.look}
+    text = {"type": "text", "fontSize": 12, "align": spot.align, "baseline": "middle", "dx": spot.right,
+            "dy": spot.down}
     return [{"data": data, "mark": {**text, "stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.85,
                                     "fillOpacity": 0}, "encoding": encoding},
-            {"data": data, "mark": {**text, "color": colour}, "encoding": encoding}]
+            {"data": data, "mark": {**text, "color": label.colour}, "encoding": encoding}]
