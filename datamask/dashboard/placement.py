@@ -25,8 +25,8 @@ Offset = tuple[float, float, str]
 
 
 def width_of(text: str) -> float:
-    """Pixels that a line of words takes."""
-    return LETTER * len(text) + 4
+    """Pixels that words take, of the widest of their lines."""
+    return LETTER * max(map(len, text.split("\n"))) + 4
 
 
 def column(wanted: Sequence[float], low: float, high: float, taken: Sequence[Sequence[Interval]] = ()) -> list[float]:
@@ -97,10 +97,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Words:
-    """A line of words beside a point of a plane.
+    """Words beside a point of a plane.
 
     Attributes:
-        text: the words. x, y: the point, in the plane's own units, y upwards.
+        text: the words, in one line or several. x, y: the point, in the plane's own units, y upwards.
         offsets: where they may stand, the best first: pixels to the right, pixels down, and which part of them stands
             there: ``left``, ``center`` or ``right``; the middle of their height is meant.
         needed: whether they stand somewhere even where there is no free place.
@@ -159,9 +159,9 @@ def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: 
     placed: list[list[Box]] = [[] for _ in views]
     found: list[Offset | None] = []
     for one in words:
-        width, best = width_of(one.text), None
+        width, height, best = width_of(one.text), LINE * (1 + one.text.count("\n")), None
         for offset in one.offsets:
-            boxes = [_box(put(one.x, one.y, scale), offset, width) for scale, *_ in views]
+            boxes = [_box(put(one.x, one.y, scale), offset, width, height) for scale, *_ in views]
             harm = [0, 0, 0.0]
             for box, others, (_, whole, lines, marks) in zip(boxes, placed, views):
                 harm[0] += not box.inside(whole)
@@ -180,6 +180,6 @@ def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: 
     return found
 
 
-def _box(point: tuple[float, float], offset: Offset, width: float) -> Box:
+def _box(point: tuple[float, float], offset: Offset, width: float, height: float) -> Box:
     left = point[0] + offset[0] - {"left": 0.0, "center": width / 2, "right": width}[offset[2]]
-    return Box(left, point[1] + offset[1] - LINE / 2, left + width, point[1] + offset[1] + LINE / 2)
+    return Box(left, point[1] + offset[1] - height / 2, left + width, point[1] + offset[1] + height / 2)

@@ -199,6 +199,22 @@ def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
     assert {top.id, *(run.id for run in far)} <= clickable
 
 
+def test_far_off_points_at_one_place_share_an_arrow_and_words(made):
+    circle(made, 3)
+    top = made(0.99, -1.47, estimator="top-quality")
+    made(0.99, 0.0, lamb=0.96)
+    last = made(0.99, -1.47, lamb=0.97)
+    survey = found(made)
+    figure = charts.frontier(survey.lines, survey.named)
+    arrows = [note for note in figure.layout.annotations if note.showarrow]
+    assert len(arrows) == 1
+    assert [note.text for note in figure.layout.annotations if words.GAP in note.text] == [
+        f"λ 0.97, Top quality:<br>−147{words.GAP}%"]
+    clickable = {run_id for trace in figure.data if trace.customdata is not None for run_id in trace.customdata
+                 if min(trace.y) >= figure.layout.yaxis.range[0]}
+    assert {top.id, last.id} <= clickable
+
+
 def test_colour_is_the_objective_and_shape_tells_its_curves_apart(made):
     circle(made, 2)
     circle(made, 2, select_ratio=0.1)

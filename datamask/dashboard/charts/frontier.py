@@ -6,7 +6,7 @@ import html
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from plotly import graph_objects as go
@@ -70,7 +70,7 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
     for one in far:
         _arrow(figure, one, colors.get(one.spots[0].scale, tone.text))
     _say(figure, [*_points(lines, here, looks, tone, dark), *_edges(far, colors, tone, dark),
-                  *_lambdas(lines, looks, dark)], lines, named, window, height)
+                  *_lambdas(lines, looks, dark)], lines, named, window, height, tone.ground)
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
         _price(figure, chosen, tone)
     return figure
@@ -172,7 +172,7 @@ def _named(figure: go.Figure, here: Sequence[Spot], colors: Mapping[str, str], t
 
 @dataclass(frozen=True)
 class _Far:
-    """What one arrow stands for: the runs, the words, and whether another arrow is drawn in its place."""
+    """What one arrow stands for: the runs, the words (none: beside another's), and whether another is drawn instead."""
 
     arrow: Arrow
     spots: list[Spot]
@@ -200,9 +200,16 @@ def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> lis
         if arrow is None:
             continue
         label = spot.label if not catalogue.estimator(spot.settings.estimator).defaults else f"λ {spot.lamb:g}"
-        shared = any(one.spots[0].scale == spot.scale
-                     and math.dist((one.arrow.x, one.arrow.y), (arrow.x, arrow.y)) < SAME_ARROW for one in found)
-        found.append(_Far(arrow, [spot], label, _far_words(label, [spot], arrow, window), shared))
+        said = _far_words(label, [spot], arrow, window)
+        near = [place for place, one in enumerate(found) if one.spots[0].scale == spot.scale
+                and math.dist((one.arrow.x, one.arrow.y), (arrow.x, arrow.y)) < SAME_ARROW]
+        for place in near:
+            there, _, value = found[place].said.partition(": ")
+            if said == f"{label}: {value}":
+                # one arrow, one value: both names stand before it
+                found[place], said = replace(found[place], said=f"{there}, {label}:\n{value}"), ""
+                break
+        found.append(_Far(arrow, [spot], label, said, bool(near)))
     return found
 
 
@@ -245,7 +252,7 @@ def _points(lines: Sequence[Line], here: Sequence[Spot], looks: Mapping[str, tup
 
 
 def _edges(far: Sequence[_Far], colors: Mapping[str, str], tone: palette.Shades, dark: bool) -> Iterator[Said]:
-    for one in far:
+    for one in filter(lambda one: one.said, far):
         color = ink(colors.get(one.spots[0].scale, tone.text), dark)
         yield placement.Words(one.said, one.arrow.x, one.arrow.y, placement.rings(), needed=True), color
 
@@ -270,8 +277,8 @@ def _lambdas(lines: Sequence[Line], looks: Mapping[str, tuple[str, str, str]], d
 
 
 def _say(figure: go.Figure, said: Sequence[Said], lines: Sequence[Line], named: Sequence[Spot], window: Window,
-         height: int) -> None:
-    """Put the words where they cover nothing, on a large screen as on a small one."""
+         height: int, ground: str) -> None:
+    """Put the words where they cover nothing, on a large screen as on a small one; grid lines pass behind them."""
     tall = (height - FURNITURE) / (window.y1 - window.y0)
     roads = [(a[1], a[2], b[1], b[2]) for line in lines for a, b in itertools.pairwise(line.means())]
     dots = [(0.0, 0.0), *((spot.quality, spot.diversity) for spots in (*(line.spots for line in lines), named)
@@ -279,11 +286,13 @@ def _say(figure: go.Figure, said: Sequence[Said], lines: Sequence[Line], named: 
     scales = np.linspace(min(tall, NARROW / (window.x1 - window.x0)), tall, 3)
     places = placement.around([one for one, _ in said], placement.Box(window.x0, window.y0, window.x1, window.y1),
                               scales, np.array(roads, float).reshape(-1, 4), dots)
+    halo = ", ".join([f"0 0 2px {ground}"] * 4)
     for (one, color), place in zip(said, places):
         if place is not None:
             figure.add_annotation(
-                x=one.x, y=one.y, text=html.escape(one.text), showarrow=False, font={"size": 12, "color": color},
-                xshift=place[0], yshift=-place[1], xanchor=place[2], yanchor="middle")
+                x=one.x, y=one.y, text=html.escape(one.text).replace("\n", "<br>"), align=place[2],
+                showarrow=False, xshift=place[0], yshift=-place[1],
+                font={"size": 12, "color": color, "shadow": halo}, xanchor=place[2], yanchor="middle")
 
 
 def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:

@@ -20,7 +20,7 @@ from datamask.dashboard.views import listing
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
-SETTINGS_AT_ONCE, NAMED = 7, 5
+SETTINGS_AT_ONCE, NAMED = 12, 5
 REFUSED_AT_ONCE = 50
 SAME = "Everything else is the same in all of them."
 
