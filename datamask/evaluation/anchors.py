@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.amounts import tokens_text
 from datamask.errors import StoreError
@@ -116,13 +115,14 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
     function = pool.function(name, size, budget)
     problem = _alone(pool, function, size, budget)
     generator = torch.Generator().manual_seed(0)
+    alone = f"finding what {name} alone would select"
+    pool.tell(0.0, alone)
     if budget is None:
         random = function.random_value(size, generator, poll)
     else:
         keys = torch.rand(RANDOM_DRAWS, len(problem.eligible), generator=generator).to(pool.device)
         random = float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
-    mask, bound = _best_end(problem, function, random, poll,
-                            lambda share: pool.tell(share, f"finding the best {catalogue.objective(name).label} alone"))
+    mask, bound = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
     best = max(function.exact_value(mask, poll), random)
     if best - random <= ROUNDING * max(abs(best), abs(random)):
         best = random

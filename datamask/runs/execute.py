@@ -154,6 +154,7 @@ class _Execution:
             self.ready = READY_WITH_GRAPH
         self.say(0.1, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
+        self.say(self.ready, "measuring top quality, for comparison")
         self.writer.update_facts(**outcome.of_problem(posed, self.poll), neighbors=pool.graph_facts())
         if self.config.n_epochs:
             self.alone = outcome.alone(pool, posed, self.poll)
