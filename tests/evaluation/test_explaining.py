@@ -12,7 +12,7 @@ import torch
 from datamask.api import select
 from datamask.config import CorpusConfig, Quota, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.evaluation.explaining import Again, Explainer, Flip, find_flip, intervals
+from datamask.evaluation.explaining import Again, Explainer, Flip, find_flip, flips, intervals
 from datamask.evaluation.explaining.flips import TOLERANCE, nearest_change
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
@@ -174,6 +174,18 @@ def test_a_flip_is_where_selecting_again_says_in_fewer_selections_than_halving(c
     assert solved < 11 * len(rows)
     lamb, known = again.config.lamb, again.known(int(rows[0]))
     assert known[lamb] == at[0.5][rows[0]] and {0.0, 1.0} & set(known)
+
+
+def test_selections_are_counted_though_old_ones_are_forgotten(pool, monkeypatch):
+    monkeypatch.setattr(flips, "KEPT", 3)
+    config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=0.2, lamb=0.5)
+    ends = frontier(pool, config, [0.0, 0.5, 1.0])
+    row = int(np.flatnonzero(ends[0].mask != ends[2].mask)[0])
+    forgetful, again = (Again(pool, config, ends[1].mask) for _ in range(2))
+    found = find_flip(forgetful, row)
+    assert len(forgetful.known(row)) == 3 < found.solved == forgetful.made
+    monkeypatch.undo()
+    assert find_flip(again, row) == found
 
 
 def test_a_sample_that_never_changes_sides_has_no_flip_and_stored_runs_need_not_be_made_again(pool):

@@ -3,9 +3,9 @@
     again = Again(pool, config, mask)                     # a run's settings and its selection
     found = find_flip(again, row)                         # selects again at a few lambdas
 
-A selection at another lambda is found as the run's own was: by the same estimator, from the same start. What makes it
-quick is where one looks. The run's own marginals foretell the lambda at which the sample crosses the threshold, had the
-rest of the selection stayed as it is; each selection that is made corrects this, and is kept for all other samples.
+A selection at another lambda is found by the run's own estimator, from nothing. What makes it quick is where one
+looks. The run's own marginals foretell the lambda at which the sample crosses the threshold, had the rest of the
+selection stayed as it is; each selection that is made corrects this, and is kept for all other samples.
 """
 
 from __future__ import annotations
@@ -81,7 +81,11 @@ class Flip:
 
 
 class Again:
-    """The selections of one run's settings at other lambdas, each made when it is asked for; the latest are kept."""
+    """The selections of one run's settings at other lambdas, each made when it is asked for; the latest are kept.
+
+    Attributes:
+        made: how many were made so far.
+    """
 
     def __init__(self, pool: Pool, config: SelectionConfig, mask: np.ndarray, poll: Poll = no_poll) -> None:
         """
@@ -94,6 +98,7 @@ class Again:
         self.config = config
         self._posed = pose(pool, config, poll)
         self._bits: OrderedDict[float, np.ndarray] = OrderedDict()
+        self.made = 0
         self._keep(config.lamb, np.asarray(mask, bool))
         problem = self._posed.problem
         self._free = torch.zeros(len(pool), dtype=torch.bool, device=pool.device)
@@ -119,6 +124,7 @@ class Again:
             progress(min(state.step / steps, 1.0), f"selecting again at λ {lamb:.4g}")
             state, _ = learner.step(state, poll)
         self._keep(lamb, learner.result(state, poll).cpu().numpy())
+        self.made += 1
 
     def forecast(self, row: int, lamb: float, low: float, high: float, poll: Poll = no_poll) -> float | None:
         """The lambda between two at which the row would cross the threshold, had the rest stayed as at `lamb`.
@@ -168,7 +174,7 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
     Raises:
         Stopped: from `poll`.
     """
-    here, before, told = again.config.lamb, len(again.known(row)), 0.0
+    here, before, told = again.config.lamb, again.made, 0.0
 
     def report(share: float, what: str) -> None:
         nonlocal told
@@ -186,7 +192,7 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
                 sides |= again.known(row)
     first = bracket = nearest_change(sides, here)
     if bracket is None:
-        return Flip(None, sides[here], (min(sides), max(sides)), len(again.known(row)) - before)
+        return Flip(None, sides[here], (min(sides), max(sides)), again.made - before)
     last = min(again.known(row), key=lambda lamb: min(abs(end - lamb) for end in bracket))
     missed, most = 0, math.log2((first[1] - first[0]) / tolerance)
     while (width := bracket[1] - bracket[0]) > tolerance:
@@ -204,7 +210,7 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
         sides[lamb], last = again.known(row)[lamb], lamb
         bracket = (lamb, bracket[1]) if sides[lamb] == sides[bracket[0]] else (bracket[0], lamb)
         missed = 0 if bracket[1] - bracket[0] <= width / 2 else missed + 1
-    return Flip(bracket, sides[bracket[0]], first, len(again.known(row)) - before)
+    return Flip(bracket, sides[bracket[0]], first, again.made - before)
 
 
 def nearest_change(sides: Mapping[float, bool], here: float) -> tuple[float, float] | None:
