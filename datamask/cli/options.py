@@ -131,7 +131,8 @@ def decimal(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+        several = "; several are tried by `datamask sweep --vary OPTION=VALUES`" if set(text) & {",", ":"} else ""
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}{several}") from None
 
 
 def quality(text: str) -> QualityColumn:
