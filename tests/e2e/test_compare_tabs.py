@@ -98,7 +98,9 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
 
         page.goto(f"{address}/compare?corpus={opening.key}&runs={runs[1].id},{runs[2].id}&tab=Scoreboard")
         page.get_by_role("button", name="Measure these runs").click()
-        expect(page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs")).to_be_visible()
+        # the work is under way; on a very fast machine it may be done before one sees that
+        page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs").or_(
+            page.get_by_text(re.compile("measures that (none|nobody)"))).first.wait_for()
         server.terminate()
         assert server.wait(120) == 0
     assert "terminate called" not in (tmp_path / "server.log").read_text()

@@ -22,7 +22,7 @@ from datamask.runs.explaining import explainer_of
 from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page, lasso  # noqa: F401 - one is a fixture
+from tests.e2e.test_walk import browser_page, choose, lasso  # noqa: F401 - one is a fixture
 
 LONG = 240_000
 FOCUSED = """() => {
@@ -86,7 +86,7 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
         # the map's own key: nothing else is bright, so this is the sample nearest to the middle
         page.keyboard.press("m")
         expect(page.get_by_text(re.compile("^Why is it (kept|left out)"))).to_be_visible()
-        assert page.url.endswith(f"sample={corpus.ids[row].as_py()}")
+        expect(page).to_have_url(re.compile(f"sample={re.escape(corpus.ids[row].as_py())}$"))
         expect(page.locator("code").first).to_contain_text(f"sample {row} of clump")
 
         # the bars are the explainer's parts, and they add up to score minus threshold
@@ -163,8 +163,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         search(page, "sample 20", banned.sum())
         page.get_by_role("button", name=re.compile("^Ban these")).click()
         page.get_by_role("button", name="Quota").click()
-        page.get_by_role("combobox", name="Group").click()
-        page.get_by_role("option", name="code").click()
+        choose(page, "Group", "code")
         for name, value in (("At least", "50"), ("At most", "50")):
             box = page.get_by_role("spinbutton", name=re.compile(name))
             box.fill(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
 
 TINY = CorpusConfig((str(Path(__file__).resolve().parents[2] / "sample_data" / "tiny"),))
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LIVE = 0.45
+LONG = 240.0
+"""Seconds; what ends sooner is seen sooner."""
 
 # of the marks of a chart, what they are said to stand for
 LABELS = """svg => [...svg.querySelectorAll("[aria-label]")].map(mark => mark.getAttribute("aria-label"))"""
@@ -34,8 +37,7 @@ def view(page: Page, name: str) -> None:
 
 def pairwise(page: Page) -> None:
     """Choose it in a view of one objective."""
-    page.get_by_test_id("stMain").get_by_role("combobox", name="Diversity objective").click()
-    page.get_by_role("option", name="Pair-wise similarity").click()
+    choose(page, "Diversity objective", "Pair-wise similarity")
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
 
 
@@ -48,6 +50,14 @@ def shown(place: Locator, label: str) -> float:
     """The value of one of the page's large numbers, as a share."""
     text = place.get_by_test_id("stMetric").filter(has_text=re.compile(f"^{label}")).first.inner_text()
     return float(re.search(r"([−\d.]+)\s*%", text).group(1).replace("−", "-")) / 100
+
+
+def near(main: Locator, run: dict) -> bool:
+    """Whether the live values are those of a stored run at the same lambda, and their joint value within its bound."""
+    quality, diversity = shown(main, "Quality"), shown(main, "Diversity")
+    joint, own = LIVE * quality + (1 - LIVE) * diversity, run["calibrated"]
+    return (abs(quality - own["quality"]) <= 0.01 and abs(diversity - own["diversity"]) <= 0.01
+            and own["joint"] - 2e-3 <= joint <= run["upper_bound"] + 1e-3)
 
 
 @pytest.mark.timeout(900)
@@ -72,11 +82,13 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
         main = page.get_by_test_id("stMain")
         page.goto(f"{address}/frontier?corpus={opening.key}&run={own[0.25]}")
         # the price lies between what the stored steps to the left and to the right of the point really cost
-        expect(main.get_by_text("costs 0.33 points of diversity")).to_be_visible()
+        price = main.get_by_text(re.compile(r"costs [\d.]+ points of diversity"))
+        expect(price).to_be_visible()
+        price = float(re.search(r"costs ([\d.]+) points", price.inner_text()).group(1))
         left, point, right = (summaries[own[lamb]]["calibrated"] for lamb in (0.0, 0.25, LIVE))
         costs = [(one["diversity"] - two["diversity"]) / (two["quality"] - one["quality"])
                  for one, two in ((left, point), (point, right))]
-        assert costs[0] <= 0.335 and costs[1] >= 0.325
+        assert 0 < costs[0] - 0.005 <= price <= costs[1] + 0.005
         # "keep at least": the most diverse stored point that keeps so much
         view(page, "quality kept")
         kept = {lamb: summaries[key]["calibrated"]["quality"] for lamb, key in own.items()}
@@ -143,15 +155,18 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
         slider = main.get_by_role("slider", name="Balance λ")
         expect(slider).to_be_visible()
         expect(main.get_by_test_id("stMetric").first).to_be_visible()
+        run, title = summaries[own[LIVE]], page.locator(".panel .title").first
         slider.focus()
         for _ in range(round((0.5 - LIVE) / 0.01)):
             slider.press("ArrowLeft")
-        expect(page.locator(".panel .title").first).to_have_text(f"Selected at λ {LIVE:g}")
-        run = summaries[own[LIVE]]
-        for label in ("Quality", "Diversity"):
-            assert shown(main, label) == pytest.approx(run["calibrated"][label.lower()], abs=0.01)
-        joint = LIVE * shown(main, "Quality") + (1 - LIVE) * shown(main, "Diversity")
-        assert run["calibrated"]["joint"] - 2e-3 <= joint <= run["upper_bound"] + 1e-3
+        expect(title).to_have_text(f"Selected at λ {LIVE:g}")
+        # until this lambda is solved, which takes a while on a busy machine, an answer is only as near as it says
+        deadline = time.monotonic() + LONG
+        while not near(main, run):
+            assert time.monotonic() < deadline, "the live slider never came to where the run ended"
+            for key, lamb in (("ArrowLeft", LIVE - 0.01), ("ArrowRight", LIVE)):
+                slider.press(key)
+                expect(title).to_have_text(f"Selected at λ {lamb:g}")
 
         # the report opens without a network, and its first sentence says the run's numbers
         page.goto(f"{address}/export?corpus={opening.key}&run={own[0.5]}")

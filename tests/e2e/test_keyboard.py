@@ -15,8 +15,12 @@ from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 TINY = Path(__file__).resolve().parents[2] / "sample_data" / "tiny"
 MOST_TABS = 80
 
+# colours fade, on a busy machine late: until no transition is left
+FADED = """const faded = () => Promise.all(document.getAnimations().filter(one => one instanceof CSSTransition)
+        .map(one => one.finished.catch(() => null)));"""
 # what has the focus: its words, and how it and what is around it look
-FOCUS = """() => {
+FOCUS = """async () => {
+    """ + FADED + """
     const at = document.activeElement;
     if (!at || at === document.body) return null;
     const look = element => {
@@ -24,18 +28,20 @@ FOCUS = """() => {
         return [s.outlineStyle, s.outlineWidth, s.boxShadow, s.borderColor, s.backgroundColor].join("|");
     };
     const looks = [];
+    await faded();
     for (let element = at, k = 0; element && k < 5; element = element.parentElement, k++) looks.push(look(element));
     const name = at.getAttribute("aria-label") || at.innerText || at.labels?.[0]?.innerText || "";
     return {name: name.trim().replace(/\\s+/g, " "), tag: at.tagName, looks};
 }"""
 # the same element without the focus; it gets it back
 WITHOUT = """async () => {
+    """ + FADED + """
     const at = document.activeElement, look = element => {
         const s = getComputedStyle(element);
         return [s.outlineStyle, s.outlineWidth, s.boxShadow, s.borderColor, s.backgroundColor].join("|");
     };
     at.blur();
-    await new Promise(done => setTimeout(done, 300));  // colours fade
+    await faded();
     const looks = [];
     for (let element = at, k = 0; element && k < 5; element = element.parentElement, k++) looks.push(look(element));
     at.focus({focusVisible: true});

@@ -19,7 +19,7 @@ from datamask.runs import lambda_answers
 from datamask.runs.lambdas import answer
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
-from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
 from tests.evaluation.lambdas.planted import planted_corpus
 
 LONG = 240_000
@@ -90,8 +90,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
 
         # a page opened anew has the first choices again
         page.goto(f"{address}/which_lambda?corpus={opening.key}")
-        main.get_by_role("combobox", name="Judge by").click()
-        page.get_by_role("option", name="Texts of my own").click()
+        choose(page, "Judge by", "Texts of my own")
         main.locator("input[type=file]").set_input_files(target)
         expect(main.get_by_text("wanted.txt")).to_be_visible()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
