@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.amounts import tokens_text
 from datamask.errors import StoreError
@@ -115,7 +116,7 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
     function = pool.function(name, size, budget)
     problem = _alone(pool, function, size, budget)
     generator = torch.Generator().manual_seed(0)
-    alone = f"finding what {name} alone would select"
+    alone = f"finding what {catalogue.objective(name).label} alone would select"
     pool.tell(0.0, alone)
     if budget is None:
         random = function.random_value(size, generator, poll)

@@ -58,6 +58,11 @@ def arms(kind: str, given: Mapping[str, Any], *, seeds: int = 3, quick: bool = F
     if objectives:
         raise OptionError(f"--objectives is of the study single; give the study {kind} one --objective")
     base = {"objective": "pairwise", "estimator": "reinforce", "n_epochs": QUICK_STEPS if quick else STEPS, **given}
+    drawing = [entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults]
+    if catalogue.estimator(base["estimator"]).name not in drawing:
+        raise OptionError(f"--estimator must be {' or '.join(drawing)} for the study {kind}, which varies how masks "
+                          f"are drawn and learned from, got {base['estimator']}; its last row is a reference by the "
+                          "best solver in any case")
     if quick:
         base = {"n_rollout": 4, **base}
     found = {"ablation": _ablation, "acceleration": _acceleration, "G": _group_size}[kind](base, seeds, quick)

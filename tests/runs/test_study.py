@@ -153,7 +153,7 @@ def test_arms_at_full_scale():
 
 @pytest.mark.parametrize("words, sentence", [
     (["nothing"], "KIND must be one of single"), (["G", "--objectives", "pairwise"], "study single"),
-    (["G", "--estimator", "relaxed"], "n_rollout"), (["single", "--lamb", "1"], "below 1"),
+    (["G", "--estimator", "relaxed"], "must be counterfactual or reinforce"), (["single", "--lamb", "1"], "below 1"),
 ])
 def test_what_cannot_be_studied_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys, words, sentence):
     monkeypatch.chdir(tmp_path)
