@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from dataclasses import replace
@@ -138,6 +139,20 @@ def search(page: Page, words: str, count: int) -> None:
     expect(page.get_by_role("button", name=f"Pin these {count}", exact=True)).to_be_visible()
 
 
+def rule(page: Page, press: str, said: str) -> None:
+    """Make a rule of the samples shown, and wait until it is listed.
+
+    A button that is drawn anew while it is pressed takes no notice: press it again. No rule is there twice.
+    """
+    made = page.get_by_role("button", name=re.compile(f"^{said} "))
+    for _ in range(20):
+        page.get_by_role("button", name=re.compile(f"^{press} these")).click()
+        with contextlib.suppress(AssertionError):
+            expect(made).to_be_visible(timeout=12_000)
+            return
+    raise AssertionError(f"{press} made no rule")
+
+
 def holding(corpus: Corpus, words: str) -> np.ndarray:
     return np.array([all(word in text for word in words.split()) for text in corpus.metadata["text"].to_pylist()])
 
@@ -152,8 +167,8 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         page.goto(f"{address}/explore?corpus={opening.key}")
         expect(page.locator(".map[data-drawn='2']")).to_be_visible()
         search(page, "sample 11", pinned.sum())
-        page.get_by_role("button", name=re.compile("^Pin these")).click()
-        page.get_by_role("button", name=re.compile("^Ban these")).click()
+        rule(page, "Pin", "Pinned")
+        rule(page, "Ban", "Banned")
         # at once, where it was done: both cannot be
         expect(page.get_by_text("both name 12 samples")).to_be_visible()
         start = page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules")
@@ -161,7 +176,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         page.get_by_role("button", name=re.compile("^Banned 12")).click()
         expect(page.get_by_text("both name 12 samples")).to_have_count(0)
         search(page, "sample 20", banned.sum())
-        page.get_by_role("button", name=re.compile("^Ban these")).click()
+        rule(page, "Ban", "Banned")
         page.get_by_role("button", name="Quota").click()
         choose(page, "Group", "code")
         for name, value in (("At least", "50"), ("At most", "50")):
@@ -180,7 +195,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         # what one has is not selected again, and a budget of tokens is filled and not passed
         page.goto(f"{address}/explore?corpus={opening.key}")
         search(page, "sample 3", given.sum())
-        page.get_by_role("button", name=re.compile("^I have these")).click()
+        rule(page, "I have", "You have")
         page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules").click()
         expect(page.get_by_text("Rules for the next run")).to_be_visible()
         page.get_by_role("radio", name="tokens").or_(page.get_by_role("button", name="tokens")).first.click()

@@ -59,7 +59,7 @@ def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
     if board is not None:
         left = len(board.get("left", ()))
         st.caption("The stored scoreboard is in it too." if not left else
-                   f"The stored part of the scoreboard is in it too; {left} measures are not there yet.")
+                   f"The stored part of the scoreboard is in it too; measures that are not there yet: {left}.")
         if not left:
             return True
     if corpus is None:
