@@ -149,7 +149,7 @@ def _quota(view: Linked, columns: list[str]) -> None:
     high = st.number_input("At most, % of the selection", 0.0, 100.0, 100.0, 1.0, format="%.4g",
                            key=f"quota_high_{value}", help="The next selection has at most this share of it.")
     st.button("Add this quota", key="rule_quota", icon=":material/add:", disabled=low > high, on_click=_add_quota,
-              args=(corpus, column, value, count, low / 100, high / 100),
+              args=(corpus, column, value, count),
               help="It joins the rules for the next run; one on the same group is replaced.")
 
 
@@ -170,7 +170,9 @@ def _add_rows(corpus: Corpus, kind: str, shown: np.ndarray, said: str) -> None:
     _keep(corpus, book(corpus).adding(rule))
 
 
-def _add_quota(corpus: Corpus, column: str, value: str, count: int, low: float, high: float) -> None:
+def _add_quota(corpus: Corpus, column: str, value: str, count: int) -> None:
+    # read now, not when the button was drawn: a number typed just before the press was not drawn yet
+    low, high = (st.session_state[f"quota_{end}_{value}"] / 100 for end in ("low", "high"))
     try:
         rule = Rule(QUOTA, f"{column} {value}", count, quota=Quota(column, value, low, high))
     except DatamaskError as error:
