@@ -56,7 +56,7 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
     figure = go.Figure()
     _axes(figure, window, tone, dark, height)
     if focus is not None:
-        _proved(figure, focus, window, tone, dark)
+        _proved(figure, focus, window, dark)
     looks = styles(lines, dark)
     colors = {line.scale: looks[line.key][0] for line in lines}
     for line in lines:
@@ -69,7 +69,7 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
     far = _beyond(lines, named, window)
     for one in far:
         _arrow(figure, one, colors.get(one.spots[0].scale, tone.text))
-    _say(figure, [*_points(lines, here, looks, tone, dark), *_edges(far, colors, tone, dark),
+    _say(figure, [*_points(here, tone, dark), *_edges(far, colors, tone, dark),
                   *_lambdas(lines, looks, dark)], lines, named, window, height, tone.ground)
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
         _price(figure, chosen, tone)
@@ -118,7 +118,7 @@ def _axes(figure: go.Figure, window: Window, tone: palette.Shades, dark: bool, h
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent})
 
 
-def _proved(figure: go.Figure, line: Line, window: Window, tone: palette.Shades, dark: bool) -> None:
+def _proved(figure: go.Figure, line: Line, window: Window, dark: bool) -> None:
     polygon = unreachable(line.planes, window)
     if not len(polygon):
         return
@@ -240,8 +240,7 @@ Said = tuple[placement.Words, str]
 """Words with their colour."""
 
 
-def _points(lines: Sequence[Line], here: Sequence[Spot], looks: Mapping[str, tuple[str, str, str]],
-            tone: palette.Shades, dark: bool) -> Iterator[Said]:
+def _points(here: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterator[Said]:
     """Of a random subset and of the named points in the window."""
     yield placement.Words("random", 0.0, 0.0, placement.compass(0.6, -0.6)), ink(tone.random, dark)
     for spot in here:

@@ -37,7 +37,7 @@ def show(opening: Opening, settings: Shared) -> None:
         with st.container(key="live_preparing"):
             st.fragment(_preparing, run_every=0.5)(behind)
         return
-    held, name = _against(opening, config)
+    held, name = _against(opening)
     ground = scene.ground(corpus, session.store().cache_dir, "UMAP", None)
     values = st.container()
     canvas_map(MAP, ground.scope, scene.ground_parcel(corpus, ground), ground.places, [None, None],
@@ -85,7 +85,7 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
         st.caption("A quick answer between solved values of λ: a stored run is polished further.")
 
 
-def _against(opening: Opening, config: SelectionConfig) -> tuple[np.ndarray | None, str]:
+def _against(opening: Opening) -> tuple[np.ndarray | None, str]:
     """What the slider's selection is held against: the current run where it fits, else the one at λ 0.5."""
     run = session.current_run()
     if run is not None and run.status().state == "done" and run.has_rows and listing.is_on(run, opening):

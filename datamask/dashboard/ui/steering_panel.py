@@ -84,7 +84,7 @@ def listed(corpus: Corpus, heading: str = "") -> RuleBook:
         st.markdown(heading)
     for place, rule in enumerate(found.rules):
         st.button(words.plain(rule_line(rule), 120), key=f"rule_{place}", icon=":material/close:", type="tertiary",
-                  on_click=_keep, args=(corpus, found.without(place)), help="Press to remove this rule.")
+                  on_click=_keep, args=(found.without(place),), help="Press to remove this rule.")
     return found
 
 
@@ -167,7 +167,7 @@ def _add_rows(corpus: Corpus, kind: str, shown: np.ndarray, said: str) -> None:
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
-    _keep(corpus, book(corpus).adding(rule))
+    _keep(book(corpus).adding(rule))
 
 
 def _add_quota(corpus: Corpus, column: str, value: str, count: int) -> None:
@@ -178,10 +178,10 @@ def _add_quota(corpus: Corpus, column: str, value: str, count: int) -> None:
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
-    _keep(corpus, book(corpus).adding(rule))
+    _keep(book(corpus).adding(rule))
 
 
-def _keep(corpus: Corpus, changed: RuleBook) -> None:
+def _keep(changed: RuleBook) -> None:
     """Make these the rules for the next run."""
     try:
         name = _shelf().save(changed) if changed.rules else None
