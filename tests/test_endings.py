@@ -28,9 +28,10 @@ def work(progress, should_stop):
 
 task = tasks.start("measuring", work)
 begun.wait()
-print("measuring", flush=True)
 """
-"""A process that measures in compiled code; what follows ends it in the middle."""
+"""A process that measures in compiled code; what follows says so and ends it in the middle."""
+
+READY = "print('measuring', flush=True)\n"
 
 
 def ended(tail: str, send: signal.Signals | None = None) -> subprocess.CompletedProcess:
@@ -51,14 +52,14 @@ def ended(tail: str, send: signal.Signals | None = None) -> subprocess.Completed
 
 def test_a_process_ends_cleanly_while_compiled_code_runs_in_a_thread():
     """Without the wait this is `terminate called without an active exception`, and a core dump."""
-    found = ended("")
+    found = ended(READY)
     assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_a_signal_ends_it_cleanly_too():
     # as Streamlit does: its handler lets the main thread run to its end
-    tail = "gone = threading.Event()\nsignal.signal(signal.SIGTERM, lambda *_: gone.set())\ngone.wait()\n"
-    found = ended(tail, signal.SIGTERM)
+    tail = "gone = threading.Event()\nsignal.signal(signal.SIGTERM, lambda *_: gone.set())\n"
+    found = ended(tail + READY + "gone.wait()\n", signal.SIGTERM)
     assert (found.returncode, found.stderr) == (0, "")
 
 

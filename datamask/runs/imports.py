@@ -58,10 +58,16 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
                          "--ignore_unknown imports the others")
     config = replace(config, selection=_sized(config.selection, len(found.rows), len(corpus)),
                      name=config.name or Path(config.ids).stem)
-    pool = Pool(corpus, device, store.cache_dir, poll=poll,
-                progress=lambda share, what: progress(0.3 + 0.3 * share, what), center=config.selection.center,
+    reached = 0.3
+
+    def measuring(share: float, what: str) -> None:
+        nonlocal reached  # several measures count from nothing, and the share shown never falls
+        reached = max(reached, 0.3 + 0.5 * share)
+        progress(reached, what)
+
+    pool = Pool(corpus, device, store.cache_dir, poll=poll, progress=measuring, center=config.selection.center,
                 neighbors=config.selection.neighbors)
-    progress(0.6, "measuring the ends of the scales")
+    measuring(0.0, "measuring the ends of the scales")
     posed = pose(pool, config.selection, poll)
     progress(0.8, "measuring the imported ids")
     mask = torch.zeros(len(corpus), dtype=torch.bool, device=device)
@@ -73,7 +79,8 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     summary = selection.summary | {
         "steps": 0, "seconds": time.perf_counter() - start, "seconds_graph": pool.seconds_graph,
         "seconds_total": time.perf_counter() - began, "peak_memory_bytes": outcome.peak_memory(),
-        "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "unknown_ids": found.unknown}
+        "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "warm_from": None,
+        "unknown_ids": found.unknown}
     run = _written(store, config, facts, selection, summary, _ending(config.ids, found))
     progress(1.0, "done")
     return run
