@@ -18,6 +18,9 @@ from datamask.runs.store import Run
 
 PARQUET = "application/vnd.apache.parquet"
 HEIGHT = 300
+AT_ONCE = 8_000_000
+"""Bytes of a file up to which it is handed over when the card is drawn. What is made on pressing has a new address at
+every drawing, and a press while the page is being drawn anew finds the old one gone."""
 
 
 def nothing_yet() -> None:
@@ -48,8 +51,10 @@ def ids(run: Run) -> None:
                    "diversity, source file and row. Rank 1 is the strongest. To keep fewer samples, run "
                    "again with a smaller ratio; do not cut this list.")
         st.space("stretch")
-        st.download_button(f"Parquet, {words.size(selection.stat().st_size)}", selection.read_bytes, on_click="ignore",
-                           file_name=f"{run.id}.parquet", mime=PARQUET, icon=":material/download:", width="stretch",
+        size = selection.stat().st_size
+        data = selection.read_bytes() if size <= AT_ONCE else selection.read_bytes
+        st.download_button(f"Parquet, {words.size(size)}", data, on_click="ignore", file_name=f"{run.id}.parquet",
+                           mime=PARQUET, icon=":material/download:", width="stretch",
                            key="ids_parquet", help="The command line's OUT.parquet, configuration in its metadata.")
         st.download_button("CSV", lambda: exports.selected_csv(run), on_click="ignore", file_name=f"{run.id}.csv",
                            mime="text/csv", icon=":material/download:", width="stretch", key="ids_csv",
