@@ -20,6 +20,7 @@ SHAPES = ("circle", "diamond", "triangle", "square")
 CORNERS = {
     "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
     "triangle": ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)),
+    "triangle-down": ((0, 1.2), (1.15, -0.9), (-1.15, -0.9)),
     "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
 }
 """Of a mark of size 1, around its place."""

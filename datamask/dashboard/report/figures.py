@@ -18,8 +18,8 @@ WIDTH = 720
 WIDE = placement.LETTER / 7.2
 """What a picture is narrower for its words: a report has no font of its own, and those of most systems are wider."""
 
-SIGNS = {STARVED: ("best", "triangle"), FED: ("accent", "diamond"), EVEN: ("random", "circle")}
-"""Colour and mark of a group by its verdict."""
+SIGNS = {STARVED: ("best", "triangle-down"), FED: ("accent", "triangle"), EVEN: ("random", "circle")}
+"""Colour and mark of a group by its verdict, as on the screen."""
 
 
 def convergence(curve: Curve) -> svg.Drawing | None:

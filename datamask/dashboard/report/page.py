@@ -157,8 +157,8 @@ def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
         more = f"; the {len(shown)} farthest from it of {len(table):,}" if len(shown) < len(table) else ""
         drawn.append(f"<h3>By {svg.escape(name)}</h3>" + _figure(
             figures.groups(shown, float(selected.mean()), name),
-            f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all samples{more}. Triangle: starved; "
-            "diamond: over-fed; circle: as everywhere, as far as the 95 % interval tells."))
+            f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all samples{more}. Triangle down: "
+            "starved; triangle up: over-fed; circle: as everywhere, as far as the 95 % interval tells."))
     return _Section("Who is starved, who is over-fed", "".join(drawn)) if drawn else None
 
 

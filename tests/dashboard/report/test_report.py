@@ -123,14 +123,28 @@ def test_less_than_random_and_a_proof_are_said(world):
     status = json.loads(path.read_text())
     status["summary"] |= {"upper_bound": 1.01, "gap": 0.01}
     path.write_text(json.dumps(status))
-    assert sentence(run).endswith("better by more than 1\u00a0% of the attainable gain.")
+    assert sentence(run).endswith("and it is proved that, by this objective at this λ, no selection of this size is "
+                                  "better by more than 1\u00a0% of the attainable gain.")
     for gap, told in ((0.01234, "1.3\u00a0%"), (3.21e-6, "0.00033\u00a0%"), (4e-7, "a millionth")):
         status["summary"]["gap"] = gap
         path.write_text(json.dumps(status))
         assert sentence(run).endswith(f"by more than {told} of the attainable gain."), "rounded up, so that it is true"
+    status["summary"]["budget"] = 1000
+    path.write_text(json.dumps(status))
+    assert "no selection that fills these tokens is better" in sentence(run)
     status["summary"]["bound_holds_for"] = "listed"
     path.write_text(json.dumps(status))
     assert "proved" not in sentence(run), "a bound on listed neighbours proves nothing of the objective itself"
+
+
+def test_a_proof_names_the_rules_it_holds_under(world):
+    _, corpus, runs = world
+    run = finish_run(RunStore(runs[0].path.parent), corpus, runs[0].config.corpus, corpus.quality, prune=0.2)
+    path = run.path / "status.json"
+    status = json.loads(path.read_text())
+    status["summary"] |= {"upper_bound": 1.01, "gap": 0.01}
+    path.write_text(json.dumps(status))
+    assert "no selection of this size under the same rules is better by more than 1" in sentence(run)
 
 
 def test_without_its_corpus_the_rest_is_there(world):
