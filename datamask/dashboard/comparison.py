@@ -7,18 +7,23 @@ number of selected rows), diversity where the objective is equal as well. `cavea
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.layers import Category
 from datamask.errors import InputError
+from datamask.evaluation.id_lists import read_ids
 from datamask.runs.store import Run
 
 LETTERS = "ABCD"
@@ -45,6 +50,7 @@ class Entry:
         letter: A to D; label: letter and name, unique within the comparison.
         config: its settings.
         selected: bool ``(N,)``.
+        drawn: float64 ``(N,)``, the chance of each row in a random selection of as many: `draw_chances`.
         shares: quality, diversity and joint as share of the attainable gain; None where a term is constant.
         raw: quality and diversity as they are.
         anchors: the ends of its scales, ``{"quality": {...}, "diversity": {objective: {...}}}``.
@@ -56,6 +62,7 @@ class Entry:
     label: str
     config: SelectionConfig
     selected: np.ndarray
+    drawn: np.ndarray
     shares: dict[str, float | None]
     raw: dict[str, float | None]
     anchors: dict
@@ -77,7 +84,9 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
         raise InputError(f"a comparison takes 2 to {MOST} runs, got {len(runs)}")
     entries = []
     for letter, run in zip(LETTERS, runs):
-        selected = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+        table = run.rows()
+        selected, eligible = (table[name].to_numpy(zero_copy_only=False).astype(bool)
+                              for name in ("selected", "eligible"))
         if len(selected) != n:
             raise InputError(f"run {run.id} holds {len(selected):,} rows, the open corpus {n:,}; open the corpus it "
                              "was learned on")
@@ -85,6 +94,7 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
         calibrated = summary.get("calibrated") or {}
         entries.append(Entry(
             run.id, letter, f"{letter} · {run.config.name or run.id}", run.config.selection, selected,
+            draw_chances(int(selected.sum()), eligible | selected, _pinned(run, table) & selected),
             {measure: calibrated.get(measure) for measure in MEASURES},
             {measure: summary.get(measure) for measure in ("quality", "diversity")},
             summary.get("anchors") or run.facts().get("anchors") or {}, run.metrics()))
@@ -94,25 +104,36 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
 # -- overlap ------------------------------------------------------------------------------------------------------
 
 
-def chance_overlap(first: float, second: float) -> float:
-    """Jaccard overlap of two independent uniform subsets with these shares of the rows, for many rows.
+def chance_overlap(first: np.ndarray, second: np.ndarray) -> float:
+    """Jaccard overlap of two independent random selections, for many rows.
 
-    The expected intersection is ``r s N`` and the expected union ``(r + s - r s) N``; their ratio is the limit that the
-    overlap concentrates on. Equal shares give ``r / (2 - r)``.
+    The expected intersection ``I = sum p q`` over the expected union ``sum p + sum q - I``, the limit that the overlap
+    concentrates on. Where each draws the share r of all rows, that is ``r / (2 - r)``.
 
-    Raises:
-        ValueError: a share outside (0, 1].
+    Args:
+        first, second: float64 ``(N,)``, the chance of each row in either: p and q of `draw_chances`.
     """
-    if not (0 < first <= 1 and 0 < second <= 1):
-        raise ValueError(f"shares must lie above 0 and at most at 1, got {first} and {second}")
-    return first * second / (first + second - first * second)
+    shared = float(first @ second)
+    return shared / (float(first.sum()) + float(second.sum()) - shared)
+
+
+def draw_chances(size: int, eligible: np.ndarray, pinned: np.ndarray) -> np.ndarray:
+    """The chance of each row in a uniform draw of `size` rows that keeps the pinned ones: float64 ``(N,)``.
+
+    Args:
+        eligible: bool ``(N,)``, rows that may be drawn. pinned: bool ``(N,)``, rows that are always drawn.
+    """
+    free = eligible & ~pinned
+    chances = pinned.astype(np.float64)
+    chances[free] = (size - int(pinned.sum())) / max(1, int(free.sum()))
+    return chances
 
 
 def overlaps(entries: Sequence[Entry]) -> pd.DataFrame:
     """One row per pair: ``pair, shared, only_first, only_second, overlap, chance, most``.
 
-    ``overlap`` is Jaccard's shared / either; ``chance`` what random subsets of these sizes have; ``most`` what sizes as
-    different as these allow.
+    ``overlap`` is Jaccard's shared / either; ``chance`` what random selections have that draw as many from the rows
+    that each run could take; ``most`` what sizes as different as these allow.
     """
     rows = []
     for a, b in combinations(entries, 2):
@@ -120,7 +141,7 @@ def overlaps(entries: Sequence[Entry]) -> pd.DataFrame:
         sizes = sorted((int(a.selected.sum()), int(b.selected.sum())))
         rows.append({"pair": f"{a.letter} and {b.letter}", "shared": shared,
                      "only_first": int(a.selected.sum()) - shared, "only_second": int(b.selected.sum()) - shared,
-                     "overlap": shared / (sum(sizes) - shared), "chance": chance_overlap(a.ratio, b.ratio),
+                     "overlap": shared / (sum(sizes) - shared), "chance": chance_overlap(a.drawn, b.drawn),
                      "most": sizes[0] / sizes[1]})
     return pd.DataFrame(rows)
 
@@ -231,6 +252,17 @@ def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
         found.append({"run": entry.label, "step": float(entry.metrics["step"][there[-1]]),
                       "seconds": float(seconds[there[-1]]), "value": float(end)})
     return pd.DataFrame(found, columns=["run", "step", "seconds", "value"])
+
+
+def _pinned(run: Run, table: pa.Table) -> np.ndarray:
+    """The rows that the run had to take, bool ``(N,)``; none where the list of them is gone."""
+    pinned = np.zeros(table.num_rows, bool)
+    if run.config.selection.pin is not None:
+        ids = table.column(0)
+        with contextlib.suppress(InputError, pa.ArrowException):
+            listed = read_ids(Path(run.config.selection.pin), table.column_names[0]).cast(ids.type)
+            pinned = pc.is_in(ids, value_set=listed).to_numpy()
+    return pinned
 
 
 def _share_curve(entry: Entry, measure: str) -> np.ndarray:

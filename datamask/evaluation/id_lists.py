@@ -42,7 +42,7 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
         InputError: the file cannot be read, has no such column, holds null or repeated ids, or none or all of the
             corpus's.
     """
-    ids = _read_ids(Path(path), corpus.provenance.columns.get("id", "id"))
+    ids = read_ids(Path(path), corpus.provenance.columns.get("id", "id"))
     try:
         ids = ids.cast(corpus.ids.type)
     except pa.ArrowException as error:
@@ -100,7 +100,12 @@ def overlaps(lists: Mapping[str, np.ndarray], n: int) -> list[dict]:
     return found
 
 
-def _read_ids(path: Path, name: str) -> pa.ChunkedArray:
+def read_ids(path: Path, name: str) -> pa.ChunkedArray:
+    """The ids in a file: of its column `name`, else of its only one.
+
+    Raises:
+        InputError: the file cannot be read, or has no such column.
+    """
     try:
         if path.suffix.lower() == ".txt":
             lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())

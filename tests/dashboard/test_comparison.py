@@ -1,7 +1,11 @@
 """Comparisons against plain set arithmetic and simulated chance."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from datamask.corpus import open_corpus
@@ -36,18 +40,58 @@ def three(world):
 def test_chance_is_what_random_subsets_share(first, second):
     rng = np.random.default_rng(0)
     n = 20_000
+    pruned, copies, pinned = rng.random(n) < 0.5, rng.random(n) < 0.2, np.arange(n) < 300
+    may, sizes = (~pruned | pinned, ~copies), (int(first * n), int(second * n))
+    pins = (pinned, np.zeros(n, bool))
     found = []
     for _ in range(20):
-        a = set(rng.choice(n, int(first * n), replace=False).tolist())
-        b = set(rng.choice(n, int(second * n), replace=False).tolist())
-        found.append(len(a & b) / len(a | b))
-    assert comparison.chance_overlap(first, second) == pytest.approx(np.mean(found), abs=0.002)
+        drawn = []
+        for rows, always, size in zip(may, pins, sizes):
+            kept = set(np.flatnonzero(always).tolist())
+            more = rng.choice(np.flatnonzero(rows & ~always), size - len(kept), replace=False)
+            drawn.append(kept | set(more.tolist()))
+        found.append(len(drawn[0] & drawn[1]) / len(drawn[0] | drawn[1]))
+    chances = [comparison.draw_chances(*given) for given in zip(sizes, may, pins)]
+    assert [one.sum() for one in chances] == pytest.approx(sizes)
+    assert comparison.chance_overlap(*chances) == pytest.approx(np.mean(found), abs=0.003)
+
+
+def test_chance_by_all_draws_of_a_small_corpus():
+    rows, may, pinned = np.arange(7), np.array([1, 1, 1, 1, 1, 0, 0], bool), np.array([1, 0, 0, 0, 0, 0, 0], bool)
+    first = [{0, *others} for others in combinations(rows[1:5], 2)]
+    second = [set(others) for others in combinations(rows, 4)]
+    shared = np.mean([len(a & b) for a in first for b in second])
+    every = np.ones(7, bool)
+    found = comparison.chance_overlap(comparison.draw_chances(3, may, pinned),
+                                      comparison.draw_chances(4, every, ~every))
+    assert found == pytest.approx(shared / (3 + 4 - shared))
 
 
 def test_chance_at_equal_ratios_is_r_over_two_minus_r():
-    assert comparison.chance_overlap(0.3, 0.3) == pytest.approx(0.3 / 1.7)
-    with pytest.raises(ValueError, match="above 0"):
-        comparison.chance_overlap(0.0, 0.3)
+    every = np.ones(1000, bool)
+    drawn = comparison.draw_chances(300, every, ~every)
+    assert comparison.chance_overlap(drawn, drawn) == pytest.approx(0.3 / 1.7)
+
+
+def test_chance_looks_at_what_a_run_could_take(world, tmp_path):
+    store, corpus, config = world
+    pin = tmp_path / "pin.txt"
+    pin.write_text("doc-0003\ndoc-0004\n")
+    scores = np.arange(len(corpus), dtype=float)
+    scores[[3, 4]] = 1e6
+    run = finish_run(store, corpus, config, scores, select_ratio=0.25, pin=str(pin))
+    table = run.rows()
+    half = pa.array(np.isin(np.arange(240), [3, 4]) | (np.arange(240) >= 120))
+    pq.write_table(table.set_column(table.column_names.index("eligible"), "eligible", half), run.path / "rows.parquet")
+    free = finish_run(store, corpus, config, scores, select_ratio=0.25)
+    first, second = comparison.load([run, free], len(corpus))
+    assert first.drawn[[3, 4]].tolist() == [1, 1] and not first.drawn[:3].any()
+    assert first.drawn[120:] == pytest.approx(58 / 120) and second.drawn == pytest.approx(0.25)
+    # 60 of each: 2 certain ones and 58 of 120, a quarter of which the other would take
+    assert comparison.overlaps([first, second])["chance"][0] == pytest.approx(15 / 105)
+    pin.unlink()
+    again, _ = comparison.load([run, free], len(corpus))
+    assert again.drawn[3] == pytest.approx(60 / 122), "a list that is gone: its rows are drawn like others"
 
 
 def test_overlaps_are_set_arithmetic(three):

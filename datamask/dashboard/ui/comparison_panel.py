@@ -106,8 +106,10 @@ def overlaps(entries: Sequence[Entry]) -> None:
 
 
 def _about(pair) -> str:
-    said = ("Samples selected by both, as share of those selected by either (Jaccard). By chance, two random subsets "
-            "that hold shares r and s of the rows overlap by rs / (r + s − rs), which is r / (2 − r) where r = s.")
+    said = ("Samples selected by both, as share of those selected by either (Jaccard). By chance: two random "
+            "selections of as many samples, each from those that its run could take (not banned, pruned or left out as "
+            "copies; pinned ones are always in; quotas are not looked at). Where both could take all and selected the "
+            "share r, that is r / (2 − r).")
     if pair is not None and pair.most < 1:
         said += f" Selections of such different sizes overlap by {words.percent(pair.most)} at most."
     return said
