@@ -23,7 +23,6 @@ from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.layers import Category
 from datamask.errors import InputError
-from datamask.evaluation.id_lists import read_ids
 from datamask.runs.store import Run
 
 LETTERS = "ABCD"
@@ -256,6 +255,8 @@ def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
 
 def _pinned(run: Run, table: pa.Table) -> np.ndarray:
     """The rows that the run had to take, bool ``(N,)``; none where the list of them is gone."""
+    from datamask.evaluation.id_lists import read_ids
+
     pinned = np.zeros(table.num_rows, bool)
     if run.config.selection.pin is not None:
         ids = table.column(0)
