@@ -24,10 +24,45 @@ def test_the_headline_says_no_more_than_the_verdicts():
     assert made_answer("f", hurts)["headline"].startswith("Nothing tried here helps")
     said = made_answer("f", level, hurts)["headline"]
     assert "cannot be told apart from a random selection" in said and "does not help" in said
+    assert said == ("DiSF (feature decorrelation) at its best (lambda 0) cannot be told apart from a random selection "
+                    "on held-out text of the corpus; at lambda 0.5 to 1 it is worse. Pair-wise similarity does not "
+                    "help: even the best lambda is worse.")
+    flat = curve("facility", (0.005, 0.0, 0.001, 0.0))
+    assert made_answer("f", flat, level)["headline"] == (
+        "Facility location cannot be told apart from a random selection on held-out text of the corpus. DiSF (feature "
+        "decorrelation) at its best (lambda 0) cannot be told apart from a random selection; at lambda 0.5 to 1 it is "
+        "worse.")
+    other = curve("pairwise", (0.005, 0.0, 0.1, 0.2))
+    assert made_answer("f", helps, other)["headline"].endswith(
+        "told apart. Pair-wise similarity at its best (lambda 0) cannot be told apart from a random selection; at "
+        "lambda 0.5 to 1 it is worse.")
     assert made_answer("f", helps, target=Target("quality"))["headline"] == wording.CIRCULAR
     sentence = made_answer("f", helps)["measures"][0]["curves"][0]["sentence"]
     assert sentence == ("Facility location: helps. Best at lambda 0 (−0.050 nats per word, interval −0.060 to −0.040 "
                         "against random); lambda 0 to 0.2 cannot be told apart from the best.")
+
+
+def test_the_sentence_says_at_which_lambdas_it_holds():
+    level = made_answer("f", curve("pairwise", (0.2, 0.1, 0.005, 0.0), best=2))["measures"][0]["curves"][0]
+    assert level["sentence"] == (
+        "Pair-wise similarity: at its best, lambda 0.5, cannot be told apart from a random selection (+0.005 nats per "
+        "word, interval −0.005 to +0.015); at lambda 0 to 0.2 it is worse.")
+    flat = made_answer("f", curve("pairwise", (0.0, 0.0, 0.005, 0.0), best=2))["measures"][0]["curves"][0]
+    assert flat["sentence"].startswith("Pair-wise similarity: cannot be told apart from a random selection, not even")
+    some = curve("facility", (-0.05, -0.03, -0.005, 0.2), leads=True, level=[True, True, True, False])
+    answer = made_answer("f", some)
+    assert "most at lambda 0 to 0.5, which cannot be told apart (shown to be better than random: lambda 0 to 0.2)." in (
+        answer["headline"])
+    assert answer["measures"][0]["curves"][0]["sentence"].endswith(
+        "lambda 0 to 0.5 cannot be told apart from the best (shown to be better than random: lambda 0 to 0.2).")
+
+
+def test_other_lambdas_are_held_to_the_confidence_of_verdicts():
+    # twice as wide for the verdict: 0.015 of +-0.01 is no longer worse, 0.1 is
+    found = curve("pairwise", (0.1, 0.015, 0.005, -0.015), best=2)
+    assert wording.verdicts(found) == ["hurts", "hurts", "level", "helps"]
+    found["against_random"] |= {"low": -0.015, "high": 0.025}
+    assert wording.verdicts(found) == ["hurts", "level", "level", "level"]
 
 
 def test_only_what_helps_is_recommended_and_gaps_stay_gaps():

@@ -1,11 +1,15 @@
-"""An answer in sentences that say no more than the numbers do."""
+"""An answer in sentences that say no more than the numbers do.
+
+A lambda other than the best is called better or worse than random only at the confidence that verdicts are held to,
+which grows with the number of curves; its own 95 % interval would do for a single one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from datamask import catalogue
-from datamask.evaluation.lambdas.statistics import runs_of
+from datamask.evaluation.lambdas.statistics import runs_of, verdict
 
 CIRCULAR = ("This target is circular: it was chosen by the quality that the selections maximise, so what wins here "
             "shows nothing. No lambda is recommended.")
@@ -22,10 +26,29 @@ def worded(result: dict) -> dict:
     return result
 
 
-def spans(curve: Mapping) -> list[list[float]]:
-    """First and last lambda of every run of lambdas that are level with the best."""
+def spans(curve: Mapping, chosen: Sequence[bool] | None = None) -> list[list[float]]:
+    """First and last lambda of every run of chosen lambdas; None: those that are level with the best."""
     lambdas = [point["lamb"] for point in curve["points"]]
-    return [[lambdas[low], lambdas[high]] for low, high in runs_of([point["level"] for point in curve["points"]])]
+    chosen = [point["level"] for point in curve["points"]] if chosen is None else chosen
+    return [[lambdas[low], lambdas[high]] for low, high in runs_of(chosen)]
+
+
+def verdicts(curve: Mapping) -> list[str]:
+    """``helps``, ``hurts`` or ``level`` for each lambda, at the confidence of the curve's own verdict."""
+    best = next(point for point in curve["points"] if point["lamb"] == curve["best"])
+    plain, held = (one["high"] - one["low"] for one in (best, curve["against_random"]))
+    # an interval's width is the same multiple of its spread all along a curve
+    wider = held / plain if plain > 0 else 1.0
+    return [verdict((point["difference"], point["difference"] + wider * (point["low"] - point["difference"]),
+                     point["difference"] + wider * (point["high"] - point["difference"])))
+            for point in curve["points"]]
+
+
+def shown_better(curve: Mapping) -> str:
+    """In brackets, which of the lambdas level with the best are better than random; empty if all of them are."""
+    level = [point["level"] for point in curve["points"]]
+    better = [flag and found == "helps" for flag, found in zip(level, verdicts(curve))]
+    return f" (shown to be better than random: {spoken(spans(curve, better))})" if better != level else ""
 
 
 def curve_sentence(curve: Mapping, unit: str, circular: bool = False) -> str:
@@ -34,7 +57,11 @@ def curve_sentence(curve: Mapping, unit: str, circular: bool = False) -> str:
     best = f"lambda {curve['best']:g}"
     size = f"{signed(found['difference'])} {unit}, interval {signed(found['low'])} to {signed(found['high'])}"
     if curve["verdict"] == "level":
-        return (f"{name}: cannot be told apart from a random selection, not even at its best, {best} ({size}).")
+        found = verdicts(curve)
+        if "hurts" not in found:
+            return f"{name}: cannot be told apart from a random selection, not even at its best, {best} ({size})."
+        return (f"{name}: at its best, {best}, cannot be told apart from a random selection ({size}); at "
+                f"{spoken(spans(curve, [one == 'hurts' for one in found]))} it is worse.")
     if curve["verdict"] == "hurts":
         return f"{name}: does not help. Even its best, {best}, is worse than a random selection ({size})."
     if circular:
@@ -43,7 +70,7 @@ def curve_sentence(curve: Mapping, unit: str, circular: bool = False) -> str:
     rest = ("every lambda tried is level with the best" if len(levels) == len(curve["points"]) else
             "every other lambda tried is worse" if levels == [curve["best"]] else
             f"{spoken(spans(curve))} cannot be told apart from the best")
-    return f"{name}: helps. Best at {best} ({size} against random); {rest}."
+    return f"{name}: helps. Best at {best} ({size} against random); {rest}{shown_better(curve)}."
 
 
 def headline(curves: Sequence[Mapping], circular: bool, target: str) -> str:
@@ -60,15 +87,31 @@ def headline(curves: Sequence[Mapping], circular: bool, target: str) -> str:
                        next(curve for curve in curves if curve["verdict"] == "helps"))
         others = [name for name in said["helps"] if name != where(leading, curves)]
         found = (f"{where(leading, curves)} helps on {target}, most at {spoken(spans(leading))}"
-                 f"{'' if len(leading['levels']) == 1 else ', which cannot be told apart'}.")
+                 f"{'' if len(leading['levels']) == 1 else ', which cannot be told apart'}{shown_better(leading)}.")
         found += f" So {'does' if len(others) == 1 else 'do'} {listed(others)}." if others else ""
-        found += f" {listed(said['level'])} cannot be told apart from a random selection." if said["level"] else ""
+        found += "".join(f" {one}" for one in not_apart(curves))
     else:
-        found = f"{listed(said['level'])} cannot be told apart from a random selection on {target}."
+        found = " ".join(not_apart(curves, f" on {target}"))
     if said["hurts"]:
         found += (f" {listed(said['hurts'])} {'does' if len(said['hurts']) == 1 else 'do'} not help: even the best "
                   "lambda is worse.")
     return found
+
+
+def not_apart(curves: Sequence[Mapping], on: str = "") -> list[str]:
+    """A sentence for those that nowhere differ from random, and one for each that only at its best does not.
+
+    Args:
+        on: the target, for the first of them.
+    """
+    found = {where(curve, curves): (curve, spans(curve, [one == "hurts" for one in verdicts(curve)]))
+             for curve in curves if curve["verdict"] == "level"}
+    alike = [name for name, (_, worse) in found.items() if not worse]
+    said = [(listed(alike), "")] if alike else []
+    said += [(f"{name} at its best (lambda {curve['best']:g})", f"; at {spoken(worse)} it is worse")
+             for name, (curve, worse) in found.items() if worse]
+    return [f"{who} cannot be told apart from a random selection{'' if number else on}{end}."
+            for number, (who, end) in enumerate(said)]
 
 
 def where(curve: Mapping, curves: Sequence[Mapping]) -> str:
