@@ -28,6 +28,8 @@ from datamask.dashboard.ui import (
 )
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
+from datamask.errors import DatamaskError
+from datamask.runs.store import Run
 
 MAP, TAB = "explore_map", "explore_tab"
 CONTROLS = 218  # pixels: the longest name in the menus is to be read whole, on every screen
@@ -55,6 +57,14 @@ elif st.session_state.get("explore_run") not in by_id:
     st.session_state["explore_run"] = next(iter(by_id), None)
 
 
+def called(one: Run) -> str:
+    """The name of a run, or its id where its record cannot be read."""
+    try:
+        return listing.name_of(one)
+    except DatamaskError:
+        return one.id
+
+
 def take_run(ids: dict[str, str]) -> None:
     """Make the chosen run the current one. A run renamed since its name was drawn comes back under the old name."""
     choice = st.session_state["explore_run"]
@@ -79,7 +89,8 @@ with controls:
                  args=({name: listed for listed, name in names.items()},),
                  help="What the right panel shows: finished runs on this corpus, newest first.")
     for one in refused:
-        st.caption(f"**{words.plain(one.run.id, 60)}** is not shown: {words.plain(one.reason, 300)}.")
+        instead = f" Shown instead: **{words.plain(names[run_id], 60)}**." if run_id else ""
+        st.caption(f"**{words.plain(called(one.run), 60)}** is not shown: {words.plain(one.reason, 300)}.{instead}")
     first = st.selectbox("Left panel", choices, index=0, key="explore_left", help=ABOUT, persist_state="session")
     second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
     summary = st.container()
@@ -139,15 +150,21 @@ def explain(row: int, below: DeltaGenerator) -> None:
         why_panel.show(by_id[run_id], runs, corpus, row, below)
 
 
+def unfiltered() -> None:
+    """Said over a view that does not follow the others."""
+    if view.filters:
+        st.caption("**Of all samples; the filter does not apply here.**")
+
+
 tabs = st.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES, BORDERLINE] if run is not None else [])], key=TAB,
                on_change="rerun")
 with tabs[0]:
     if tabs[0].open:
         if not view.filters:
             st.caption("Draw around samples with the lasso or the box (right of the map), search their texts, or "
-                       "take a range in a distribution: all other views follow. All samples count, not only the drawn "
-                       "ones. Mark a row, or click a sample on the map, to read it. With the keyboard: M on the map "
-                       "marks the sample in its middle, Shift and Space a row of the table.")
+                       "take a range in a distribution: the map, the texts and the distributions follow. All samples "
+                       "count, not only the drawn ones. Mark a row, or click a sample on the map, to read it. With the "
+                       "keyboard: M on the map marks the sample in its middle, Shift and Space a row of the table.")
         texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,
                          [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
                          why=explain)
@@ -157,10 +174,12 @@ with tabs[1]:
 if run is not None:
     with tabs[2]:
         if tabs[2].open:
+            unfiltered()
             groups_panel.show(view, selected, cache_dir, (TAB, TEXTS))
     with tabs[3]:
         if tabs[3].open:
+            unfiltered()
             classes_panel.show(corpus, ground, by_id[run_id], runs, selected, cache_dir)
     with tabs[4]:
         if tabs[4].open:
-            borderline_panel.show(by_id[run_id], corpus)
+            borderline_panel.show(by_id[run_id], corpus, selected, shown if view.filters else None)

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from datamask.dashboard import candidates, words
 from datamask.dashboard.ui import export_cards, report_card, run_panel, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, provenance
@@ -13,6 +14,12 @@ run = session.current_run()
 if opening is None and run is None:
     session.open_corpus_or_stop()
 finished = [r for r in listing.runs_on(session.store(), opening) if r.has_selection]
+instead = ""
+if finished and run is not None and listing.is_on(run, opening) and not run.has_selection:
+    instead = (f"**{words.plain(listing.name_of(run), 80)}** has no selection: "
+               f"{candidates.UNFINISHED.get(run.status().state, 'its selection is gone')}. Shown instead is the newest "
+               f"finished run, **{words.plain(listing.name_of(finished[0]), 80)}**.")
+    run = None
 if run is None and finished:
     run = finished[0]
 
@@ -21,6 +28,8 @@ if run is None:
     st.stop()
 
 run_panel.choose(finished, run)
+if instead:
+    st.info(instead, icon=":material/info:")
 if not listing.is_on(run, opening):
     run_panel.other_corpus(run)
 if not run.has_selection:

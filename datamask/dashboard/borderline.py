@@ -51,6 +51,20 @@ class Tally:
                 f"{self.kept:,}, of its dropped ones you would drop {dropped_agreed:,} of {dropped:,}.")
 
 
+def within(shown: np.ndarray, selected: np.ndarray, count: int) -> tuple[np.ndarray | None, str]:
+    """The rows that the texts are taken from under a filter, None for all of them, and what to say of it.
+
+    Args:
+        shown: bool ``(N,)``, what the filter lets through. selected: bool ``(N,)``.
+        count: texts wanted of either side.
+    """
+    kept, dropped = int((shown & selected).sum()), int((shown & ~selected).sum())
+    if min(kept, dropped) >= count:
+        return shown, f"Of the {kept + dropped:,} samples that the filter shows."
+    return None, (f"Of all samples; the filter does not apply here: it shows {kept:,} kept and {dropped:,} dropped "
+                  f"samples, and {count:,} of each are needed.")
+
+
 def agrees(answer: str, selected: bool) -> bool:
     """Whether a judgement is the selection's own."""
     return (answer == KEEP) == selected

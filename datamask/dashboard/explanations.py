@@ -95,7 +95,8 @@ def ask(run: Run, row: int, runs: Sequence[Run]) -> Task:
     key = f"why {run.path} {row} {known}"
 
     def work(report: Progress, should_stop: Callable[[], bool]) -> Answer:
-        with _explainer(run, report, should_stop) as explainer:
+        with _explainer(run, lambda share, what: report(0.9 * share, what), should_stop) as explainer:
+            report(0.9, "finishing")
             told = explainer.explain([row], poll_of(should_stop, STOPPED))[0]
             copies = tuple(explainer.copies_of(row).tolist())
         return Answer(told, explainer.sd, explainer.exceptions, copies, _along(run, row, runs, should_stop))
@@ -136,11 +137,17 @@ def flip_key(run: Run, row: int) -> str:
     return f"flip {run.path} {row}"
 
 
-def deck(run: Run, count: int, seed: int) -> Task:
-    """The task whose result is a `Deck`: `count` kept and `count` dropped samples nearest their threshold, shuffled."""
+def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> Task:
+    """The task whose result is a `Deck`: `count` kept and `count` dropped samples nearest their threshold, shuffled.
+
+    Args:
+        within: bool ``(N,)``, the rows that they are taken from; None: all.
+    """
     def work(report: Progress, should_stop: Callable[[], bool]) -> Deck:
         with _explainer(run, report, should_stop) as explainer:
             free = explainer.eligible & ~explainer.pinned
+            if within is not None:
+                free = free & within
             far = np.abs(explainer.score - explainer.threshold)
             rows = []
             for side in (explainer.mask, ~explainer.mask):
@@ -150,7 +157,8 @@ def deck(run: Run, count: int, seed: int) -> Task:
             sd = explainer.sd if explainer.sd > 0 else 1.0
             return Deck(both, explainer.mask[both], (explainer.score - explainer.threshold)[both] / sd)
 
-    return _joined(f"borderline {run.path} {count} {seed}", work)
+    among = "" if within is None else hashlib.blake2b(np.packbits(within).tobytes(), digest_size=12).hexdigest()
+    return _joined(f"borderline {run.path} {count} {seed} {among}", work)
 
 
 def _joined(key: str, work: Callable[[Progress, Callable[[], bool]], object]) -> Task:

@@ -38,10 +38,17 @@ class Hexagons:
         sizes = np.bincount(self.cell[known], minlength=len(self.counts))
         return np.divide(sums, sizes, out=np.full(len(sums), np.nan), where=sizes > 0)
 
-    def shares(self, mask: np.ndarray, prior: float = PRIOR) -> np.ndarray:
-        """Share of `mask` per cell, shrunk toward its share of all rows: ``(k + prior r) / (n + prior)``."""
+    def shares(self, mask: np.ndarray, prior: float = PRIOR, of: np.ndarray | None = None,
+               usual: float | None = None) -> np.ndarray:
+        """Share of `mask` per cell, shrunk toward the usual one: ``(k + prior r) / (n + prior)``.
+
+        Args:
+            of: bool ``(N,)``, the rows that it is a share of, `mask` among them; None: all.
+            usual: r; None: the mask's share of all rows.
+        """
         hits = np.bincount(self.cell[np.asarray(mask, bool)], minlength=len(self.counts))
-        return (hits + prior * float(np.mean(mask))) / (self.counts + prior)
+        counts = self.counts if of is None else np.bincount(self.cell[of], minlength=len(self.counts))
+        return (hits + prior * (float(np.mean(mask)) if usual is None else usual)) / (counts + prior)
 
     def sizes(self, least: float = 0.42) -> np.ndarray:
         """Share of its cell that each hexagon fills, ``(C,)`` in [least, 1]: area grows with the count.

@@ -6,6 +6,7 @@ shape and size, so that other colours cost one byte per mark and nothing else ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
@@ -66,12 +67,30 @@ class Marks:
     text: str = ""
 
 
-def marks_of(layer: Layer, places: Places, dark: bool = False) -> Marks:
+@dataclass(frozen=True)
+class Seen:
+    """Which rows a filter lets through, bool ``(N,)`` each; None: all of them.
+
+    Attributes:
+        shown: those that cells are made of. Colours keep the scale of all rows, so that both can be compared.
+        counted: those that the key counts; what was drawn on the map narrows these too.
+    """
+
+    shown: np.ndarray | None = None
+    counted: np.ndarray | None = None
+
+
+EVERYTHING = Seen()
+"""Nothing is filtered out."""
+
+
+def marks_of(layer: Layer, places: Places, dark: bool = False, seen: Seen = EVERYTHING) -> Marks:
     """What a panel shows of a layer.
 
     Args:
         layer: of the places' N rows.
         dark: whether the page is dark.
+        seen: what a filter lets through.
 
     Raises:
         ValueError: the layer has another number of rows than the places.
@@ -80,7 +99,7 @@ def marks_of(layer: Layer, places: Places, dark: bool = False) -> Marks:
     if rows is not None and rows != len(places.points):
         raise ValueError(f"layer {layer.title!r} must have a value for each of {len(places.points):,} rows, "
                          f"got {rows:,}")
-    return _marks(layer, places, dark)
+    return _marks(layer, places, dark, seen)
 
 
 def rows_of(layer: Layer) -> int | None:
@@ -93,17 +112,17 @@ def rows_of(layer: Layer) -> int | None:
 
 
 @singledispatch
-def _marks(layer: Layer, places: Places, dark: bool) -> Marks:
+def _marks(layer: Layer, places: Places, dark: bool, seen: Seen) -> Marks:
     raise TypeError(f"layer must be a Number, Category, Selection, Change, Classes or Blank, got {type(layer)}")
 
 
 @_marks.register
-def _blank(layer: Blank, places: Places, dark: bool) -> Marks:
+def _blank(layer: Blank, places: Places, dark: bool, seen: Seen) -> Marks:
     return Marks(layer.title, np.empty(0, np.uint8), _table([], dark), text=layer.text)
 
 
 @_marks.register
-def _number(layer: Number, places: Places, dark: bool) -> Marks:
+def _number(layer: Number, places: Places, dark: bool, seen: Seen) -> Marks:
     stops = cividis(dark)
     name = layer.title.lower()
     if places.cells is None:
@@ -120,35 +139,37 @@ def _number(layer: Number, places: Places, dark: bool) -> Marks:
             low, high = layer.low, layer.high
         ticks = _ticks(low, high, True, "cell mean")
         told = {"before": f"{name} ", "format": "value", "after": " on average"}
+        if seen.shown is not None:
+            values = places.cells.means(np.where(seen.shown, layer.values, np.nan))
     return Marks(layer.title, _steps((values - low) / (high - low)), _scale(stops, dark), bar=_bar(stops, ticks),
                  values=values.astype(np.float32), told=told)
 
 
 @_marks.register
-def _category(layer: Category, places: Places, dark: bool) -> Marks:
+def _category(layer: Category, places: Places, dark: bool, seen: Seen) -> Marks:
     colors = category_colors(layer, dark)
-    key = tuple(("circle", color, f"{name} {count:,}") for color, name, count
-                in zip(colors, layer.names, layer.counts))
+    key = tuple(("circle", color, said) for color, said
+                in zip(colors, _said(layer.names, layer.counts, layer.codes, seen)))
     names = list(layer.names)
     if places.cells is None:
         return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark), key=key, told={"names": names})
     # a cell has the colour of its most frequent class; the pointer tells by what majority
-    codes, majority = _majority(layer.codes, len(colors), places)
+    codes, majority = _majority(layer.codes, len(colors), places, seen)
     return Marks(layer.title, codes, _table(colors, dark), key=key, values=majority,
                  told={"names": names, "before": ": ", "format": "percent"})
 
 
 @_marks.register
-def _selection(layer: Selection, places: Places, dark: bool) -> Marks:
+def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     chosen = int(layer.selected.sum())
     if places.cells is None:
+        left, took = _said(("not selected", "selected"), (len(layer.selected) - chosen, chosen), layer.selected, seen)
         # not much larger, or a third of the samples would look like nearly all of them
         return Marks(layer.title, layer.selected[places.drawn].astype(np.uint8),
                      _table([tone.muted, tone.accent], dark, (0.75, 0.95)), shapes=("circle", "circle"),
                      sizes=(0.95, 1.08), told={"names": ["not selected", "selected"]},
-                     key=(("circle", tone.accent, f"selected {chosen:,}"),
-                          ("circle", tone.muted, f"not selected {len(layer.selected) - chosen:,}")))
+                     key=(("circle", tone.accent, took), ("circle", tone.muted, left)))
     cells, ratio = places.cells, layer.ratio
     shares = cells.shares(layer.selected)
     # each side of the ratio has its own half of the scale: 0 is as far as a share can fall, 98 % of rows lie in
@@ -157,23 +178,28 @@ def _selection(layer: Selection, places: Places, dark: bool) -> Marks:
     below, above = 0.5 * shares / max(ratio, 1e-12), 0.5 + 0.5 * (shares - ratio) / max(top - ratio, 1e-12)
     stops = list(palette.share_scale(dark))
     ticks = [[0.0, "0 %"], [0.5, f"{words.percent(ratio)} everywhere"], [1.0, f"≥ {words.percent(top)}"]]
-    hits = np.bincount(cells.cell[layer.selected], minlength=len(shares))
+    among = layer.selected
+    if seen.shown is not None:
+        among = layer.selected & seen.shown
+        # few are shown in a cell, and as many as everywhere is the colour of the paper: shrunk less, they can be seen
+        shares = cells.shares(among, prior=1.0, of=seen.shown, usual=ratio)
+        below, above = 0.5 * shares / max(ratio, 1e-12), 0.5 + 0.5 * (shares - ratio) / max(top - ratio, 1e-12)
+    hits = np.bincount(cells.cell[among], minlength=len(shares))
     return Marks(layer.title, _steps(np.where(shares < ratio, below, above)), _scale(stops, dark),
                  bar=_bar(stops, ticks), values=hits.astype(np.float32),
                  told={"format": "count", "after": " of them selected"})
 
 
 @_marks.register
-def _change(layer: Change, places: Places, dark: bool) -> Marks:
+def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     if places.cells is None:
-        counts = np.bincount(layer.codes, minlength=4)
+        said = _said(CHANGE_NAMES, np.bincount(layer.codes, minlength=4), layer.codes, seen)
         colors, shapes = [tone.muted, tone.random, tone.best, tone.accent], ("circle", "circle", "cross", "triangle")
         # of equal weight to the eye: a cross covers more than a triangle of its size
         return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark, (0.45, 0.7, 1.0, 1.0)),
                      shapes=shapes, sizes=(0.9, 1.0, 1.5, 1.9), told={"names": list(CHANGE_NAMES)},
-                     key=tuple((shapes[k], colors[k], f"{CHANGE_NAMES[k]} {counts[k]:,}")
-                               for k in (GAINED, LOST, KEPT, NEITHER)))
+                     key=tuple((shapes[k], colors[k], said[k]) for k in (GAINED, LOST, KEPT, NEITHER)))
     cells = places.cells
     net = (np.bincount(cells.cell[layer.codes == GAINED], minlength=len(cells.counts)).astype(float)
            - np.bincount(cells.cell[layer.codes == LOST], minlength=len(cells.counts)))
@@ -187,7 +213,7 @@ def _change(layer: Change, places: Places, dark: bool) -> Marks:
 
 
 @_marks.register
-def _classes(layer: Classes, places: Places, dark: bool) -> Marks:
+def _classes(layer: Classes, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     colors = [tone.muted, *(getattr(tone, role) for role in layer.roles)]
     counts = layer.counts or np.bincount(layer.codes, minlength=len(colors))[1:]
@@ -195,7 +221,7 @@ def _classes(layer: Classes, places: Places, dark: bool) -> Marks:
                 in zip(layer.shapes, colors[1:], layer.names, counts))
     names = ["none of them", *layer.names]
     if places.cells is not None:
-        codes, majority = _majority(layer.codes, len(colors), places)
+        codes, majority = _majority(layer.codes, len(colors), places, seen)
         return Marks(layer.title, codes, _table(colors, dark), key=key, values=majority,
                      told={"names": names, "before": ": ", "format": "percent"})
     # large enough that the shapes can be told apart, and of equal weight to the eye
@@ -205,10 +231,23 @@ def _classes(layer: Classes, places: Places, dark: bool) -> Marks:
                  key=key, told={"names": names})
 
 
-def _majority(codes: np.ndarray, classes: int, places: Places) -> tuple[np.ndarray, np.ndarray]:
+def _said(names: Sequence[str], totals: Sequence[int], codes: np.ndarray, seen: Seen) -> list[str]:
+    """Classes with their rows: ``selected 5,400``, or ``selected 235 of 5,400`` where a filter leaves some out."""
+    if seen.counted is None:
+        return [f"{name} {total:,}" for name, total in zip(names, totals)]
+    now = np.bincount(codes[seen.counted], minlength=len(names))
+    return [f"{name} {part:,} of {total:,}" for name, part, total in zip(names, now, totals)]
+
+
+def _majority(codes: np.ndarray, classes: int, places: Places, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
     cells = places.cells
-    table = np.bincount(cells.cell * classes + codes, minlength=len(cells.counts) * classes).reshape(-1, classes)
-    return table.argmax(axis=1).astype(np.uint8), (table.max(axis=1) / cells.counts).astype(np.float32)
+    pairs = cells.cell * classes + codes
+    if seen.shown is not None:
+        pairs = pairs[seen.shown]
+    table = np.bincount(pairs, minlength=len(cells.counts) * classes).reshape(-1, classes)
+    # a cell without any shown row is not coloured
+    return table.argmax(axis=1).astype(np.uint8), (table.max(axis=1) / np.maximum(table.sum(axis=1), 1)
+                                                   ).astype(np.float32)
 
 
 def _steps(position: np.ndarray) -> np.ndarray:

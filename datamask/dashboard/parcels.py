@@ -6,7 +6,8 @@ A parcel is one length, one JSON header and the arrays behind it, each starting 
 
 The header's ``arrays`` gives each one's kind, its place counted from the beginning of the parcel, and its length. Three
 kinds of parcel make a map: one *ground* per corpus and projection (coordinates and labels: the megabytes), one *layer*
-per panel (a byte per mark), one *dimming* for what a filter leaves out (a byte per mark). Each is sent when it changes
+per panel (a byte per mark), one *dimming* for what a filter leaves out (a byte per mark; of hexagons
+also how many of their samples are shown). Each is sent when it changes
 and at no other time, so that other colours never move the picture.
 """
 
@@ -23,6 +24,9 @@ from datamask.dashboard.marks import Marks
 from datamask.dashboard.places import Places
 
 ALIGNED = 8
+LEAST = 140
+"""The byte of a hexagon of which hardly anything is shown: three quarters as wide as a whole one."""
+
 KINDS = {"uint8": "u1", "uint32": "<u4", "float32": "<f4"}
 
 
@@ -104,18 +108,18 @@ def dimming_parcel(places: Places, shown: np.ndarray | None) -> bytes:
     """What stays bright: a byte per mark, 255 for all of it, 0 for none.
 
     Args:
-        shown: bool ``(N,)``; a hexagon is as bright as the share of its samples that is shown. None: everything.
+        shown: bool ``(N,)``; a hexagon is drawn as large as the share of its samples that is shown. None: everything.
     """
     if shown is None:
         return pack({"kind": "dimming"})
+    passing = np.where(shown[places.drawn], 255, 0).astype(np.uint8)
     if places.cells is None:
-        bright = np.where(shown[places.drawn], 255, 0)
-    else:
-        cells = places.cells
-        hits = np.bincount(cells.cell[shown], minlength=len(cells.counts))
-        # one of many is little, but it must not vanish
-        bright = np.where(hits > 0, np.clip(np.round(255 * hits / cells.counts), 60, 255), 0)
-    return pack({"kind": "dimming"}, bright=bright.astype(np.uint8))
+        return pack({"kind": "dimming"}, bright=passing)
+    cells = places.cells
+    hits = np.bincount(cells.cell[shown], minlength=len(cells.counts))
+    # one of many is little, but it must not vanish
+    bright = np.where(hits > 0, np.clip(np.round(255 * hits / cells.counts), LEAST, 255), 0)
+    return pack({"kind": "dimming"}, bright=bright.astype(np.uint8), hits=hits.astype(np.uint32), passing=passing)
 
 
 def mark_size(drawn: int) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamask.corpus import open_corpus
-from datamask.dashboard.borderline import DROP, KEEP, SKIP, answers_table, revealed, tally
+from datamask.dashboard.borderline import DROP, KEEP, SKIP, answers_table, revealed, tally, within
 from datamask.dashboard.explanations import Deck
 from tests.dashboard.made_runs import write_shard
 
@@ -37,6 +37,15 @@ def test_what_is_told_afterwards():
     said = revealed(DECK, 1, KEEP, {"quality": "4.2"})
     assert "**dropped** (you differ)" in said and "0.01 standard deviations below" in said and "quality 4.2" in said
     assert "(you agree)" in revealed(DECK, 0, KEEP, {}) and "(skipped)" in revealed(DECK, 0, SKIP, {})
+
+
+def test_texts_follow_the_filter_where_it_shows_enough_of_both_sides():
+    selected = np.arange(20) % 2 == 0
+    shown = np.arange(20) < 8
+    rows, said = within(shown, selected, 4)
+    assert rows is shown and "8 samples" in said
+    rows, said = within(shown, selected, 5)
+    assert rows is None and "does not apply here" in said and "4 kept and 4 dropped" in said
 
 
 def test_the_answers_as_a_table(tmp_path):

@@ -10,7 +10,7 @@ from datamask.dashboard import layers as layer_module
 from datamask.dashboard import palette, words
 from datamask.dashboard.hexagons import PRIOR, bin_hexagons
 from datamask.dashboard.layers import GAINED, KEPT, LOST, NEITHER, Category, Change, Classes, Number, Selection
-from datamask.dashboard.marks import MISSING, STEPS, marks_of
+from datamask.dashboard.marks import MISSING, STEPS, Seen, marks_of
 from datamask.dashboard.parcels import addressed, dimming_parcel, ground_parcel, layer_parcel, pack
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS, UNDER_HEXAGONS, cut, labels, place
 from datamask.dashboard.scales import blend, category_colors, cividis, rgb
@@ -306,4 +306,28 @@ def test_what_a_filter_leaves_out_is_dimmed(points):
     bright = opened_parcel(addressed("m/d", dimming_parcel(places, mask)))[1]["bright"]
     hits = np.bincount(places.cells.cell[mask], minlength=len(bright))
     assert np.array_equal(bright == 0, hits == 0) and np.array_equal(bright == 255, hits == places.cells.counts)
+    sent = opened_parcel(addressed("m/d", dimming_parcel(places, mask)))[1]
+    assert np.array_equal(sent["hits"], hits) and np.array_equal(sent["passing"] == 255, mask[places.drawn])
     assert "bright" not in opened_parcel(addressed("m/d", dimming_parcel(places, None)))[1]
+
+
+def test_a_filter_recolours_cells_by_what_it_shows_and_counts_it_in_the_key(points):
+    rng = np.random.default_rng(3)
+    mask, shown = rng.random(len(points)) < 0.3, rng.random(len(points)) < 0.2
+    seen = Seen(shown, shown)
+    marks = marks_of(Selection("Run", mask), place(points, hexagons=False), seen=seen)
+    assert [name for _, _, name in marks.key] == [
+        f"selected {(mask & shown).sum():,} of {mask.sum():,}", f"not selected {(~mask & shown).sum():,} of "
+        f"{(~mask).sum():,}"]
+    places = place(points, hexagons=True)
+    cell = places.cells.cell
+    marks = marks_of(Selection("Run", mask), places, seen=seen)
+    assert np.array_equal(marks.values, np.bincount(cell[mask & shown], minlength=len(marks.codes)))
+    values = rng.normal(size=len(points))
+    marks = marks_of(Number.of("height", values), places, seen=seen)
+    for one in np.unique(cell[shown])[:20]:
+        assert marks.values[one] == pytest.approx(values[shown & (cell == one)].mean(), abs=1e-5)
+    assert (marks.codes[np.bincount(cell[shown], minlength=len(marks.codes)) == 0] == MISSING).all()
+    kinds = pa.chunked_array([pa.array(np.where(values > 0, "up", "down"))])
+    marks = marks_of(Category.of("kind", kinds), places, seen=Seen(np.zeros(len(points), bool)))
+    assert not marks.values.any()

@@ -82,6 +82,10 @@ def test_facility_counts_the_rows_only_a_member_covers_and_those_another_would(p
     assert told.witness_counts["facility"] == covered.sum()
     gain = np.where(covered, best - second, 0)
     assert told.score == pytest.approx(weight * gain.sum() / len(x), rel=1e-5)
+    for one in explainer.explain(members):
+        others = (owner == one.row).sum() > (owner[one.row] == one.row)
+        assert not others or "no other sample relies" not in one.sentence
+        assert others or "closest member for" not in one.sentence
     shown = told.witnesses["facility"]
     assert [w.kind for w in shown] == ["covers"] * len(shown)
     assert shown[0].amount == pytest.approx(weight * gain.max() / len(x), rel=1e-5)

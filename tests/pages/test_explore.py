@@ -90,7 +90,7 @@ def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, s
         writer.set_status("failed", error="no room")
     app = page("pages/explore.py", corpus=opened.key, run=failed.id)
     assert titles(app)[2] == "Selected by mine"
-    assert f"{words.plain(failed.id)}** is not shown: it failed; the Run page says why" in captions(app)
+    assert "mine** is not shown: it failed; the Run page says why. Shown instead: **mine**" in captions(app)
 
 
 def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
@@ -175,11 +175,16 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     assert chips(app) == [words.plain(label) for label in (
         "text holds “sample clump”", "quality 5 to 9", "source: web, code", "region on the map")]
     assert f"**{inside.sum()}** of 240 samples" in said_by(app)
-    # the region dims by itself in the browser; the rest travels
+    run_selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
+    # the region dims by itself in the browser; the rest travels, and keys count what both leave
+    assert parcels(app)["2"]["key"][0][2] == f"selected {(inside & run_selected).sum()} of {run_selected.sum()}"
     sent = parcels(app)
     assert np.array_equal(sent["dimming"]["bright"] == 255, others[sent["ground"]["rows"]])
     listed = app.dataframe[0].value
     assert sorted(listed["chunk_id"]) == [f"doc-{row:04d}" for row in np.flatnonzero(inside)][:100]
+    app.session_state["explore_tab"] = "Three classes"
+    assert "Of all samples; the filter does not apply here" in captions(app.run())
+    app.session_state["explore_tab"] = "Texts"
     app.button(key="chip_source").click().run()
     assert "source: web, code" not in chips(app) and len(chips(app)) == 3
     app.button(key="clear_all").click().run()
@@ -238,7 +243,7 @@ def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, o
     table = app.dataframe[0].value
     assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-fed"
     assert set(table["verdict"].iloc[1:]) == {"starved"}
-    assert len(app.get("vega_lite_chart")) == 2
+    assert len(app.get("vega_lite_chart")) == 2 and "the filter does not apply" not in captions(app)
     assert {"cluster", "source", "length band"} <= set(app.selectbox(key="explore_group_by").options)
 
 

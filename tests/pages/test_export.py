@@ -39,6 +39,16 @@ def test_an_unfinished_run_is_not_exported(page, opened, store):
     assert not app.get("download_button")
 
 
+def test_after_a_stopped_run_the_newest_finished_one_is_offered(page, opened, store, run):
+    stopped = store.create(RunConfig(opened.config, name="too long"))
+    with stopped.writer() as writer:
+        writer.set_status("stopped")
+    app = page("pages/export.py", corpus=opened.key, run=stopped.id)
+    said = app.info[0].value
+    assert "too long** has no selection: it was stopped" in said and "**to take home**" in said
+    assert len(app.get("download_button")) == 5 and "run" in app.query_params
+
+
 def test_four_ways_home_and_where_it_comes_from(page, opened, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert len(app.get("download_button")) == 5

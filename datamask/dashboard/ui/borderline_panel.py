@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from datamask.corpus import Corpus
@@ -18,8 +19,12 @@ LETTERS = 6000
 SIZES = (20, 40, 100, 200)
 
 
-def show(run: Run, corpus: Corpus) -> None:
-    """The reader of one run's borderline."""
+def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | None) -> None:
+    """The reader of one run's borderline.
+
+    Args:
+        selected: bool ``(N,)`` of the run. shown: those a filter lets through; None: there is none.
+    """
     texts = scene.texts_of(corpus)
     if texts is None:
         st.caption("This corpus has no texts to read. Add a text column to the shards and open them again.")
@@ -34,11 +39,15 @@ def show(run: Run, corpus: Corpus) -> None:
     with reading:
         st.caption("Would you rather keep this text, or rather drop it? Half of these texts were kept, half dropped, "
                    "all of them nearly the other. Which is which is told after each answer.")
-        task = explanations.deck(run, count // 2, int(seed))
+        within = shown
+        if shown is not None:
+            within, said = borderline.within(shown, selected, count // 2)
+            st.caption(f"**{said}**")
+        task = explanations.deck(run, count // 2, int(seed), within)
         if not settled(task, KEY):
             return
         deck: Deck = task.result
-        name = f"{run.path} {count} {seed}"
+        name = task.key
         answers = _answers().setdefault(name, [])
         _read(name, deck, answers, texts)
     with told:

@@ -24,13 +24,13 @@ import numpy as np
 import streamlit as st
 
 from datamask.dashboard.layers import Layer
-from datamask.dashboard.marks import marks_of
+from datamask.dashboard.marks import EVERYTHING, Seen, marks_of
 from datamask.dashboard.parcels import addressed, dimming_parcel, layer_parcel
 from datamask.dashboard.places import Places
-from datamask.dashboard.regions import Region, drawn_regions
+from datamask.dashboard.regions import Region, drawn_regions, rows_inside
 from datamask.dashboard.shared_view import rounded
 from datamask.dashboard.ui import session
-from datamask.dashboard.ui.components import component, nothing
+from datamask.dashboard.ui.components import component
 
 _ANY = "*"
 """Stands for the corpus in the scope of regions that an address brought."""
@@ -81,32 +81,38 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
         memory.scope = scope
     elif memory.scope != scope:
         memory.scope, memory.regions = scope, ()
+    counted = shown
+    if memory.regions:
+        counted = np.zeros(len(places.points), bool)
+        counted[rows_inside(places.points, memory.regions)] = True
+        if shown is not None:
+            counted &= shown
     with st.container(gap=None):
         _carry(name, "ground", ground)
         _carry(name, "dimming", dimming_parcel(places, shown))
         for i, layer in enumerate(layers):
             if layer is not None:
-                canvas_layer(name, i, layer, places)
+                canvas_layer(name, i, layer, places, Seen(shown, counted))
         result = component("map", ("parcel", "elements", "raster", "tools", "tip", "hands", "map"))(
-            key=name, on_drawn_change=nothing, on_picked_change=lambda: _picked(name, len(places.points), on_pick),
+            key=name, on_drawn_change=lambda: _drawn(name),
+            on_picked_change=lambda: _picked(name, len(places.points), on_pick),
             data={"name": name, "scope": scope, "panels": len(layers), "alt": alt, "height": height,
                   "cleared": memory.cleared, "picking": on_pick is not None,
                   "marked": [list(map(float, places.points[row])) for row in marked],
                   "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions]})
-    drawn = result.get("drawn")
-    if isinstance(drawn, Mapping) and drawn.get("scope") == scope and drawn.get("cleared") == memory.cleared:
-        memory.regions = tuple(map(rounded, drawn_regions(drawn.get("regions"))))
+    _hear(memory, result.get("drawn"))
     return memory.regions
 
 
-def canvas_layer(name: str, panel: int, layer: Layer, places: Places) -> None:
+def canvas_layer(name: str, panel: int, layer: Layer, places: Places, seen: Seen = EVERYTHING) -> None:
     """Send one panel of a map, from wherever it is computed; the map itself may stand elsewhere on the page.
 
     Args:
         name: of the map. panel: its place from the left, from 0.
         layer: of the places' N rows. places: those the map was given.
+        seen: what a filter lets through.
     """
-    _carry(name, str(panel), layer_parcel(marks_of(layer, places, session.dark())))
+    _carry(name, str(panel), layer_parcel(marks_of(layer, places, session.dark(), seen)))
 
 
 def awaiting(kind: str, regions: tuple[Region, ...]) -> _Memory:
@@ -123,6 +129,16 @@ def clear(name: str) -> None:
 
 def _carry(name: str, part: str, parcel: bytes) -> None:
     component("carrier", ("parcel", "carrier"))(key=f"{name}_{part}", data=addressed(f"{name}/{part}", parcel))
+
+
+def _drawn(name: str) -> None:
+    # a callback runs before the page is drawn again, so that the keys count what is inside at once
+    _hear(_memory(name), st.session_state[name].get("drawn"))
+
+
+def _hear(memory: _Memory, drawn: object) -> None:
+    if isinstance(drawn, Mapping) and drawn.get("scope") == memory.scope and drawn.get("cleared") == memory.cleared:
+        memory.regions = tuple(map(rounded, drawn_regions(drawn.get("regions"))))
 
 
 def _picked(name: str, rows: int, on_pick: Callable[[int], None] | None) -> None:

@@ -43,9 +43,9 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
     picture, told = st.columns([1.3, 1], gap="large")
     with told:
         together = st.segmented_control(
-            "Draw them", ("together", "apart"), default="together", required=True, key="classes_drawn",
-            persist_state="session", help="Together: one picture; a sample of several classes is drawn as one of them, "
-            "at random. Apart: a panel for each class.") == "together"
+            "Draw them", ("apart", "together"), default="apart", required=True, key="classes_drawn",
+            persist_state="session", help="Apart: a panel for each class. Together: one picture; a sample of "
+            "several classes is drawn as one of them, at random.") == "together"
         diverse = st.selectbox("Top-diverse", [*order, OUTLIERS], key="classes_diverse", persist_state="session",
                                format_func=lambda choice: names.get(choice, choice),
                                help="What a finished run selected for diversity alone (λ 0) with as many samples, or "
@@ -59,9 +59,9 @@ def show(corpus: Corpus, ground: Ground, run: Run, runs: Sequence[Run], selected
         if said:
             st.caption(said)
         st.caption(f"Each class has {size:,} samples; top-quality holds those of highest quality. Tightness is the "
-                   "mean cosine of all pairs in a class, computed exactly from the sum of its features; to the centre: "
-                   "mean cosine of its samples to their mean. Higher is tighter. Crowding: mean similarity to the 15 "
-                   "nearest neighbours in the corpus. Selected: share of the class that is selected.")
+                   "mean cosine of all pairs in a class, computed exactly from the sum of its features. Higher is "
+                   "tighter. Crowding: mean similarity to the 15 nearest neighbours in the corpus. Selected: share of "
+                   "the class that is selected.")
     with picture:
         canvas_map.canvas_map(NAME, ground.scope, scene.ground_parcel(corpus, ground), ground.places,
                               classes.layers(sets, together), height=430,

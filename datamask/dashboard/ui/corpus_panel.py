@@ -13,7 +13,8 @@ from datamask.dashboard.views import overview
 
 TABLE_HEIGHT = 340
 NEAR_HELP = ("Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
-             "similarity and DiSF do not, so collapse them first.")
+             "similarity and DiSF do not, so collapse them first. Exact copies are rows with identical features, "
+             "whatever their text; the best of each family is not counted.")
 
 
 def nothing_open() -> None:

@@ -62,7 +62,8 @@ HELP = {
     "scale": "Calibrated: λ weighs shares of the attainable gain, so that it means the same on every corpus. Raw: λ "
              "weighs the bare values, as in the paper; one of them then usually drowns the other.",
     "prune": "Drop this share of the rows, the worst by quality, before learning. Learning gets quicker.",
-    "collapse": "What to do with copies before selecting. Pair-wise similarity and DiSF cannot see copies themselves.",
+    "collapse": "What to do with copies before selecting. Rows with identical features count as exact copies, whatever "
+                "their text. Pair-wise similarity and DiSF cannot see copies themselves.",
     "center": "Subtract the corpus's mean from the features first. For embeddings whose cosines are all high, such as "
               "E5's: what all texts share is taken away, and diversity looks at what differs.",
     "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",

@@ -68,8 +68,9 @@ def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, 
                                 "curve: its 0 % and 100 % are measured anew.")
     collapse = st.selectbox("Of exact copies", tuple(COPIES), 1 if opening.sample else 0, key="frontier_copies",
                             persist_state="session", format_func=COPIES.get,
-                            help="What to do with them before selecting. Pair-wise similarity and DiSF cannot "
-                                 "see copies themselves.")
+                            help="What to do with them before selecting. Rows with identical features count as "
+                                 "copies, whatever their text. Pair-wise similarity and DiSF cannot see copies "
+                                 "themselves.")
     return Shared(tuple(chosen), float(share), collapse)
 
 

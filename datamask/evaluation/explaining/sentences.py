@@ -57,7 +57,11 @@ def _phrase(part: Part, told: Explanation) -> str:
         count = told.witness_counts.get("facility", 0)
         samples = f"{count:,} sample{'' if count == 1 else 's'}"
         if told.selected:
-            return f"it is the closest member for {samples}" if count else "it is the closest member for no sample"
+            if any(one.row != told.row for one in told.witnesses.get("facility", ())):
+                return f"it is the closest member for {samples}"
+            # at most for itself
+            return (f"it is a kind of its own (its nearest other member has cosine {told.nearest_similarity:.2f})"
+                    if part.value > 0 else "no other sample relies on it")
         only = "only " if part.value < 0 else ""
         return (f"it would be closer than any member to {only}{samples}" if count
                 else f"what it could stand for is covered already (its nearest member has cosine "

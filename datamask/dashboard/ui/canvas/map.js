@@ -232,7 +232,7 @@ class LinkedMap {
         context.fillRect(0, 0, canvas.width, canvas.height);
         if (drawn) {
           const [toX, toY] = [(x) => x * scale + left, (y) => top - y * scale];
-          drawHexagons(context, this.ground, toX, toY, scale, look);
+          drawHexagons(context, this.ground, toX, toY, scale, look, { paper, ink, growth: this.growth });
         }
       }
     }

@@ -3,7 +3,6 @@
 
 const STAMPS = new Map();
 const FINE = 4;
-const FAINT = 0.16; // how much of a hexagon is left that a region or a filter leaves out
 const VEIL = 0.11; // of the way from the paper to its ink: the one tone of all samples that are left out
 
 const SHAPES = {
@@ -73,6 +72,8 @@ function stampInside(pixels, width, x, y, stamp, color, opacity) {
   }
 }
 
+const veiled = (paper, ink) => paper.map((part, k) => Math.round(part + (ink[k] - part) * VEIL));
+
 // Draw samples.
 // frame: {pixels, width, height, xs, ys, order, paper, ink, growth}: places in device pixels, which marks in which
 // order, the page's ground and letters as [red, green, blue], how much larger those are that a filter lets through
@@ -87,7 +88,7 @@ function drawSamples(frame, look, size) {
   for (let c = 0; c < 256; c++) packed[c] = packColor(colors.subarray(4 * c, 4 * c + 3));
   // one grey for all that is left out, so that no dimmed colour passes for another class; and opaque, because many
   // clear ones on top of each other would add up and be bright
-  const dim = packColor(paper.map((part, k) => Math.round(part + (ink[k] - part) * VEIL)));
+  const dim = packColor(veiled(paper, ink));
   for (let k = 0; k < order.length; k++) {
     const i = order[k];
     const code = codes[i];
@@ -102,28 +103,32 @@ function drawSamples(frame, look, size) {
   }
 }
 
-// Draw hexagons: grouped by byte and brightness, so that a few hundred paths hold thousands of cells.
-function drawHexagons(context, { centers, reach }, toX, toY, scale, look) {
-  const { codes, colors, bright } = look;
+// Draw hexagons: grouped by byte, so that a few hundred paths hold thousands of cells. What is left out is one grey, as
+// of single samples; on it stands what a filter lets through, in full colour, smaller where less of a cell is shown.
+function drawHexagons(context, { centers, reach }, toX, toY, scale, look, page) {
+  const { codes, colors, bright } = look, { paper, ink, growth } = page;
   const { width, height } = context.canvas;
+  const full = scale * reach.reduce((most, one) => Math.max(most, one), 0); // no cell grows into the next one
   const groups = new Map();
-  for (let i = 0; i < codes.length; i++) {
-    const x = toX(centers[2 * i]), y = toY(centers[2 * i + 1]), r = reach[i] * scale;
-    if (x < -r || y < -r || x > width + r || y > height + r) continue;
-    const level = bright ? bright[i] >> 5 : 7;
-    const name = codes[i] * 8 + level;
+  const add = (name, x, y, r) => {
     let path = groups.get(name);
     if (!path) groups.set(name, (path = new Path2D()));
     const w = (r * Math.sqrt(3)) / 2;
     path.moveTo(x + w, y + r / 2); path.lineTo(x, y + r); path.lineTo(x - w, y + r / 2);
     path.lineTo(x - w, y - r / 2); path.lineTo(x, y - r); path.lineTo(x + w, y - r / 2);
     path.closePath();
+  };
+  if (bright) groups.set(-1, new Path2D()); // first, so that the others are drawn on top of it
+  for (let i = 0; i < codes.length; i++) {
+    const x = toX(centers[2 * i]), y = toY(centers[2 * i + 1]), r = reach[i] * scale;
+    if (x < -r || y < -r || x > width + r || y > height + r) continue;
+    if (bright && bright[i] < 255) add(-1, x, y, r);
+    if (!bright || bright[i]) add(codes[i], x, y, bright ? Math.min(full, r * growth * Math.sqrt(bright[i] / 255)) : r);
   }
-  for (const [name, path] of groups) {
-    const code = name >> 3, level = name & 7;
-    const part = FAINT + (1 - FAINT) * (level / 7);
-    context.globalAlpha = (colors[4 * code + 3] / 255) * part;
-    context.fillStyle = `rgb(${colors[4 * code]}, ${colors[4 * code + 1]}, ${colors[4 * code + 2]})`;
+  for (const [code, path] of groups) {
+    const color = code < 0 ? veiled(paper, ink) : colors.subarray(4 * code, 4 * code + 3);
+    context.globalAlpha = code < 0 ? 1 : colors[4 * code + 3] / 255;
+    context.fillStyle = `rgb(${color.join(", ")})`;
     context.fill(path);
   }
   context.globalAlpha = 1;

@@ -4,12 +4,13 @@
 // out does not answer.
 function nearest(map, x, y, reach = NEAR) {
   if (!map.ground || !map.view) return -1;
-  const { points, cell } = map.ground, px = map.fromX(x), py = map.fromY(y);
+  const { points, cell } = map.ground, passing = cell && map.dimming?.passing, px = map.fromX(x), py = map.fromY(y);
   let best = (reach / map.scale) ** 2, found = -1;
   for (let i = 0; i < points.length / 2; i++) {
     const dx = points[2 * i] - px, dy = points[2 * i + 1] - py, far = dx * dx + dy * dy;
     // later ones lie above earlier ones
-    if (far <= best && (!map.bright || map.bright[cell ? cell[i] : i])) { best = far; found = i; }
+    if (far > best || (passing && !passing[i])) continue;
+    if (!map.bright || map.bright[cell ? cell[i] : i]) { best = far; found = i; }
   }
   return found;
 }
@@ -54,6 +55,9 @@ function tell(map, found) {
     const line = (names ? (names[layer.codes[mark]] ?? "") : "") + before + number + after;
     if (line && !lines.includes(line)) told.push(line);
   }
-  if (cell) make("div", "", map.tip, `Its cell: ${counts[mark].toLocaleString("en-US")} samples, ${told.join(", ")}`);
+  const count = (n) => n.toLocaleString("en-US"), hits = cell && map.dimming?.hits;
+  const held = cell && (hits ? `${count(hits[mark])} of ${count(counts[mark])} samples shown` :
+    `${count(counts[mark])} samples`);
+  if (cell) make("div", "", map.tip, `Its cell: ${held}, ${told.join(", ")}`);
   else if (told.length) make("div", "", map.tip, told.join(" · "));
 }
