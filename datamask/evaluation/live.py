@@ -250,24 +250,33 @@ class Live:
         return found if proof is None else replace(found, gap=max(proof.upper_bound - found.joint, 0.0))
 
     def keeping(self, quality: float, poll: Poll = no_poll) -> Answer:
-        """The answer at the smallest lambda, in thousandths, that keeps this share of the attainable quality.
+        """The solution at the smallest lambda, in thousandths, that keeps this share of the attainable quality.
 
-        Quality rises with lambda along optima, so ten answers find it. At a share that none keeps: lambda 1.
+        Quality rises with lambda along optima, so ten quick answers come near; the one that is given is solved, so
+        that a run at its lambda keeps the share too. At a share that none keeps: lambda 1.
 
         Raises:
             Stopped: from `poll`.
         """
-        low, high, found = -1, 1_000, None
+        low, high = -1, 1_000
         while high - low > 1:
             middle = (low + high) // 2
-            here = self.answer(middle / 1_000, poll)
-            if here.quality >= quality:
-                high, found = middle, here
+            if self.answer(middle / 1_000, poll).quality >= quality:
+                high = middle
             else:
                 low = middle
-        return found or self.answer(1.0, poll)
+        while high < 1_000 and self._solution(high / 1_000, poll).quality < quality:
+            high += 1
+        while high > 0 and self._solution((high - 1) / 1_000, poll).quality >= quality:
+            high -= 1
+        return self._solution(high / 1_000, poll)
 
     # -- parts -------------------------------------------------------------------------------------------------
+
+    def _solution(self, lamb: float, poll: Poll) -> Answer:
+        """What `solve` finds, or has found, at a lambda."""
+        known = self._known.get(lamb)
+        return self.solve(lamb, poll) if known is None else replace(known.answer, mask=known.mask)
 
     def _by_quality(self, lamb: float) -> tuple[Tensor, float]:
         """The best selection where no diversity term counts, and its joint value, which nothing surpasses."""

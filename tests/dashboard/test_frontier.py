@@ -108,6 +108,32 @@ def test_what_is_proved_and_for_what(made):
     assert frontier.proof_words(frontier.spot_of(raw)) == ""
 
 
+def test_what_one_estimator_proved_holds_for_all_under_the_same_rules_alone(made):
+    circle(made, 11)
+    circle(made, 3, collapse="exact")
+    circle(made, 3, select_ratio=0.1)
+    made(0.4, 0.4, bound=0.9, lamb=0.5, estimator="counterfactual", seed=3, n_epochs=20)
+    lines = found(made).lines
+    by = {(line.settings.estimator, line.settings.collapse, line.settings.select_ratio): line for line in lines}
+    alone, whole = by["counterfactual", "none", 0.3], by["relaxed", "none", 0.3]
+    assert len(alone.planes) == len(whole.planes) == 12 and set(alone.planes) == set(whole.planes)
+    assert len(by["relaxed", "exact", 0.3].planes) == len(by["relaxed", "none", 0.1].planes) == 3
+    # fewer than three points are not joined, neither in the picture nor in its key
+    for focus, joined in ((alone, 0), (whole, 1)):
+        figure = charts.frontier([focus], focus=focus)
+        curves = [trace for trace in figure.data if trace.mode == "lines" and trace.fill is None]
+        assert len(curves) == joined
+        assert charts.legend([focus], {focus.key: "it"}).count("border-top") == joined
+        assert traces(figure, "proved out of reach")
+
+
+def test_a_hair_less_than_the_share_still_keeps_it(made):
+    run = made(0.9499946, 0.4, lamb=0.781)
+    made(0.979, 0.2, lamb=0.9)
+    line, = found(made).lines
+    assert frontier.at_least(line, 0.95).run_id == run.id and frontier.at_least(line, 0.9501).lamb == 0.9
+
+
 def test_the_price_and_the_point_that_keeps_enough(made):
     circle(made)
     line = found(made).lines[0]

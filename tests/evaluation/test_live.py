@@ -79,7 +79,8 @@ def test_the_lambda_that_keeps_a_share_of_quality_is_the_smallest_one(pool):
     for lamb in GRID:
         live.solve(lamb)
     found = live.keeping(0.9)
-    before = live.answer(round(found.lamb - 0.001, 3))
+    before = live.solve(round(found.lamb - 0.001, 3))
+    assert found.solved and (live.solve(found.lamb).mask == found.mask).all()
     assert 0 < found.lamb < 1 and before.quality < 0.9 <= found.quality < 0.91
     assert live.keeping(-1.0).lamb == 0.0 and live.keeping(2.0).lamb == 1.0
 

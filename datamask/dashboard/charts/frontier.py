@@ -80,7 +80,8 @@ def legend(lines: Sequence[Line], names: Mapping[str, str], *, focus: Line | Non
            dark: bool = False) -> str:
     """The key to the picture as HTML that wraps with its page; of the same arguments as `frontier`."""
     tone = palette.shades(dark)
-    entries = [(names[line.key], *styles(lines, dark)[line.key]) for line in lines]
+    looks = styles(lines, dark)
+    entries = [(names[line.key], *looks[line.key][:2], looks[line.key][2] if line.joined else "") for line in lines]
     more = [("proved out of reach", tone.muted, "area", "")] if focus is not None and focus.planes else []
     more += [("price at the point", tone.text, "", "dot")] if chosen is not None and chosen.priced else []
     return curve_key([*entries, *more])
@@ -130,11 +131,12 @@ def _proved(figure: go.Figure, line: Line, window: Window, dark: bool) -> None:
 
 def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str], tone: palette.Shades) -> None:
     color, symbol, dash = look
-    means = line.means()
     said = html.escape(name)
-    figure.add_trace(go.Scatter(
-        x=[quality for _, quality, _ in means], y=[diversity for _, _, diversity in means], mode="lines",
-        line={"color": color, "width": 2, "dash": dash}, hoverinfo="skip"))
+    if line.joined:
+        means = line.means()
+        figure.add_trace(go.Scatter(
+            x=[quality for _, quality, _ in means], y=[diversity for _, _, diversity in means], mode="lines",
+            line={"color": color, "width": 2, "dash": dash}, hoverinfo="skip"))
     figure.add_trace(go.Scatter(
         x=[spot.quality for spot in line.spots], y=[spot.diversity for spot in line.spots], mode="markers",
         customdata=[spot.run_id for spot in line.spots], name=said,
@@ -186,7 +188,8 @@ def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> lis
     found: list[_Far] = []
     for line in lines:
         means, left = line.means(), []
-        for arrow, beyond in exits([(quality, diversity) for _, quality, diversity in means], window):
+        road = [(quality, diversity) for _, quality, diversity in means] if line.joined else []
+        for arrow, beyond in exits(road, window):
             there = {means[place][0] for place in beyond}
             spots = [spot for spot in line.spots if spot.lamb in there]
             left += spots
@@ -279,7 +282,7 @@ def _say(figure: go.Figure, said: Sequence[Said], lines: Sequence[Line], named: 
          height: int, ground: str) -> None:
     """Put the words where they cover nothing, on a large screen as on a small one; grid lines pass behind them."""
     tall = (height - FURNITURE) / (window.y1 - window.y0)
-    roads = [(a[1], a[2], b[1], b[2]) for line in lines for a, b in itertools.pairwise(line.means())]
+    roads = [(a[1], a[2], b[1], b[2]) for line in lines if line.joined for a, b in itertools.pairwise(line.means())]
     dots = [(0.0, 0.0), *((spot.quality, spot.diversity) for spots in (*(line.spots for line in lines), named)
                           for spot in spots)]
     scales = np.linspace(min(tall, NARROW / (window.x1 - window.x0)), tall, 3)

@@ -11,7 +11,7 @@ from datamask.config import SelectionConfig
 from datamask.dashboard import live, sweeping, words
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import frontier_form, session
-from datamask.dashboard.views.frontier import Line
+from datamask.dashboard.views.frontier import Line, Spot
 from datamask.errors import DatamaskError
 from datamask.runs.varying import Plan
 
@@ -51,14 +51,25 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
     lamb, kept, diverse = found
     st.markdown(f"**λ {lamb:g}** keeps {words.percent(kept, 1)} of the attainable quality and "
                 f"{words.percent(diverse, 1)} of the attainable diversity.")
-    store_button(opening, settings, lamb)
+    store_button(opening, settings, lamb, stored(line, quality) is not None)
 
 
-def store_button(opening: Opening, settings: SelectionConfig, lamb: float) -> None:
-    """A button that makes a stored run of a λ."""
-    if st.button("Store it as a run", key=f"store_{lamb:g}", icon=":material/add:",
-                 disabled=frontier_form.working(opening),
-                 help="Selects at this λ and keeps it as a point of the frontier that opens on every page."):
+def stored(line: Line, quality: float) -> Spot | None:
+    """The run of a curve at the exact λ that was found for this share; None: none was found, or it is not stored."""
+    asked, found = st.session_state.get("frontier_exact_found", (None, None))
+    if asked != (line.key, quality) or found is None:
+        return None
+    return next((spot for spot in line.spots if spot.lamb == found[0]), None)
+
+
+def store_button(opening: Opening, settings: SelectionConfig, lamb: float, done: bool = False) -> None:
+    """A button that makes a stored run of a λ; where there is one already it says so."""
+    if done:
+        st.button("Stored", key=f"stored_{lamb:g}", icon=":material/check:", disabled=True,
+                  help="The run at this λ is a point of the curve.")
+    elif st.button("Store it as a run", key=f"store_{lamb:g}", icon=":material/add:",
+                   disabled=frontier_form.working(opening),
+                   help="Selects at this λ and keeps it as a point of the frontier that opens on every page."):
         _store(opening, settings, lamb)
         # this stands in a fragment: only the whole page, drawn again, shows progress and waits for the point
         st.rerun()

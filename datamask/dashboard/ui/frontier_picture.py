@@ -137,7 +137,7 @@ def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], name
     elif how == KEEP and lines:
         least = st.slider("Keep at least, % of the attainable quality", 0, 100, 95, key="frontier_keep",
                           persist_state="session", help="100 % is the top-quality selection, 0 % a random one.")
-        spot = frontier.at_least(line, least / 100)
+        spot = frontier_exact.stored(line, least / 100) or frontier.at_least(line, least / 100)
         if spot is None:
             st.info("No stored point of this curve keeps that much. Sweep more values of λ, or ask for less.")
         else:
@@ -189,8 +189,9 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
 def _figure(lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str], line: Line | None, spot: Spot | None
             ) -> go.Figure:
     """From a cache: the fragment runs every second while a sweep runs, and a figure that is the same stays mounted."""
-    mark = (tuple((one.key, tuple(s.run_id for s in one.spots)) for one in lines), tuple(s.run_id for s in named),
-            tuple(sorted(names.items())), line.key if line else "", spot.run_id if spot else "", session.dark())
+    mark = (tuple((one.key, tuple(s.run_id for s in (*one.spots, *one.others))) for one in lines),
+            tuple(s.run_id for s in named), tuple(sorted(names.items())), line.key if line else "",
+            spot.run_id if spot else "", session.dark())
     return _drawn(mark, lines, named, names, line, spot, session.dark())
 
 
@@ -213,7 +214,11 @@ def _clicked() -> None:
 def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
     notes = [SHARES]
     if line is not None and line.planes:
-        notes.append(f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}.")
+        said = f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}"
+        if any(spot.plane is not None for spot in line.others):
+            said += (f", by {len(line.planes)} runs of the same objective, size and rules; it holds however a "
+                     "selection is found")
+        notes.append(f"{said}.")
     if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
         notes.append("An arrow stands for points beyond the picture, with their value on the axis that ends there.")
     hull = dict.fromkeys(other.settings.objective for other in lines if frontier.hull_only(other.settings.objective))

@@ -27,6 +27,12 @@ from datamask.runs.store import Run
 FREE = ("lamb", "seed", "device")
 """Settings in which the runs of one curve may differ."""
 
+SEARCH = (*FREE, "estimator", "preset", *LEARNER_OPTIONS)
+"""Settings that say how a selection is searched for, not which ones there are: no bound depends on them."""
+
+TOLERANCE = 1e-5
+"""Of a share: two ways of solving one problem may end so far from each other."""
+
 Shares = tuple[float, float]
 
 
@@ -63,6 +69,14 @@ class Spot:
         return self.settings.lamb
 
     @property
+    def problem(self) -> str:
+        """Names objective, size, rules and ends of the scales: what is proved for one holds for all that share it."""
+        # pruning breaks ties of quality by the seed
+        free = SEARCH if self.settings.prune == 0 else [name for name in SEARCH if name != "seed"]
+        shared = {name: value for name, value in self.settings.to_dict().items() if name not in free}
+        return json.dumps([shared, self.scale], sort_keys=True, default=str)
+
+    @property
     def priced(self) -> bool:
         """Whether its lambda is a price: something was maximised under it, on calibrated scales."""
         return bool(catalogue.estimator(self.settings.estimator).defaults) and self.settings.scale == "calibrated"
@@ -75,10 +89,12 @@ class Line:
     Attributes:
         key: short name of what they share, the same in every session.
         spots: by rising lambda; several seeds of one lambda stand beside each other.
+        others: runs of other curves on the same problem, whose bounds hold here too.
     """
 
     key: str
     spots: tuple[Spot, ...]
+    others: tuple[Spot, ...] = ()
 
     @property
     def settings(self) -> SelectionConfig:
@@ -97,8 +113,15 @@ class Line:
 
     @property
     def planes(self) -> list[HalfPlane]:
-        """What is proved for selections under these settings."""
-        return [spot.plane for spot in self.spots if spot.plane is not None]
+        """What is proved for selections under these settings, by runs of whichever estimator."""
+        problem = self.spots[0].problem
+        return [spot.plane for spot in (*self.spots, *self.others)
+                if spot.plane is not None and spot.problem == problem]
+
+    @property
+    def joined(self) -> bool:
+        """Whether it has points enough for a curve: two would only be joined by a chord."""
+        return len(self.lambdas) > 2
 
     def means(self) -> list[tuple[float, float, float]]:
         """(lambda, quality, diversity) at each lambda, the mean over its seeds."""
@@ -129,7 +152,12 @@ def survey(runs: Iterable[Run], fingerprint: str | None) -> Survey:
             groups.setdefault(_key(spot), []).append(spot)
         else:
             named.setdefault((spot.scale, spot.label), spot)
-    lines = [Line(key, tuple(sorted(spots, key=lambda spot: (spot.lamb, spot.settings.seed))))
+    alike: dict[str, list[tuple[str, Spot]]] = {}
+    for key, spots in groups.items():
+        for spot in spots:
+            alike.setdefault(spot.problem, []).append((key, spot))
+    lines = [Line(key, tuple(sorted(spots, key=lambda spot: (spot.lamb, spot.settings.seed))),
+                  tuple(spot for other, spot in alike[spots[0].problem] if other != key))
              for key, spots in groups.items()]
     order = [entry.name for entry in catalogue.OBJECTIVES]
 
@@ -224,7 +252,7 @@ def named_for(found: Survey, lines: Sequence[Line]) -> list[Spot]:
 
 def at_least(line: Line, quality: float) -> Spot | None:
     """The most diverse run of a curve that keeps at least this share of the attainable quality; None: none does."""
-    enough = [spot for spot in line.spots if spot.quality >= quality]
+    enough = [spot for spot in line.spots if spot.quality >= quality - TOLERANCE]
     return max(enough, key=lambda spot: spot.diversity, default=None)
 
 
