@@ -71,12 +71,12 @@ def rows(run: Run, shards: provenance.Shards) -> None:
         if not shards.found:
             st.warning("The corpus's shards are no longer where they were; put them back to export their rows.")
         elif shards.bytes <= provenance.SMALL and not shards.newer:
-            st.download_button(f"Parquet, about {words.size(shards.bytes)}", lambda: filtered(run), on_click="ignore",
+            st.download_button("Parquet, all columns", lambda: filtered(run), on_click="ignore",
                                file_name=f"{run.id}-rows.parquet", mime=PARQUET, icon=":material/download:",
                                width="stretch", key="rows_parquet", help="Reads the shards again when you press it.")
         else:
             target = run.path / "exports" / "rows.parquet"
-            _to_folder(f"rows-{run.id}", f"Write about {words.size(shards.bytes)} to disk", target,
+            _to_folder(f"rows-{run.id}", "Write the rows to disk", target,
                        lambda progress, stop: exports.filtered_rows(run, target, progress=progress, should_stop=stop))
 
 

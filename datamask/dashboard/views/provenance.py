@@ -55,7 +55,8 @@ class Shards:
 
     Attributes:
         found: whether all of them are there.
-        bytes: about how large the selected rows alone would be, in the shards' own compression.
+        bytes: the selected share of the shards' bytes. What is written may be half as large again, or less: it tells
+            a small file from a large one, and is not shown.
         newer: how many were written after the run was made; their rows may no longer be those it selected from.
     """
 
