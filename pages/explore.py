@@ -28,8 +28,6 @@ from datamask.dashboard.ui import (
 )
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
-from datamask.errors import DatamaskError
-from datamask.runs.store import Run
 
 MAP, TAB = "explore_map", "explore_tab"
 CONTROLS = 218  # pixels: the longest name in the menus is to be read whole, on every screen
@@ -57,14 +55,6 @@ elif st.session_state.get("explore_run") not in by_id:
     st.session_state["explore_run"] = next(iter(by_id), None)
 
 
-def called(one: Run) -> str:
-    """The name of a run, or its id where its record cannot be read."""
-    try:
-        return listing.name_of(one)
-    except DatamaskError:
-        return one.id
-
-
 def take_run(ids: dict[str, str]) -> None:
     """Make the chosen run the current one. A run renamed since its name was drawn comes back under the old name."""
     choice = st.session_state["explore_run"]
@@ -90,7 +80,7 @@ with controls:
                  help="What the right panel shows: finished runs on this corpus, newest first.")
     for one in refused:
         instead = f" Shown instead: **{words.plain(names[run_id], 60)}**." if run_id else ""
-        st.caption(f"**{words.plain(called(one.run), 60)}** is not shown: {words.plain(one.reason, 300)}.{instead}")
+        st.caption(f"**{words.plain(one.name, 60)}** is not shown: {words.plain(one.reason, 300)}.{instead}")
     first = st.selectbox("Left panel", choices, index=0, key="explore_left", help=ABOUT, persist_state="session")
     second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
     summary = st.container()

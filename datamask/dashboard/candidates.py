@@ -25,6 +25,14 @@ class Refused:
     run: Run
     reason: str
 
+    @property
+    def name(self) -> str:
+        """The run's name, or its id where it has none or its record cannot be read."""
+        try:
+            return self.run.config.name or self.run.id
+        except DatamaskError:
+            return self.run.id
+
 
 def candidates(runs: Sequence[Run], fingerprint: str, archived: bool = False, config: CorpusConfig | None = None
                ) -> tuple[list[Run], list[Refused]]:
