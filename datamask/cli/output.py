@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from datamask.errors import OptionError, StoreError
 from datamask.runs.formats import to_plain
-from datamask.runs.progress import Eta, duration
+from datamask.runs.progress import Eta, RunPace, duration
 from datamask.runs.steering import rule_words
 from datamask.runs.store import Run
 
@@ -31,10 +31,11 @@ class Progress:
     A context manager: leaving it clears the bar, so that what is printed next starts on a clean line.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, pace: RunPace | None = None) -> None:
+        """`pace`: what knows the time left, where that does not follow from the shares alone."""
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
-        self._eta = Eta()
+        self._pace = pace or Eta()
         self._shown = -LINE_SECONDS
         self._topic = ""
 
@@ -54,7 +55,7 @@ class Progress:
         self._stream.flush()
 
     def __call__(self, share: float, what: str) -> None:
-        left = self._eta.update(share)
+        left = self._pace.update(share, what=what)
         now = time.monotonic()
         # "step 12 of 100" and "step 13 of 100" are one topic
         topic = "".join(letter for letter in what if not letter.isdigit())

@@ -22,6 +22,7 @@ from datamask.cli.common import (
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.config import RunConfig
+from datamask.runs.progress import TELLING_RUNS, RunPace
 from datamask.runs.store import RunStore
 from datamask.runs.study_arms import arms, points_of
 from datamask.runs.varying import Plan, Point, parse_vary, points
@@ -40,8 +41,9 @@ def sweep(options: argparse.Namespace) -> int:
     if options.output is not None:
         sweeps.table_format(options.output)
         options.output = check_output(options.output, plan.corpus.inputs)
-    with stop_on_signals() as stop, Progress() as progress:
-        done = sweeps.sweep(RunStore(options.runs_dir), plan, progress=progress, should_stop=stop.is_set)
+    pace = RunPace()
+    with stop_on_signals() as stop, Progress(pace=pace if len(found) > TELLING_RUNS else None) as progress:
+        done = sweeps.sweep(RunStore(options.runs_dir), plan, progress=progress, should_stop=stop.is_set, turn=pace.run)
     rows = sweeps.whole_rows([one.row() for one in done])
     if options.output is not None:
         sweeps.write_rows(rows, options.output)

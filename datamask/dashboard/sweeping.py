@@ -6,6 +6,7 @@ settings has done already are read, not computed. Loads torch only inside the ba
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard import tasks, words
 from datamask.dashboard.views import outcome
+from datamask.runs.progress import TELLING_RUNS, RunPace
 from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, Point
 
@@ -94,6 +96,8 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Ta
 
     The task's result is the sentence of the first point that failed, or an empty string.
     """
+    pace = RunPace()
+
     def work(report: tasks.Progress, should_stop) -> str:
         # torch comes with them, so only here
         from datamask.evaluation.live import threads
@@ -104,6 +108,11 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Ta
         cores = jobs.beside_the_server()
         total = sum(len(plan.points) for plan in plans)
         before = 0
+
+        def turn(device: str) -> contextlib.AbstractContextManager:
+            report(pace.share, "waiting for its turn")
+            return pace.run(office.turn(device, should_stop))
+
         for plan in plans:
             def told(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
                 report((before + share * len(plan.points)) / total, what)
@@ -111,7 +120,7 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Ta
             device = plan.points[0].selection.device
             with threads(cores):
                 done = sweep(RunStore(root), plan, progress=told, should_stop=should_stop, threads=cores, reuse=True,
-                             turn=lambda device=device: office.turn(device, should_stop))
+                             turn=lambda device=device: turn(device))
             trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
             before += len(plan.points)
             if should_stop():
@@ -120,8 +129,9 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Ta
 
     count = sum(len(plan.points) for plan in plans)
     sign = tasks.Sign(f"Sweep of {count:,} runs" if count > 1 else "One more run", "pages/frontier.py", {},
-                      "Stops within a second. What is done is kept, and Start goes on from there.")
-    return tasks.start(key_of(fingerprint), work, sign=sign)
+                      "Stops within a second. What is done is kept, and Start goes on from there.",
+                      tuple(plan.id for plan in plans))
+    return tasks.start(key_of(fingerprint), work, sign=sign, pace=pace if count > TELLING_RUNS else None)
 
 
 def plan_name(point: Point) -> str:

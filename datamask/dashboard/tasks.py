@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from datamask import endings
 from datamask.errors import DatamaskError, Stopped
-from datamask.runs.progress import Eta
+from datamask.runs.progress import Eta, RunPace
 
 Progress = Callable[[float, str], None]
 _ANCHOR = "_datamask_tasks"
@@ -27,12 +27,14 @@ class Sign:
 
     Attributes:
         title: its name. page: the script of its page. link: what the page's address must hold. stops: what a Stop does.
+        sweeps: for work that makes runs, the ids of its sweeps; they are shown as part of it.
     """
 
     title: str
     page: str
     link: Mapping[str, str]
     stops: str
+    sweeps: tuple[str, ...] = ()
 
 
 @dataclass
@@ -69,8 +71,12 @@ class Task:
 
 
 def start(key: str, work: Callable[[Progress, Callable[[], bool]], object], *, sign: Sign | None = None,
-          about: object = None) -> Task:
-    """Do ``work(progress, should_stop)`` in a thread, or join the task of that key already under way."""
+          about: object = None, pace: RunPace | None = None) -> Task:
+    """Do ``work(progress, should_stop)`` in a thread, or join the task of that key already under way.
+
+    Args:
+        pace: what knows the time left, where that does not follow from the shares alone.
+    """
     holder = _holder()
     with holder.lock:
         running = holder.tasks.get(key)
@@ -81,7 +87,7 @@ def start(key: str, work: Callable[[Progress, Callable[[], bool]], object], *, s
         holder.tasks[key] = task
         for old in [k for k, t in holder.tasks.items() if t.state != "working"][:-KEPT]:
             del holder.tasks[old]
-    endings.start(_work, task, work, name=f"task-{key}", stop=task.stop)
+    endings.start(_work, task, work, pace or Eta(), name=f"task-{key}", stop=task.stop)
     return task
 
 
@@ -106,11 +112,9 @@ def forget(key: str) -> None:
             del holder.tasks[key]
 
 
-def _work(task: Task, work: Callable[[Progress, Callable[[], bool]], object]) -> None:
-    eta = Eta()
-
+def _work(task: Task, work: Callable[[Progress, Callable[[], bool]], object], pace: Eta | RunPace) -> None:
     def report(share: float, what: str) -> None:
-        task.share, task.message, task.left = share, what, eta.update(share)
+        task.share, task.message, task.left = share, what, pace.update(share, what=what)
 
     try:
         task.result = work(report, task._stop.is_set)

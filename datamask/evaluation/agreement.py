@@ -92,7 +92,7 @@ def agreement(pool: Pool, config: SelectionConfig, *, resamples: int = RESAMPLES
             state, _ = learner.step(state, poll)
         appeared[rows] += 1
         selected[rows[learner.result(state, poll).cpu().numpy()]] += 1
-    progress(1.0, "done")
+    progress(1.0, "finishing")
     return Agreement(appeared, selected)
 
 

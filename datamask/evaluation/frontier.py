@@ -86,7 +86,7 @@ def frontier(pool: Pool, config: SelectionConfig, lambdas: Sequence[float], *, p
         points.append(FrontierPoint(here.lamb, shares["quality"], shares["diversity"], shares["joint"],
                                     values.raw_quality, raw, bound, None if bound is None else bound - values.joint,
                                     steps, time.perf_counter() - start, mask.cpu().numpy()))
-    progress(1.0, "done")
+    progress(1.0, "finishing")
     return points
 
 

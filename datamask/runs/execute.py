@@ -27,6 +27,7 @@ from datamask.learning.gauges import overlap
 from datamask.learning.learner import State, StepRecord
 from datamask.learning.start import Start
 from datamask.runs import health, outcome
+from datamask.runs.progress import STEPS
 from datamask.runs.store import RUN_ID, Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
@@ -39,6 +40,9 @@ STOP_FILE_SECONDS = 0.2
 HISTORY_STEPS = 20
 READY, READY_WITH_GRAPH = 0.25, 0.8
 """Share of a run that is done when learning begins, without and with a neighbour graph of many rows to build."""
+
+FEW_STEPS, LEAST_READY = 400, 0.05
+"""Learning of more steps than these has most of the time, so what goes before has less than `READY`, down to this."""
 
 MANY_ROWS = 50_000
 DEFAULT_THREADS = torch.get_num_threads()
@@ -129,7 +133,8 @@ class _Execution:
         self.config = run.config.selection
         self.clock = Clock()
         self.share = 0.0
-        self.ready = READY
+        self.ready = max(LEAST_READY, READY * min(1.0, FEW_STEPS / max(self.config.n_epochs or 0, 1)))
+        self.opened = 0.4 * self.ready
         self.alone: dict[str, Tensor] = {}
         """What each term alone would select, by its name: bool ``(n,)``."""
         self.first = 0
@@ -152,7 +157,7 @@ class _Execution:
         if len(corpus) > MANY_ROWS and not pool.has_graph and any(
                 catalogue.objective(name).needs_neighbors for name, _ in self.config.terms):
             self.ready = READY_WITH_GRAPH
-        self.say(0.1, "measuring the ends of the scales")
+        self.say(self.opened, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
         self.say(self.ready, "measuring top quality, for comparison")
         self.writer.update_facts(**outcome.of_problem(posed, self.poll), neighbors=pool.graph_facts())
@@ -184,10 +189,10 @@ class _Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say(0.0, "opening the corpus")
-        corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(0.1 * share, what),
+        corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(self.opened * share, what),
                              should_stop=self.poll.stopped)
         return Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
-                    progress=lambda share, what: self.say(0.1 + (self.ready - 0.1) * share, what),
+                    progress=lambda share, what: self.say(self.opened + (self.ready - self.opened) * share, what),
                     center=self.config.center, neighbors=self.config.neighbors)
 
     def start(self, corpus: Corpus, device: torch.device) -> dict[str, Start]:
@@ -252,7 +257,7 @@ class _Execution:
                 self.look()
                 looked = time.monotonic()
             self.progress(self.ready + (0.95 - self.ready) * state.step / max(total, 1),
-                          f"step {state.step:,} of {total:,}")
+                          f"{STEPS}{state.step:,} of {total:,}")
             self.writer.beat(state.step, total, "learning")
         if len(state.logits):
             self.checkpoint(state, history)

@@ -46,5 +46,5 @@ def explainer_of(run: Run, *, pool: Pool | None = None, progress: Callable[[floa
     report(0.8, "taking the selection apart")
     mask = run.rows()["selected"].to_numpy().astype(bool)
     explainer = Explainer(pool, run.config.selection, np.asarray(mask), poll)
-    report(1.0, "taken apart")
+    report(1.0, "taking the selection apart")
     return explainer

@@ -208,7 +208,7 @@ class Office:
         eta = Eta()
 
         def progress(share: float, what: str) -> None:
-            entry.share, entry.message, entry.eta = share, what, eta.update(share)
+            entry.share, entry.message, entry.eta = share, what, eta.update(share, what=what)
 
         def should_stop() -> bool:
             return entry.stop.is_set()

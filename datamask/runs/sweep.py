@@ -103,7 +103,7 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
             break
         if here.status().state == "done":
             ends[line] = here.id
-    progress(1.0, "done")
+    progress(1.0, "finishing")
     return done
 
 

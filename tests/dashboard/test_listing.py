@@ -83,6 +83,20 @@ def test_the_office_knows_better_and_how_long_it_takes(tmp_path):
     assert busy[0].sentence.replace("\u00a0", " ") == "step 5 of 10, about 3 min left"
 
 
+def test_a_run_that_a_sweep_computes_belongs_to_it_and_one_started_alone_does_not(tmp_path):
+    store = RunStore(tmp_path)
+    child, alone = create(store, "child"), create(store, "alone")
+    with child.writer() as one, alone.writer() as other:
+        for writer in (one, other):
+            writer.set_status("running")
+            writer.update_facts(sweep="sweep-a")
+        job = SimpleNamespace(run_id=alone.id, state="running", share=0.5, message="step 5 of 10", eta_seconds=None)
+        busy = listing.running(store, SimpleNamespace(active=lambda: [job]))
+    assert {b.name: b.sweep for b in busy} == {"child": "sweep-a", "alone": None}
+    assert [b.name for b in listing.apart(busy, ["sweep-a"])] == ["alone"]
+    assert listing.apart(busy, ["sweep-b"]) == busy == listing.apart(busy, [])
+
+
 def test_lines_that_say_the_same_are_told_apart():
     lines = {"20260101-facility-1a2b": "facility", "20260102-facility-3c4d": "facility", "20260103-other-5e6f": "other"}
     assert list(listing.unlike(lines).values()) == ["facility  ·  1a2b", "facility  ·  3c4d", "other"]

@@ -43,7 +43,8 @@ def test_a_submitted_run_gets_done_and_leaves_the_office(office, store):
     wait_for(lambda: office.active() == [])
 
 
-def test_a_watcher_sees_share_words_and_eta(office, store):
+def test_a_watcher_sees_share_words_and_eta(office, store, monkeypatch):
+    monkeypatch.setattr("datamask.runs.progress.EARLY_SECONDS", 0.0)
     run_id = submit(office, store)
     wait_for(lambda: office.active()[0].eta_seconds is not None)
     job = office.active()[0]

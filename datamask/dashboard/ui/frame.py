@@ -113,7 +113,10 @@ def _opening_live(key: str) -> None:
 
 
 def _running() -> None:
-    busy, signed = listing.running(session.store(), session.office()), tasks.signed()
+    signed = tasks.signed()
+    # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
+    busy = listing.apart(listing.running(session.store(), session.office()),
+                         [sweep for task in signed for sweep in task.sign.sweeps])
     if busy or signed:
         with st.container(gap="xxsmall"):
             st.caption("Running")
@@ -139,6 +142,8 @@ def _signed_live(drawn: tuple[str, ...]) -> None:
             st.markdown(f"**{words.plain(task.sign.title, 40)}**")
             said = [words.percent(task.share), words.soon(task.left)]
             st.progress(min(max(task.share, 0.0), 1.0), text=", ".join(filter(None, said)))
+            if task.sign.sweeps:
+                st.caption(words.plain(task.message, 80))
             with st.container(horizontal=True):
                 if st.button("Watch", key=f"watch_{key}", icon=":material/show_chart:", type="tertiary",
                              help="Goes to the page that shows it."):

@@ -23,6 +23,7 @@ class Busy:
     Attributes:
         run_id, name: which run; state: ``queued`` or ``running``.
         share: progress 0..1; sentence: progress in words, with the time left where it is known.
+        sweep: the sweep that computes it now; None where it runs by itself.
     """
 
     run_id: str
@@ -30,6 +31,7 @@ class Busy:
     state: str
     share: float
     sentence: str
+    sweep: str | None = None
 
 
 def name_of(run: Run) -> str:
@@ -114,8 +116,16 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
             message, eta = _elsewhere(run, status)
         sentence = message or ("waiting to start" if status.state == "queued" else "starting")
         sentence = ", ".join(filter(None, (sentence, words.soon(eta))))
-        found.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence))
+        # a sweep computes its runs itself: one that waits in the office was started alone, whatever made it
+        sweep = run.facts().get("sweep") if job is None else None
+        found.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, sweep))
     return found
+
+
+def apart(busy: Iterable[Busy], sweeps: Iterable[str]) -> list[Busy]:
+    """Those that none of these sweeps computes."""
+    known = set(sweeps)
+    return [job for job in busy if job.sweep not in known]
 
 
 def _elsewhere(run: Run, status: RunStatus) -> tuple[str, float | None]:

@@ -118,7 +118,7 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
               "fingerprint": fingerprint, "n": whole_rows, "rows": len(corpus), "target": target,
               "splits": SPLITS, "draws": DRAWS, "measures": found, "notes": notes,
               "seconds": time.monotonic() - start, "created": time.time()}
-    progress(1.0, "done")
+    progress(1.0, "finishing")
     return wording.worded(result)
 
 

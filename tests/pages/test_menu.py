@@ -1,0 +1,37 @@
+"""The menu of every page while something runs: a sweep and the run it computes are one block with one Stop."""
+
+from __future__ import annotations
+
+import threading
+
+from datamask.config import RunConfig
+from datamask.dashboard import tasks
+
+
+def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
+    child, alone = (store.create(RunConfig(opened.config, name=name)) for name in ("child of it", "on its own"))
+    told, go = threading.Event(), threading.Event()
+
+    def work(report, should_stop):
+        report(0.4, "3 of 8: step 5 of 100")
+        told.set()
+        go.wait(240)
+
+    sign = tasks.Sign("Sweep of 8 runs", "pages/frontier.py", {}, "Stops within a second.", ("sweep-a",))
+    task = tasks.start("menu-sweep", work, sign=sign)
+    try:
+        assert told.wait(240)
+        with child.writer() as one, alone.writer() as other:
+            one.set_status("running")
+            one.update_facts(sweep="sweep-a")
+            other.set_status("running")
+            app = page("pages/export.py", corpus=opened.key)
+            keys = {button.key for button in app.sidebar.button}
+            titles = {element.value for element in app.sidebar.markdown}
+            captions = {element.value for element in app.sidebar.caption}
+    finally:
+        go.set()
+        task.wait(240)
+    assert {f"halt_{task.key}", f"halt_{alone.id}"} <= keys and f"halt_{child.id}" not in keys
+    assert {"**Sweep of 8 runs**", "**on its own**"} <= titles and "**child of it**" not in titles
+    assert any(caption.startswith("3 of 8") for caption in captions)
