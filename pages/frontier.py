@@ -3,7 +3,7 @@
 import streamlit as st
 
 from datamask.dashboard import words
-from datamask.dashboard.ui import frontier_form, frontier_live, frontier_picture, frontier_sweeps, session
+from datamask.dashboard.ui import frontier_form, frontier_live, frontier_picture, frontier_sweeps, session, theme
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 from datamask.errors import DatamaskError
@@ -53,3 +53,5 @@ with place:
         frontier_sweeps.group(opening)
     else:
         frontier_sweeps.transfer(opening, settings)
+
+theme.follow()
