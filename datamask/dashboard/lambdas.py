@@ -32,7 +32,7 @@ def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts
     """
     def work(report: tasks.Progress, should_stop) -> str:
         # torch comes with them, so only in the thread that needs it
-        from datamask.evaluation.live import threads
+        from datamask.evaluation.threads import threads
         from datamask.runs.jobs import beside_the_server
         from datamask.runs.lambdas import answer
 

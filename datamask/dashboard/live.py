@@ -132,7 +132,8 @@ class Session:
             raise Stopped("the live balance was ended")
 
     def _posed(self) -> Live:
-        from datamask.evaluation.live import open_live, threads
+        from datamask.evaluation.live import open_live
+        from datamask.evaluation.threads import threads
 
         def report(share: float, what: str) -> None:
             self.share, self.message = _POSED * share, what
@@ -149,7 +150,7 @@ class Session:
         self.share = 1.0
 
     def _through(self, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float) -> None:
-        from datamask.evaluation.live import threads
+        from datamask.evaluation.threads import threads
 
         def polled() -> None:
             self._poll()
@@ -169,7 +170,7 @@ class Session:
 
     def _serve(self, live: Live) -> None:
         """Answer what is wanted, the latest first."""
-        from datamask.evaluation.live import threads
+        from datamask.evaluation.threads import threads
 
         while self._wanted and not self._end.is_set():
             with self._changed:

@@ -30,7 +30,7 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
     Args:
         run: a done one on this corpus.
     """
-    from datamask.evaluation.live import threads
+    from datamask.evaluation.threads import threads
     from datamask.runs import measuring
 
     with threads(1):
@@ -40,7 +40,7 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
 def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: tasks.Sign | None = None) -> tasks.Task:
     """Measure these runs on every measure; joins the work under way, and goes on with what was stopped."""
     def work(report: tasks.Progress, should_stop) -> None:
-        from datamask.evaluation.live import threads
+        from datamask.evaluation.threads import threads
         from datamask.runs import jobs, measuring
 
         report(0.0, "waiting for other work to end")
@@ -53,7 +53,7 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: task
 def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: tasks.Sign | None = None) -> tasks.Task:
     """Select again on random parts of the corpus; joins the work under way where there is one."""
     def work(report: tasks.Progress, should_stop) -> None:
-        from datamask.evaluation.live import threads
+        from datamask.evaluation.threads import threads
         from datamask.runs import jobs, measuring
 
         report(0.0, "waiting for other work to end")

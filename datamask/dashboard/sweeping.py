@@ -100,7 +100,7 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Ta
 
     def work(report: tasks.Progress, should_stop) -> str:
         # torch comes with them, so only here
-        from datamask.evaluation.live import threads
+        from datamask.evaluation.threads import threads
         from datamask.runs import jobs
         from datamask.runs.sweep import sweep
 

@@ -15,9 +15,7 @@ Not thread-safe: one caller at a time (`datamask.dashboard.live` sees to it).
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,17 +83,6 @@ def open_live(corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Po
     pool = Pool(corpus, resolve(config.device), cache_dir, poll=poll, progress=progress, center=config.center,
                 neighbors=config.neighbors)
     return Live(pool, config, poll)
-
-
-@contextlib.contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Compute on so many CPU threads, in this thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Live:

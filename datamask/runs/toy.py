@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from datamask.errors import poll_of
+from datamask.evaluation.threads import threads
 from datamask.evaluation.toy import solve
 from datamask.files import replacing
 
@@ -23,12 +23,8 @@ def write(path: Path, *, should_stop: Callable[[], bool] = lambda: False) -> Non
         Stopped: `should_stop` answered true.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # a thousand rows: more threads only wait for each other, and for the server
-    try:
+    with threads(1):  # a thousand rows: more threads only wait for each other, and for the server
         toy = solve(path.parent, poll_of(should_stop, "solving the toy was stopped"))
-    finally:
-        torch.set_num_threads(before)
     masks = {f"mask_{name}": mask for name, mask in toy.masks.items()}
     with replacing(path) as fresh, fresh.open("wb") as file:
         np.savez(file, points=toy.points, group=toy.group, quality=toy.quality, **masks)

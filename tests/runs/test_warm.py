@@ -34,10 +34,15 @@ def pool(tmp_path_factory):
     return Pool(open_corpus(TINY), torch.device("cpu"), tmp_path_factory.mktemp("warm") / ".cache")
 
 
-def ran(pool, config, start_from=None):
+def queued(pool, config, start_from=None):
     run = RunStore(pool.cache_dir.parent).create(RunConfig(TINY, config))
     with run.writer() as writer:
         writer.update_facts(start_from=start_from)
+    return run
+
+
+def ran(pool, config, start_from=None):
+    run = queued(pool, config, start_from)
     execute(run, threads=1, pool=pool)
     return run
 
@@ -112,9 +117,7 @@ def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
     parent = ran(pool, config)
     now = replace(config, lamb=0.6)
     whole = ran(pool, now, parent.id)
-    run = RunStore(pool.cache_dir.parent).create(RunConfig(TINY, now))
-    with run.writer() as writer:
-        writer.update_facts(start_from=parent.id)
+    run = queued(pool, now, parent.id)
 
     def should_stop():
         return len(run.metrics().get("step", ())) >= 4
@@ -132,9 +135,7 @@ def test_stopped_before_its_first_step_it_still_knows_its_start(pool, estimator,
     parent = ran(pool, config)
     now = replace(config, lamb=0.6)
     whole = ran(pool, now, parent.id)
-    run = RunStore(pool.cache_dir.parent).create(RunConfig(TINY, now))
-    with run.writer() as writer:
-        writer.update_facts(start_from=parent.id)
+    run = queued(pool, now, parent.id)
 
     def should_stop():
         return "warm_from" in run.facts()  # a learner has begun
