@@ -65,3 +65,17 @@ def test_the_output_columns_of_the_readme(tmp_path):
     execute(run)
     for column in run.selection().schema.names[1:]:
         assert f"`{column}`" in README
+
+
+PAPER = "Joint Selection for Large-Scale Pre-Training Data via Policy Gradient-based Mask Learning"
+
+
+def test_the_paper_is_cited_under_its_own_title():
+    cited = re.findall(r"title\s*=\s*\{(.*?)\}", README)
+    authors = re.findall(r"author\s*=\s*\{(.*?)\}", README)[0].split(" and ")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    preferred = citation[citation.index("preferred-citation:"):]
+    assert cited == [PAPER] and f"title: {PAPER}\n" in preferred
+    assert [f"{family}, {given}" for family, given in
+            re.findall(r"family-names: (.*)\n +given-names: (.*)\n", preferred)] == authors
+    assert "arXiv:2512.24265" in README and "https://arxiv.org/abs/2512.24265" in preferred
