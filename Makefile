@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test setup lint clean
+.PHONY: run test setup lint golden clean
 
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
@@ -16,6 +16,10 @@ setup: $(VENV)/.dev-ready
 
 lint: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
+
+# Do the configurations of tests/golden select the ids that the tree of another commit selects? make golden BASE=<commit>
+golden: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.golden $(BASE)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
