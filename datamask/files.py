@@ -97,14 +97,19 @@ def write_text(path: str | os.PathLike, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
+def user_path(text: str | os.PathLike) -> Path:
+    """The path with a leading ``~`` expanded; where it names no user, as it is, so that it does not exist."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib's raises RuntimeError for unknown users
+
+
 def confined(path: str | os.PathLike, roots: Iterable[str | os.PathLike]) -> Path:
     """The real path of `path`, links and ``..`` resolved, provided it lies under one of `roots`.
 
     Raises:
         InputError: it does not.
     """
-    real = Path(path).expanduser().resolve()
-    allowed = [Path(root).expanduser().resolve() for root in roots]
+    real = user_path(path).resolve()
+    allowed = [user_path(root).resolve() for root in roots]
     if not any(real == root or root in real.parents for root in allowed):
         raise InputError(
             f"{path} is outside the folders this server may read ({', '.join(map(str, allowed))}); move the files "

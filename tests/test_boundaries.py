@@ -18,7 +18,7 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "catalogue", "compiling", "config", "endings", "feasibility", "files"}
+BOTTOM = {"errors", "catalogue", "compiling", "config", "endings", "feasibility", "files", "parquet"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "endings": set(),
     "config": {"errors", "catalogue"},
     "files": {"errors"},
+    "parquet": {"errors"},
     "feasibility": {"errors", "config"},
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},

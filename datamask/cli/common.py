@@ -10,12 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from datamask.cli.output import print_json, summary_text
 from datamask.config import CorpusConfig, RunConfig
+from datamask.files import user_path
 from datamask.runs import exports
 from datamask.runs.store import Run
 
@@ -62,7 +62,7 @@ def check_device(device: str) -> None:
 def rooted(config: RunConfig) -> RunConfig:
     """The same run with absolute paths, so that it can be resumed from any folder."""
     def absolute(path: str | None) -> str | None:
-        return None if path is None else str(Path(path).expanduser().absolute())
+        return None if path is None else str(user_path(path).absolute())
 
     selection = replace(config.selection, **{option: absolute(getattr(config.selection, option))
                                              for option in ("pin", "ban", "given")})
@@ -72,7 +72,7 @@ def rooted(config: RunConfig) -> RunConfig:
 def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
     """The same corpus with absolute paths."""
     def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(path if "://" in path else str(Path(path).expanduser().absolute()) for path in paths)
+        return tuple(path if "://" in path else str(user_path(path).absolute()) for path in paths)
 
     return replace(config, inputs=absolute(config.inputs), features=absolute(config.features),
                    scores=absolute(config.scores))

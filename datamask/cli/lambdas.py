@@ -11,7 +11,7 @@ from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
 from datamask.config.lambda_question import LAMBDAS, LambdaQuestion, Target, parse_lambdas, read_texts
 from datamask.errors import OptionError
-from datamask.files import write_text
+from datamask.files import user_path, write_text
 from datamask.runs.store import RunStore
 
 
@@ -50,7 +50,7 @@ def target_of(text: str) -> tuple[Target, list[str]]:
     """
     if text in ("random", "quality"):
         return Target(text), []
-    if Path(text).expanduser().is_file():
+    if user_path(text).is_file():
         texts = read_texts(text)
         return Target.own(texts, Path(text).name), texts
     column, equals, value = text.partition("=")

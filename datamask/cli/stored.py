@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from datamask.cli.common import DONE, absolute_corpus, check_device, deliver, shell, stop_on_signals
@@ -13,6 +12,7 @@ from datamask.cli.output import Progress, check_apart, percent, print_json, say,
 from datamask.cli.parser import import_config
 from datamask.config.amounts import tokens_text
 from datamask.errors import DatamaskError, OptionError
+from datamask.files import user_path
 from datamask.runs import exports
 from datamask.runs.store import Run, RunStore
 
@@ -93,7 +93,7 @@ def runs_import(options: argparse.Namespace) -> int:
     config = import_config(options)
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
     check_device(config.selection.device)
-    config = replace(config, corpus=absolute_corpus(config.corpus), ids=str(Path(options.ids).expanduser().absolute()))
+    config = replace(config, corpus=absolute_corpus(config.corpus), ids=str(user_path(options.ids).absolute()))
     with stop_on_signals() as stop, Progress() as progress:
         run = import_ids(RunStore(options.runs_dir), config, progress=progress, should_stop=stop.is_set)
     return deliver(run, None, run.status().summary or {}, options)

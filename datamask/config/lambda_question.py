@@ -150,8 +150,9 @@ def read_texts(path: str | Path) -> list[str]:
     """
     try:
         content = Path(path).expanduser().read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"--target {path} cannot be read: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:  # RuntimeError: ~somebody names no user
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"--target {path} cannot be read: {why}") from error
     return check_texts(texts_of(content, str(path)), str(path))
 
 

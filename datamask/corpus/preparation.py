@@ -27,7 +27,7 @@ from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_shards import batches, strings, text_files
 from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Plan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
-from datamask.files import replacing, replacing_folder
+from datamask.files import replacing, replacing_folder, user_path
 
 Progress = Callable[[float, str], None]
 Stop = Callable[[], bool]
@@ -125,7 +125,7 @@ def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_col
     report = progress or (lambda share, what: None)
     if dim < 2:
         raise InputError(f"--dim must be at least 2, got {dim}")
-    target, files = Path(output).expanduser(), text_files(inputs)
+    target, files = user_path(output), text_files(inputs, should_stop)
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if target.resolve() in {file.resolve() for file in files}:

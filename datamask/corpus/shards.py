@@ -6,7 +6,6 @@ busy as well as many small ones do; batches are sized by bytes, so that memory d
 
 from __future__ import annotations
 
-import glob
 import os
 import threading
 from bisect import bisect_right
@@ -18,18 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datamask.corpus.listing import Budget, files_below, files_matching, is_pattern, shortened
 from datamask.corpus.threads import Progress, ShouldStop, in_threads
 from datamask.errors import InputError, Stopped
-
-BATCH_BYTES = 4 << 20
-"""Decoded bytes per batch: stays near the cache, and makes stop and progress answer within a tenth of a second."""
+from datamask.files import user_path
+from datamask.parquet import BATCH_BYTES, BATCH_ROWS, UNREADABLE, open_parquet, read_batches, reason, refusing
 
 MOST_ROWS = 2**40
 """A footer that claims more rows in one row group is damaged."""
-
-READ_BUFFER = 1 << 20
-"""Stream column chunks through a buffer. Without it, or with pyarrow's pre-buffering, which overrides it, each thread
-holds a whole compressed column chunk: measured, 156 instead of 12 MiB for one of 200 000 x 384 float16."""
 
 
 @dataclass(frozen=True)
@@ -91,39 +86,41 @@ class Source:
         return f"{self.shards[shard].path} row {row - int(self.starts[shard]):,}"
 
 
-def list_files(inputs: Sequence[str], option: str = "input") -> tuple[str, ...]:
+def list_files(inputs: Sequence[str], option: str = "input", should_stop: ShouldStop | None = None
+               ) -> tuple[str, ...]:
     """The parquet files that files, folders (recursive, sorted) and globs name, each once, in the order given.
 
     Raises:
-        InputError: a path does not exist, or nothing matches.
+        InputError: a path does not exist, nothing matches, or too many files and folders would have to be looked at.
+        Stopped: `should_stop` answered true.
     """
     found: dict[str, str] = {}
+    budget = Budget(option, should_stop)
     for text in inputs:
         path = os.fspath(text)
         if "://" in path:
             raise InputError(f"--{option} {path} is an address; only local files, folders and globs can be read, so "
                              "download it first")
-        expanded = Path(path).expanduser()
+        expanded = user_path(path)
+        shown = shortened(path)
         try:
             if expanded.is_dir():
-                matches = sorted(str(p) for p in expanded.rglob("*.parquet")
-                                 if p.is_file() and not p.name.startswith("."))
+                matches = sorted(str(p) for p in files_below(expanded, (".parquet",), budget))
                 if not matches:
-                    raise InputError(f"--{option} {path} is a folder without any *.parquet file")
+                    raise InputError(f"--{option} {shown} is a folder without any *.parquet file")
             elif expanded.exists():
                 matches = [str(expanded)]
-            elif glob.has_magic(path):
-                # pathlib globs below a folder only; this pattern may be absolute or hold .. anywhere
-                matches = sorted(glob.glob(str(expanded), recursive=True))  # noqa: PTH207
-                matches = [match for match in matches if Path(match).is_file()]
+            elif is_pattern(path):
+                matches = sorted(map(str, files_matching(expanded, budget)))
                 if not matches:
-                    raise InputError(f"--{option} {path} matches no file")
+                    raise InputError(f"--{option} {shown} matches no file")
             else:
-                raise InputError(f"--{option} {path} does not exist")
+                raise InputError(f"--{option} {shown} does not exist")
         except (OSError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"--{option} {path!r} cannot be read: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"--{option} {shown!r} cannot be read: {why}") from error
         for match in matches:
             found.setdefault(os.path.realpath(match), match)
     return tuple(found.values())
@@ -139,7 +136,7 @@ def open_shard(path: str) -> Shard:
         size = Path(path).stat().st_size
         if size == 0:
             raise InputError(f"{path} is empty (0 bytes), not a parquet file")
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             footer = file.metadata
             groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
             if not all(0 <= rows <= MOST_ROWS for rows in groups) or sum(groups) != footer.num_rows:
@@ -148,11 +145,10 @@ def open_shard(path: str) -> Shard:
             return Shard(path, file.schema_arrow, groups, size, footer)
     except InputError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = _reason(error)
+    except UNREADABLE as error:
         # the library's usual words say the same once more, in terms of the format
-        said = "" if "magic bytes" in reason else f": {reason}"
-        raise InputError(f"{path} is not a parquet file, or was cut short{said}") from error
+        details = "" if "magic bytes" in reason(error) else f": {reason(error)}"
+        raise InputError(f"{path} is not a parquet file, or was cut short{details}") from error
 
 
 def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None = None, limit: int | None = None
@@ -163,7 +159,7 @@ def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None
         InputError: a file is missing or not parquet, or there are no rows at all.
         Stopped: `should_stop` answered true.
     """
-    listed = list_files(inputs, name)
+    listed = list_files(inputs, name, should_stop)
     paths = listed[:limit]
     shards = tuple(in_threads(lambda index: open_shard(paths[index]), len(paths), should_stop=should_stop))
     source = Source(name, shards, np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
@@ -211,22 +207,18 @@ def read_piece(source: Source, piece: Piece, columns: Sequence[str], batch_rows:
     groups = np.array(piece.groups)
     ends = np.cumsum(edges[groups + 1] - edges[groups])  # rows of the piece up to and with each group
     shifts = edges[groups + 1] - ends
+    where = f"row groups {groups[0]} to {groups[-1]}" if len(groups) > 1 else f"row group {groups[0]}"
     done = 0
-    try:
-        with pq.ParquetFile(shard.path, metadata=shard.footer, buffer_size=READ_BUFFER, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_rows, row_groups=list(piece.groups), columns=list(columns),
-                                           use_threads=False):
-                if done + batch.num_rows > piece.rows:
-                    raise pa.ArrowInvalid("more rows than its footer says")
-                places = np.arange(done, done + batch.num_rows)
-                done += batch.num_rows
-                yield places + shifts[np.searchsorted(ends, places, side="right")], batch
+    with refusing(f"{shard.path} is damaged or was changed while being read ({where})"), \
+            open_parquet(shard.path, shard.footer) as file:
+        for batch in read_batches(shard.path, file, columns=columns, groups=piece.groups, most_rows=batch_rows):
+            if done + batch.num_rows > piece.rows:
+                raise pa.ArrowInvalid("more rows than its footer says")
+            places = np.arange(done, done + batch.num_rows)
+            done += batch.num_rows
+            yield places + shifts[np.searchsorted(ends, places, side="right")], batch
         if done < piece.rows:
             raise pa.ArrowInvalid("fewer rows than its footer says")
-    except (pa.ArrowException, OSError) as error:
-        where = f"row groups {groups[0]} to {groups[-1]}" if len(groups) > 1 else f"row group {groups[0]}"
-        raise InputError(f"{shard.path} is damaged or was changed while being read ({where}): "
-                         f"{_reason(error)}") from error
 
 
 def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.RecordBatch], None], *,
@@ -238,7 +230,7 @@ def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.
         source: what to read.
         columns: column names, read and nothing else.
         work: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
-        row_bytes: decoded size of a row, which sets the batch size.
+        row_bytes: expected decoded size of a row, which bounds the batch size; see `read_batches`.
         wanted: sorted rows; row groups holding none of them are skipped.
         progress, should_stop, what: called from this thread with the share done and `what`.
 
@@ -246,7 +238,7 @@ def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.
         InputError: a file is damaged.
         Stopped: `should_stop` answered true.
     """
-    batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, 1 << 16))
+    batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     todo = pieces(source, wanted)
     total = sum(piece.rows for piece in todo)
     stop, lock = threading.Event(), threading.Lock()
@@ -266,8 +258,3 @@ def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.
             progress(done / max(total, 1), f"{what} {done:,} of {total:,} rows")
 
     in_threads(task, len(todo), should_stop=should_stop, stop=stop, tick=tick)
-
-
-def _reason(error: Exception) -> str:
-    """The first sentence of a library's message, without its stack of details."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(". ")[:200]

@@ -56,7 +56,7 @@ class Shelf:
             InputError: as `open_corpus`; everyone who waited gets the same sentence.
             Stopped: `should_stop` answered true, while opening or waiting.
         """
-        key = _key(config, row_limit)
+        key = _key(config, row_limit, should_stop)
         while True:
             with self._lock:
                 slot = self._slots.get(key)
@@ -102,11 +102,11 @@ class Shelf:
             del self._slots[key]
 
 
-def _key(config: CorpusConfig, row_limit: int | None) -> str:
+def _key(config: CorpusConfig, row_limit: int | None, should_stop: ShouldStop | None) -> str:
     """The configuration as text (a reloaded class is not equal to its old self), with every file's size and time."""
     stamps = []
     for option, inputs in (("input", config.inputs), ("features", config.features), ("scores", config.scores)):
-        for path in list_files(inputs, option):
+        for path in list_files(inputs, option, should_stop):
             try:
                 facts = Path(path).stat()
             except OSError as error:

@@ -5,16 +5,18 @@ Nothing here holds more than one batch of a file. Errors are sentences about the
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
-import pyarrow.parquet as pq
 
+from datamask.corpus.listing import Budget, files_below, files_matching
+from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
+from datamask.files import user_path
+from datamask.parquet import open_parquet, read_batches, refusing
 
 BATCH_ROWS = 1_024
 """Small, since a row may be a book."""
@@ -24,21 +26,24 @@ _JSON_BLOCK = 16 << 20
 """Bytes; a line longer than a block is refused by pyarrow."""
 
 
-def text_files(inputs: Iterable[str | Path]) -> list[Path]:
+def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = None) -> list[Path]:
     """The files that `inputs` (files, folders, globs) name, each once; those of a folder or glob in sorted order.
 
     Raises:
-        InputError: an input names nothing, or a file that is neither parquet nor JSON lines.
+        InputError: an input names nothing, too much to look at, or a file that is neither parquet nor JSON lines.
+        Stopped: `should_stop` answered true.
     """
     found: dict[Path, None] = {}
+    budget = Budget("input", should_stop)
     for name in inputs:
-        path = Path(name).expanduser()
-        if path.is_dir():
-            files = sorted(p for ending in (".parquet", *_JSON_ENDINGS[:2]) for p in path.rglob(f"*{ending}"))
-        elif path.exists():
-            files = [path]
-        else:
-            files = sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())  # noqa: PTH207
+        path = user_path(name)
+        with refusing(f"{name} cannot be read"):
+            if path.is_dir():
+                files = sorted(files_below(path, (".parquet", *_JSON_ENDINGS[:2]), budget))
+            elif path.exists():
+                files = [path]
+            else:
+                files = sorted(files_matching(path, budget))
         if not files:
             raise InputError(f"{name} names no parquet or jsonl file; give files, folders or globs")
         found.update(dict.fromkeys(files))
@@ -56,13 +61,12 @@ def file_schema(path: Path) -> pa.Schema:
     Raises:
         InputError: the file cannot be read.
     """
-    try:
+    with refusing(_problem(path)):
         if path.suffix in _JSON_ENDINGS:
             with _open_json(path) as reader:
                 return reader.schema
-        return pq.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
+        with open_parquet(path) as file:
+            return file.schema_arrow
 
 
 def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -71,7 +75,7 @@ def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
     Raises:
         InputError: the file cannot be read, is cut short, or changes its columns midway (JSON lines).
     """
-    try:
+    with refusing(_problem(path)):
         if path.suffix in _JSON_ENDINGS:
             with _open_json(path) as reader:
                 for block in reader:
@@ -79,10 +83,8 @@ def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
                         batch = block.slice(start, BATCH_ROWS)
                         yield batch.select(columns) if columns is not None else batch
         else:
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(BATCH_ROWS, columns=columns)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
+            with open_parquet(path) as file:
+                yield from read_batches(path, file, columns=columns, most_rows=BATCH_ROWS)
 
 
 def strings(column: pa.Array, name: str, path: Path) -> pa.Array:
@@ -116,7 +118,6 @@ def _open_json(path: Path):
     return pyarrow.json.open_json(path, read_options=pyarrow.json.ReadOptions(block_size=_JSON_BLOCK))
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
+def _problem(path: Path) -> str:
     kind = "JSON lines" if path.suffix in _JSON_ENDINGS else "a parquet file"
-    return InputError(f"{path} cannot be read as {kind}; it may be cut short or another format "
-                      f"({str(error).splitlines()[0]})")
+    return f"{path} cannot be read as {kind}; it may be cut short or another format"

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from datamask.config import CorpusConfig
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
-from datamask.files import confined, replacing
+from datamask.files import confined, replacing, user_path
 
 UPLOADS = ".uploads"
 IDLE_SECONDS = 3600.0
@@ -40,7 +40,7 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
     for name in ("inputs", "features", "scores"):
         paths = []
         for text in getattr(config, name):
-            path = Path(text).expanduser().absolute()
+            path = user_path(text).absolute()
             confined(_fixed_part(path), roots)
             paths.append(str(path))
         for file in list_files(paths, name.removesuffix("s") if name == "inputs" else name) if paths else ():

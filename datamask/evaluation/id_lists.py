@@ -18,6 +18,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
+from datamask.parquet import UNREADABLE, read_table, reason
 
 
 @dataclass(frozen=True)
@@ -117,11 +118,11 @@ def read_ids(path: Path, name: str) -> pa.ChunkedArray:
             types = pa.csv.ConvertOptions(column_types={column: pa.string() for column in names})
             table = pa.csv.read_csv(path, convert_options=types)
         else:
-            table = pq.read_table(path, columns=None if name not in pq.read_schema(path).names else [name])
+            table = read_table(path, columns=None if name not in pq.read_schema(path).names else [name])
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read as parquet, .csv or .txt ({error})") from error
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read as parquet, .csv or .txt ({reason(error)})") from error
     if name in table.column_names:
         return table[name]
     if table.num_columns == 1:

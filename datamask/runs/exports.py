@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import replacing
+from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 
@@ -204,11 +205,11 @@ def _shards(run: Run) -> tuple[str, list[_Shard]]:
 
 def _open(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return open_parquet(path)
     except FileNotFoundError:
         raise InputError(f"{path} is gone since the run; put it back to export its rows") from None
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}") from error
 
 
 def _row_count(shard: _Shard) -> int:
@@ -221,8 +222,8 @@ def _row_count(shard: _Shard) -> int:
 
 def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
     start = 0
-    with _open(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+    with _open(path) as file, refusing(f"{path} is damaged or has changed since the run"):
+        for batch in read_batches(path, file, most_rows=BATCH_ROWS):
             yield start, batch
             start += batch.num_rows
 
@@ -237,6 +238,8 @@ def _common_schema(shards: list[_Shard]) -> pa.Schema:
 
 
 def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    if rows.schema.names == schema.names:  # a name may occur twice
+        return pa.table([column.cast(kind) for column, kind in zip(rows.columns, schema.types)], schema=schema)
     columns = [rows[field.name].cast(field.type) if field.name in rows.column_names
                else pa.nulls(rows.num_rows, field.type) for field in schema]
     return pa.table(columns, schema=schema)

@@ -138,7 +138,9 @@ def test_row_groups_are_gathered_from_small_batches(tmp_path, monkeypatch):
     source = write(tmp_path / "in.parquet", text=sentences(100))
     prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=3)
     metadata = pq.read_metadata(tmp_path / "out.parquet")
-    assert [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)] == [30, 30, 30, 10]
+    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    assert sum(rows) == 100
+    assert all(30 <= count < 40 for count in rows[:-1])
 
 
 BAD = {

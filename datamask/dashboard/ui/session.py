@@ -19,6 +19,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard import words
 from datamask.dashboard.openings import Opening, Openings, openings, title_of
 from datamask.errors import DatamaskError, StoreError
+from datamask.files import user_path
 
 if TYPE_CHECKING:
     from datamask.runs.jobs import Office
@@ -46,7 +47,7 @@ def roots() -> tuple[Path, ...]:
     """
     named = [part for part in os.environ.get("DATAMASK_ROOTS", "").split(os.pathsep) if part]
     if named:
-        return tuple(Path(part).expanduser().resolve() for part in named)
+        return tuple(user_path(part).resolve() for part in named)
     if (st.get_option("server.address") or "") in LOOPBACK:
         return (Path.cwd(), Path.home())
     return ()

@@ -1,0 +1,154 @@
+"""Which files lie below a folder or match a pattern, without walking for ever.
+
+A pattern such as ``/**/*.parquet`` visits every file of the machine, and one with several ``**`` many times over. The
+walk here looks at each folder once for each ``**``, counts what it looks at, and can be stopped.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from datamask.corpus.threads import ShouldStop
+from datamask.errors import InputError, poll_of
+
+MOST_ENTRIES = 500_000
+"""Files and folders looked at for one option: some seconds."""
+
+_POLL = 256
+"""Entries between two looks at the stop callable."""
+
+
+class Budget:
+    """Counts the files and folders that are looked at for one option.
+
+    Args:
+        option: its name, for the sentence.
+        should_stop: polled on the way.
+    """
+
+    def __init__(self, option: str, should_stop: ShouldStop | None = None) -> None:
+        self._option = option
+        self._poll = poll_of(should_stop, "stopped while listing files")
+        self._seen = 0
+
+    def spend(self, text: object) -> None:
+        """Count one entry seen for the path or pattern `text`.
+
+        Raises:
+            InputError: more than `MOST_ENTRIES` were.
+            Stopped: the stop callable answered true.
+        """
+        self._seen += 1
+        if self._seen % _POLL == 1:
+            self._poll()
+        if self._seen > MOST_ENTRIES:
+            raise InputError(f"--{self._option} {shortened(str(text))} would have to look at more than "
+                             f"{MOST_ENTRIES:,} files and folders; name a folder nearer to the shards, or a pattern "
+                             "with fewer **")
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a path holds ``*``, ``?`` or ``[``."""
+    return glob.has_magic(text)
+
+
+def shortened(text: str, limit: int = 300) -> str:
+    """A path for a message: its middle left out where it is very long."""
+    return text if len(text) <= limit else f"{text[:limit // 2]}...{text[-limit // 2:]}"
+
+
+def files_below(folder: Path, endings: Sequence[str], budget: Budget) -> Iterator[Path]:
+    """The files in a folder and all below it whose names end in one of `endings`; hidden files and links to folders
+    are passed over.
+
+    Raises:
+        InputError: there is too much to look at.
+        Stopped: asked to.
+    """
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            budget.spend(folder)
+            path = Path(parent, name)
+            if name.endswith(tuple(endings)) and not name.startswith(".") and _is_file(path):
+                yield path
+
+
+def files_matching(pattern: Path, budget: Budget) -> Iterator[Path]:
+    """The files that a pattern matches, as the standard glob does: ``**`` stands for any folders, none included, and
+    only a part that begins with a dot matches hidden names.
+
+    Raises:
+        InputError: there is too much to look at.
+        Stopped: asked to.
+    """
+    parts = []
+    for part in pattern.parts[len(Path(pattern.anchor).parts):]:
+        if part != "**" or parts[-1:] != ["**"]:
+            parts.append(part)
+    if parts[-1:] == ["**"]:
+        parts.append("*")  # files, not folders, are wanted
+    for path in _matching(Path(pattern.anchor), parts, pattern, budget):
+        if _is_file(path):
+            yield path
+
+
+def _matching(folder: Path, parts: Sequence[str], pattern: Path, budget: Budget) -> Iterator[Path]:
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        for below in _folders(folder, pattern, budget):
+            yield from _matching(below, rest, pattern, budget)
+    elif not is_pattern(part):
+        budget.spend(pattern)
+        if os.path.exists(path := folder / part):  # noqa: PTH110 - see _is_file
+            yield from _matching(path, rest, pattern, budget) if rest else [path]
+    else:
+        matches = re.compile(fnmatch.translate(part)).match
+        for entry in _entries(folder, pattern, budget):
+            if matches(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
+                path = folder / entry.name
+                if not rest:
+                    yield path
+                elif _is_folder(path):
+                    yield from _matching(path, rest, pattern, budget)
+
+
+def _folders(folder: Path, pattern: Path, budget: Budget) -> Iterator[Path]:
+    """A folder and all below it, links included, each real folder once."""
+    waiting, known = [folder], set()
+    while waiting:
+        current = waiting.pop()
+        try:
+            facts = current.stat()
+        except OSError:
+            continue
+        if (facts.st_dev, facts.st_ino) not in known:
+            known.add((facts.st_dev, facts.st_ino))
+            yield current
+            below = [current / entry.name for entry in _entries(current, pattern, budget)
+                     if not entry.name.startswith(".")]
+            waiting.extend(sorted(filter(_is_folder, below), reverse=True))
+
+
+def _entries(folder: Path, pattern: Path, budget: Budget) -> Iterator[os.DirEntry]:
+    """What lies in a folder; nothing where it is none or may not be read."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                budget.spend(pattern)
+                yield entry
+    except OSError:
+        return
+
+
+def _is_file(path: Path) -> bool:
+    # pathlib's own raises where a folder on the way may not be entered
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112
