@@ -7,6 +7,7 @@ the error lists the candidates and the option that chooses between them.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -99,10 +100,17 @@ NAMES = {"id": ID_NAMES, "quality": QUALITY_NAMES, "feature": FEATURE_NAMES, "le
 
 
 def candidates(schema: pa.Schema, role: str) -> list[str]:
-    """The columns whose type fits `role` (a key of `IS_ROLE`), known names first."""
-    fitting = [f.name for f in schema if IS_ROLE[role](f.type)]
+    """The columns whose type fits `role` (a key of `IS_ROLE`) and whose name no other has, known names first."""
+    repeated = set(_repeated(schema, role))
+    fitting = [f.name for f in schema if IS_ROLE[role](f.type) and f.name not in repeated]
     known = [name for name in NAMES[role] if name in fitting]
     return known + [name for name in fitting if name not in known]
+
+
+def _repeated(schema: pa.Schema, role: str) -> list[str]:
+    """Names that several columns share, one of which at least fits `role`; in the schema's order."""
+    counts = Counter(schema.names)
+    return list(dict.fromkeys(f.name for f in schema if counts[f.name] > 1 and IS_ROLE[role](f.type)))
 
 
 def _listed(names: list[str]) -> str:
@@ -143,20 +151,24 @@ def plausible(schema: pa.Schema, role: str) -> list[str]:
 
 
 def guess(schema: pa.Schema, role: str) -> tuple[str | None, str]:
-    """The column for `role` and how it was found: ``name``, ``type``, or ``none`` and ``several`` without one.
+    """The column for `role` and how it was found: ``name``, ``type``, or ``none``, ``several`` and ``repeated`` (a
+    name that several columns share) without one.
 
     A known name whose type does not fit is passed over, so that a text column called "id" never hides a real one.
     """
     fitting = candidates(schema, role)
+    repeated = _repeated(schema, role)
     for name in NAMES[role]:
-        if name in fitting and len(schema.get_all_field_indices(name)) == 1:
+        if name in fitting:
             return name, "name"
+        if name in repeated:
+            return None, "repeated"
     if role in ("length", "text"):
         return None, "none"  # these may be missing, so a type alone is not enough
     fitting = plausible(schema, role)
     if len(fitting) == 1:
         return fitting[0], "type"
-    return None, "several" if fitting else "none"
+    return None, "several" if fitting else "repeated" if repeated else "none"
 
 
 def _find(schema: pa.Schema, wanted: str | None, role: str, path: str) -> tuple[str, str | None]:
@@ -171,6 +183,11 @@ def _find(schema: pa.Schema, wanted: str | None, role: str, path: str) -> tuple[
     if name is not None:
         usual = NAMES[role][0]
         return name, None if name == usual else f"Column {name!r} was taken as the {role} column, by its {how}."
+    if how == "repeated":
+        repeated = _repeated(schema, role)
+        name = next((name for name in NAMES[role] if name in repeated), repeated[0])
+        raise InputError(f"{path} has {schema.names.count(name)} columns called {name!r}, one of which could be the "
+                         f"{role}; rename all but one, or choose another with {OPTIONS[role]}")
     if how == "several":
         raise InputError(f"{path} has several columns that could be the {role} ({_listed(plausible(schema, role))}); "
                          f"choose one with {OPTIONS[role]}")

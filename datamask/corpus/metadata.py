@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from datamask.corpus import decode
 from datamask.corpus.columns import Columns, is_list, is_number, value_type
+from datamask.corpus.moments import showable
 from datamask.corpus.planning import column_id_type
 from datamask.corpus.shards import Source
 
@@ -33,12 +36,14 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
     if columns.length is not None:
         taken.add(columns.length)
     shards = [shard for shard in main.shards if shard.rows]
+    repeated = sorted({name for shard in shards for name, count in Counter(shard.schema.names).items() if count > 1})
     kinds: dict[str, list[pa.DataType]] = {}
     for shard in shards:
         for field in shard.schema:
-            if field.name not in taken and len(shard.schema.get_all_field_indices(field.name)) == 1:
+            if field.name not in taken and field.name not in repeated:
                 kinds.setdefault(field.name, []).append(field.type)
-    fields, notes = [], []
+    fields = []
+    notes = [f"Column {name!r} was left out: several columns of one file have that name." for name in repeated]
     for name, found in kinds.items():
         common = _common(found)
         if common is None:
@@ -98,20 +103,22 @@ def _common(kinds: list[pa.DataType]) -> pa.DataType | None:
 def assemble(main: Source, columns: Columns, parts: list[tuple[int, pa.Array, pa.RecordBatch]]
              ) -> tuple[pa.Array, pa.Table, list[str]]:
     """Ids and metadata of all batches, in row order, and notes on what was left out."""
-    names, schema, notes = metadata_names(main, columns)
+    _, schema, notes = metadata_names(main, columns)
     parts.sort(key=lambda part: part[0])
     ids = decode.joined([ids for _, ids, _ in parts], column_id_type(main, columns.id))
-    arrays = []
+    table = {}
     for field in schema:
         chunks = [_as(batch.column(field.name), field.type) if field.name in batch.schema.names
                   else pa.nulls(len(batch_ids), field.type) for _, batch_ids, batch in parts]
         column = pa.chunked_array(chunks, type=field.type)
         if pt.is_dictionary(field.type):
             column = column.unify_dictionaries()
-        arrays.append(column)
-    if not names:
-        return ids, _without_columns(len(ids)), notes
-    return ids, pa.Table.from_arrays(arrays, schema=schema), notes
+        column, note = showable(field.name, column)
+        if note is not None:
+            notes.append(note)
+        if column is not None:
+            table[field.name] = column
+    return ids, pa.table(table) if table else _without_columns(len(ids)), notes
 
 
 def _without_columns(n: int) -> pa.Table:
