@@ -29,18 +29,19 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
         Stopped: `should_stop` answered true.
     """
     n, d = corpus.features.shape
+    norms = _squarable(corpus.norms)
     poll = poll_of(should_stop, "centering was stopped")
     parts = [slice(low, low + ROWS_AT_ONCE) for low in range(0, n, ROWS_AT_ONCE)]
     total = np.zeros(d)
     for part in parts:
         poll()
-        total += _as_read(corpus, part).sum(axis=0)
+        total += _as_read(corpus, norms, part).sum(axis=0)
     mean = total / n
     features = np.empty((n, d), np.float32)
     lost = 0
     for part in parts:
         poll()
-        rows = _as_read(corpus, part)
+        rows = _as_read(corpus, norms, part)
         before = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         rows -= mean
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -54,7 +55,14 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
     return replace(corpus, features=features, norms=None, fingerprint=f"{corpus.fingerprint}-centered")
 
 
-def _as_read(corpus: Corpus, part: slice) -> np.ndarray:
-    """Features before they were made unit length, float64."""
+def _squarable(norms: np.ndarray | None) -> np.ndarray | None:
+    """The norms, all multiplied by one power of two where the largest could not be squared: directions stay."""
+    if norms is None or 1e-100 < (largest := float(norms.max())) < 1e100:
+        return norms
+    return np.ldexp(norms, -int(np.frexp(largest)[1]))
+
+
+def _as_read(corpus: Corpus, norms: np.ndarray | None, part: slice) -> np.ndarray:
+    """Features before they were made unit length, float64, up to one factor common to all."""
     rows = corpus.features[part].astype(np.float64)
-    return rows if corpus.norms is None else rows * corpus.norms[part, None]
+    return rows if norms is None else rows * norms[part, None]

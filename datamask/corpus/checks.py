@@ -81,8 +81,12 @@ def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop
     return in_threads(work, len(blocks), should_stop=should_stop)
 
 
-def fingerprint(ids: pa.Array, quality: np.ndarray, blocks: list[bytes], dim: int, lengths: np.ndarray | None) -> str:
-    """Hex digest of these rows in this order: ids, quality, feature blocks (see `normalise`) and lengths."""
+def fingerprint(ids: pa.Array, quality: np.ndarray, blocks: list[bytes], dim: int, lengths: np.ndarray | None,
+                exponents: np.ndarray | None = None) -> str:
+    """Hex digest of these rows in this order: ids, quality, feature blocks (see `normalise`) and lengths.
+
+    exponents: int16 ``(N,)``, of features that float32 could not hold (`Rows.exponents`); None where it could.
+    """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"datamask corpus 1: {len(ids)} x {dim}, {'no' if lengths is None else 'with'} lengths\n".encode())
     digest.update(b"integers\n" if pt.is_integer(ids.type) else b"strings\n")
@@ -98,6 +102,8 @@ def fingerprint(ids: pa.Array, quality: np.ndarray, blocks: list[bytes], dim: in
         digest.update(block)
     if lengths is not None:
         digest.update(np.ascontiguousarray(lengths, np.float64))
+    if exponents is not None:
+        digest.update(np.ascontiguousarray(exponents, np.int16))
     return digest.hexdigest()
 
 

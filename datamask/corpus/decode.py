@@ -96,6 +96,46 @@ def _floats(values: pa.Array, start: int, count: int) -> np.ndarray:
     return flat
 
 
+def within_float32(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Float64 rows whose directions survive the cast to float32.
+
+    A row whose largest value float32 cannot hold, or holds with few bits only, is multiplied by a power of two, which
+    is exact; all others stay as they are, and so do rows that hold NaN or infinity.
+
+    Args:
+        rows: float64 ``(n, d)``.
+
+    Returns:
+        The rows, and the int16 ``(n,)`` exponents e by which ``rows = returned * 2**e``; None where all are 0.
+    """
+    limits = np.finfo(np.float32)
+    largest = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        beyond = np.isfinite(largest) & (np.isinf(largest.astype(np.float32)) | (largest < limits.tiny)) & (largest > 0)
+    if not beyond.any():
+        return rows, None
+    exponents = np.where(beyond, np.frexp(np.where(beyond, largest, 1.0))[1], 0).astype(np.int16)
+    scaled = rows.copy()
+    scaled[beyond] = np.ldexp(rows[beyond], -exponents[beyond, None].astype(np.int32))
+    return scaled, exponents
+
+
+def integer_rests(column: pa.Array) -> np.ndarray | None:
+    """What float64 cannot hold of an integer column: float64 ``(n,)``, value minus its rounding; None if all is held.
+
+    Beyond 2^53 neighbours round to one float64; the value and its rest together are exact.
+    """
+    column = plain(column)
+    if not (pt.is_int64(column.type) or pt.is_uint64(column.type)):
+        return None
+    exact = column.fill_null(0).to_numpy(zero_copy_only=False)
+    bound = 2**53
+    if not len(exact) or (int(exact.max()) <= bound and int(exact.min()) >= -bound):
+        return None
+    # rounding may end at 2^63 or 2^64, which the integer type does not hold, so the difference is Python's
+    return np.array([value - int(float(value)) for value in exact.tolist()], np.float64)
+
+
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Any number column as float64 ``(n,)``, NaN where null, and the boolean mask of nulls."""
     column = plain(column)

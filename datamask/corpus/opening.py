@@ -11,7 +11,7 @@ from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.planning import Plan, column_id_type, plan_rows
-from datamask.corpus.quality import weighted_sum
+from datamask.corpus.quality import check_sum, weighted_sum
 from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
 from datamask.corpus.sampling import default_row_limit, memory_bytes
 from datamask.corpus.shards import Source, open_source, pieces, read_piece
@@ -44,7 +44,7 @@ def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, shoul
         limit = default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
     plan = plan_rows(sources, columns, config.rows, limit, config.seed, progress=within(progress, 0.0, 0.2),
                      should_stop=should_stop)
-    rows = _read(sources, columns, plan, dim, within(progress, 0.2, 0.8), should_stop)
+    rows = _read(sources, columns, plan, dim, config.rows is not None, within(progress, 0.2, 0.8), should_stop)
     return _finish(config, main, columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
 
 
@@ -107,8 +107,8 @@ def feature_dim(source: Source, name: str) -> int:
     raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
 
 
-def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, progress: Progress | None,
-          should_stop: ShouldStop | None) -> Rows:
+def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, asked: bool,
+          progress: Progress | None, should_stop: ShouldStop | None) -> Rows:
     main = sources["input"]
     n = main.rows if plan.rows is None else len(plan.rows)
     needed, memory = n * dim * 4, memory_bytes()
@@ -117,6 +117,8 @@ def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, pr
         raise InputError(f"{n:,} rows of {dim:,} dimensions need {needed / 2**30:.3g} GiB as float32, but this machine "
                          f"has {memory / 2**30:.3g} GiB; take a sample, such as --rows {fitting}")
     into = Rows.empty(n, dim, len(columns.quality), columns.length is not None)
+    # whoever names a number of rows may fill the memory; otherwise a quarter of it, as `default_row_limit` promises
+    into.room = int(0.8 * memory) - needed if asked else memory // 4
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"
         wanted = Wanted(
@@ -159,8 +161,12 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: Plan, ro
         numbers, lengths = numbers[keep], lengths[keep]
         features = checks.compact(features, keep)
         rows.quality = rows.quality[:, keep]
+        rows.rests = {index: rests[keep] for index, rests in rows.rests.items()}
         rows.lengths = None if rows.lengths is None else rows.lengths[keep]
-    quality = weighted_sum(rows.quality, columns.quality)
+        rows.exponents = None if rows.exponents is None else rows.exponents[keep]
+    quality = weighted_sum(rows.quality, columns.quality, rows.rests)
+    if rows.lengths is not None:
+        check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens")
     if progress is not None:
         progress(0.3, "Normalising features")
     blocks = checks.normalise(features, lengths, should_stop)
@@ -174,7 +180,10 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: Plan, ro
         files=tuple(shard.path for shard in main.shards), total_rows=main.rows,
         rows_read=main.rows if plan.rows is None else len(plan.rows), columns=columns.as_dict(), dropped=dropped,
         notes=(*columns.notes, *plan.notes, *notes))
-    digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths)
+    digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths, rows.exponents)
+    if rows.exponents is not None:
+        with np.errstate(over="ignore"):
+            lengths = np.minimum(np.ldexp(lengths, rows.exponents), np.finfo(np.float64).max)
     if progress is not None:
         progress(1.0, "Corpus is open")
     return Corpus(ids, quality, features, rows.lengths, metadata, source_file, source_row, digest, provenance, lengths)

@@ -22,6 +22,9 @@ class Rows:
     Attributes:
         features: float32 ``(N, d)``; quality: float64 ``(Q, N)``; lengths: float64 ``(N,)`` or None.
         no_features, no_quality, no_length: bool ``(N,)``, where the stored value is null.
+        exponents: int16 ``(N,)``, features were divided by ``2**exponents`` (`decode.within_float32`); None: none was.
+        rests: row of `quality` -> what float64 could not hold of it, ``(N,)`` (see `decode.integer_rests`).
+        room: bytes that ids and metadata may still take; None: any number.
         parts: (first slot, ids, metadata batch) of each batch of the input, in no fixed order.
     """
 
@@ -31,6 +34,9 @@ class Rows:
     no_features: np.ndarray
     no_quality: np.ndarray
     no_length: np.ndarray
+    exponents: np.ndarray | None = None
+    rests: dict[int, np.ndarray] = field(default_factory=dict)
+    room: int | None = None
     parts: list[tuple[int, pa.Array, pa.RecordBatch]] = field(default_factory=list)
 
     @classmethod
@@ -109,7 +115,13 @@ def read_rows(source: Source, wanted: Wanted, targets: Targets, into: Rows, *, p
                 raise InputError(
                     f"features have different lengths: {source.place(int(rows[error.row]))} has {error.length:,} "
                     f"values in column {wanted.feature!r}, but the first row has {dim:,}") from error
-            # float64 beyond float32's range becomes infinite here, and is reported as such later
+            if values.dtype == np.float64:
+                values, exponents = decode.within_float32(values)
+                if exponents is not None:
+                    with lock:
+                        if into.exponents is None:
+                            into.exponents = np.zeros(len(into.features), np.int16)
+                    into.exponents[slots] = exponents[picked]
             with np.errstate(over="ignore", invalid="ignore"):
                 into.features[slots] = values[picked]
             if null is not None:
@@ -118,6 +130,11 @@ def read_rows(source: Source, wanted: Wanted, targets: Targets, into: Rows, *, p
             values, null = decode.numbers(batch.column(name))
             into.quality[index, slots] = values[picked]
             into.no_quality[slots] |= null[picked]
+            rests = decode.integer_rests(batch.column(name))
+            if rests is not None:
+                with lock:
+                    whole = into.rests.setdefault(index, np.zeros(len(into.features)))
+                whole[slots] = rests[picked]
         if wanted.length is not None:
             values, null = decode.numbers(batch.column(wanted.length))
             into.lengths[slots] = values[picked]
@@ -129,10 +146,28 @@ def read_rows(source: Source, wanted: Wanted, targets: Targets, into: Rows, *, p
                 ids, rest = ids.take(pa.array(picked)), rest.take(pa.array(picked))
             with lock:
                 into.parts.append((slots.start, ids, rest))
+                _spend(into, ids.nbytes + rest.nbytes)
 
     row_bytes = 64 + 32 * len(wanted.metadata) + (4 * dim if wanted.feature is not None else 0)
     scan(source, wanted.columns(), work, row_bytes=row_bytes, wanted=targets.rows, progress=progress,
          should_stop=should_stop)
+
+
+def _spend(into: Rows, count: int) -> None:
+    """Take `count` bytes of the room for ids and metadata.
+
+    Raises:
+        InputError: there is no more.
+    """
+    if into.room is None:
+        return
+    into.room -= count
+    if into.room < 0:
+        rows = sum(len(ids) for _, ids, _ in into.parts)
+        kept = sum(ids.nbytes + rest.nbytes for _, ids, rest in into.parts)
+        raise InputError(f"the columns beside the features take {kept / 2**30:.3g} GiB for the first {rows:,} of "
+                         f"{len(into.features):,} rows, more than there is room for in memory; take a sample, such as "
+                         f"--rows {max(2, rows // 2)}, or leave large columns out of the shards")
 
 
 def id_batch(source: Source, rows: np.ndarray, batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:

@@ -72,6 +72,10 @@ def two_names(folder):
     write(folder, pa.Table.from_arrays(columns, names))
 
 
+def renamed(folder, names, one):
+    write(folder, one.rename_columns(names))
+
+
 NAN, INF = float("nan"), float("inf")
 CASES = {
     # what is wrong: (how the folder is made, options, what the sentence holds)
@@ -157,6 +161,18 @@ CASES = {
     "repeated ids": (shards(table(), table()), {}, r"holds 8 ids more than once .*, \.\.\.;"),
     "a quality column twice": (shards(table()), {"quality_columns": (QualityColumn("quality_score"),) * 2},
                                "names a column twice"),
+    "a quality column of one name with another": (two_names, {}, "has 2 columns called 'quality_score', one of which "
+                                                  "could be the quality; rename all but one"),
+    "numbers of one name": (lambda d: renamed(d, ["chunk_id", "k", "feature_arr", "k"], table(a=range(8))), {},
+                            "has 2 columns called 'k', one of which could be the quality"),
+    "features of one name": (lambda d: renamed(d, ["chunk_id", "quality_score", "feature_arr", "feature_arr"],
+                                               table(a=lists(feature_rows()))), {},
+                             "has 2 columns called 'feature_arr', one of which could be the feature"),
+    "quality beyond all sums": (shards(table(quality_score=[1e308] * 8)), {}, "too large for 8 rows to be summed"),
+    "quality beyond float64": (shards(table(quality_score=[2**62 + i for i in range(8)])), {},
+                               "float64 takes 7 of them for equal to others; rank them with --quality-column"),
+    "lengths beyond all sums": (shards(table(n_tokens=[1e308] * 8)), {},
+                                "the length in column 'n_tokens' is up to 1e.308, too large for 8 rows"),
     "more than memory": (shards(table(4, feature_arr=huge(4, 2**20), drop=["x"])), {"huge": True},
                          "4 rows of 1,048,576 dimensions need 0.0156 GiB .*--rows"),
     "all rows invalid": (shards(table(feature_arr=lists([[0] * 4] * 8))), {"drop_invalid": True},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -109,3 +111,9 @@ def test_centering_stops(corpus):
 def test_the_panel_has_no_centered_twin(corpus, tmp_path):
     with pytest.raises(OptionError, match="--panel"):
         score_selection(corpus, np.arange(9), tmp_path, "cpu", center=True, panel=True)
+
+
+@pytest.mark.parametrize("factor", [1e300, 1e-300])
+def test_norms_that_cannot_be_squared_center_as_others_do(corpus, factor):
+    rescaled = centered(replace(corpus, norms=corpus.norms * factor))
+    np.testing.assert_allclose(rescaled.features, centered(corpus).features, atol=1e-6)

@@ -14,6 +14,13 @@ from datamask.corpus import inspect_inputs, open_corpus
 from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, Stopped
 
+FINGERPRINTS = {
+    pa.float16(): "9a74001ec77835b84eb79ac32de29d49",
+    pa.float32(): "4c0644c68202f4a684c4f59418a4ec07",
+    pa.float64(): "a68e67c9ace7720f916a3f0d5c66acc7",
+}
+"""Of version 5b8be39."""
+
 
 def table(n=20, dim=4, seed=0, start=0, **columns):
     """A shard in the paper's format, with anything replaced or added."""
@@ -223,3 +230,42 @@ def test_features_are_held_once_and_a_sample_never_loads_them_all(tmp_path):
     assert 140 < features < 150 and peak < 1.35 * features
     peak, features = measure(500)
     assert features < 1 and peak < 70  # a row group of 38 MB at a time, and what its reader keeps; all rows are 146
+
+
+@pytest.mark.parametrize("factor", [1e300, 1e-300, 2.0**-1040, 1e-39])
+def test_double_features_that_no_float_holds_keep_their_direction(tmp_path, factor):
+    rows = np.random.default_rng(0).normal(size=(12, 4))
+    scaled = rows.copy()
+    scaled[3] *= factor
+    for name, values in (("plain", rows), ("scaled", scaled)):
+        column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 4)
+        pq.write_table(table(12, feature_arr=column), tmp_path / f"{name}.parquet")
+    plain, corpus = (open_corpus(CorpusConfig((str(tmp_path / f"{name}.parquet"),))) for name in ("plain", "scaled"))
+    np.testing.assert_allclose(corpus.features, plain.features, atol=1e-6)
+    others = np.arange(12) != 3
+    np.testing.assert_array_equal(corpus.features[others], plain.features[others])
+    np.testing.assert_allclose(corpus.norms, np.linalg.norm(rows, axis=1) * np.where(others, 1, factor), rtol=1e-6)
+    assert corpus.fingerprint != plain.fingerprint
+
+
+def test_the_fingerprint_of_an_ordinary_corpus_stays(tmp_path):
+    """Caches and runs of earlier versions are found by it."""
+    rng = np.random.default_rng(0)
+    for kind, expected in FINGERPRINTS.items():
+        values = pa.array(rng.integers(-8, 9, 80) / 8, pa.float64()).cast(kind)
+        column = pa.FixedSizeListArray.from_arrays(values, 4)
+        pq.write_table(pa.table({"chunk_id": [f"c{i}" for i in range(20)], "quality_score": np.arange(20) / 4,
+                                 "feature_arr": column, "n_tokens": range(20)}), tmp_path / "a.parquet")
+        corpus = open_corpus(CorpusConfig((str(tmp_path / "a.parquet"),)))
+        assert corpus.fingerprint == expected, kind
+
+
+def test_metadata_of_one_name_is_left_out_in_all_shards(tmp_path):
+    first, second = table(5, a=range(5), b=range(5)), table(5, start=5, a=range(5), b=range(5))
+    pq.write_table(first, tmp_path / "0.parquet")
+    second = second.rename_columns(["chunk_id", "quality_score", "feature_arr", "a", "a"])
+    pq.write_table(second, tmp_path / "1.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),)))
+    assert "a" not in corpus.metadata.column_names
+    assert any("Column 'a' was left out: several" in note for note in corpus.provenance.notes)
+    assert not inspect_inputs(CorpusConfig((str(tmp_path),))).problems

@@ -1,11 +1,14 @@
 """Quality columns to one number."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import rankdata
 
 from datamask.config import QualityColumn
+from datamask.corpus.decode import integer_rests
 from datamask.corpus.quality import transform, weighted_sum
+from datamask.errors import InputError
 
 
 def test_rank_is_the_mean_rank_over_n_minus_one():
@@ -28,3 +31,42 @@ def test_weighted_sum():
     np.testing.assert_allclose(weighted_sum(values, columns), [2, 4 - 1, 6 - 0.5])
     with pytest.raises(ValueError):
         weighted_sum(values, columns[:1])
+
+
+def test_values_that_cannot_be_summed_are_refused():
+    huge = np.array([[1e308, -1e308, 1.0]])
+    with pytest.raises(InputError, match=r"quality in column 'q' is up to 1e\+308, too large for 3 rows .* q:1:rank$"):
+        weighted_sum(huge, [QualityColumn("q")])
+    with pytest.raises(InputError, match="beyond float64's range once weighted"):
+        weighted_sum(huge, [QualityColumn("q", 10.0)])
+    with pytest.raises(InputError, match="in column 'a', 'b' is"):
+        weighted_sum(np.array([[4e307, 0], [4e307, 0]]), [QualityColumn("a"), QualityColumn("b")])
+    with pytest.raises(InputError, match="too large for 1,000 rows"):
+        weighted_sum(np.full((1, 1000), 1e305), [QualityColumn("q")])
+    assert weighted_sum(np.full((1, 10), 1e305), [QualityColumn("q")]).tolist() == [1e305] * 10
+    assert weighted_sum(huge, [QualityColumn("q", 1, "rank")]).tolist() == [1, 0, 0.5]
+    z = weighted_sum(huge, [QualityColumn("q", 1, "z")])
+    np.testing.assert_allclose(z, np.array([1, -1, 0]) * np.sqrt(1.5), atol=1e-12)
+
+
+def test_integers_beyond_2_53_keep_their_order_by_rank_and_are_refused_where_it_is_lost():
+    integers = np.array([2**62 + 3, 2**62, 2**62 + 1, 2**62 + 1, -2**62])
+    column = pa.array(integers)
+    values, rests = integers.astype(np.float64), integer_rests(column)
+    expected = (rankdata(integers.astype(object)) - 1) / 4
+    np.testing.assert_allclose(weighted_sum(values[None], [QualityColumn("q", 1, "rank")], {0: rests}), expected)
+    for transform_name in ("raw", "z"):
+        with pytest.raises(InputError, match=r"'q' holds whole .* 2\^53: float64 takes 2 of them .* q:2:rank"):
+            weighted_sum(values[None], [QualityColumn("q", 2, transform_name)], {0: rests})
+    apart = np.array([2**60, 2**61, 2**62 + 1])  # rounded, but in their order
+    rests = integer_rests(pa.array(apart))
+    rounded = apart.astype(float)
+    assert weighted_sum(rounded[None], [QualityColumn("q")], {0: rests}).tolist() == rounded.tolist()
+
+
+def test_rests_of_integers():
+    assert integer_rests(pa.array([1, None, -2**53, 2**53])) is None
+    assert integer_rests(pa.array([1.5])) is None
+    assert integer_rests(pa.array([2**53 + 1, 5])).tolist() == [1, 0]
+    assert integer_rests(pa.array([2**64 - 1, 0], pa.uint64())).tolist() == [-1, 0]
+    assert integer_rests(pa.array([2**63 - 1, None])).tolist() == [-1, 0]
