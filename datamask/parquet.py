@@ -145,9 +145,11 @@ def _longest_text(path: str | Path, footer: pq.FileMetaData, group: int, leaves:
     """
     try:
         with open_parquet(path, footer, leaves) as file:
-            first = next(file.iter_batches(1, row_groups=[group], columns=leaves, use_threads=False))
+            first = next(file.iter_batches(1, row_groups=[group], columns=leaves, use_threads=False), None)
     except (OSError, pa.ArrowNotImplementedError):  # front-coded texts cannot be read so
         return SPAN_BYTES // CAREFUL_ROWS
+    if first is None:  # the footer promises rows that are not there: whoever reads on will say so
+        return 0
     dictionaries = [texts for column in first.columns for texts in _dictionaries(column)]
     return max((pc.max(pc.binary_length(texts)).as_py() or 0 for texts in dictionaries), default=0)
 

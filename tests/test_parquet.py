@@ -162,6 +162,15 @@ def test_front_coded_texts_are_read_a_few_at_a_time(tmp_path):
     assert pa.Table.from_batches(batches).equals(texts)
 
 
+def test_a_row_group_without_rows_has_no_longest_text(tmp_path):
+    path = tmp_path / "a.parquet"
+    with pq.ParquetWriter(path, pa.schema([("text", pa.string())])) as writer:
+        writer.write_table(pa.table({"text": pa.array([], pa.string())}))
+    footer = pq.read_metadata(path)
+    assert footer.num_row_groups == 1
+    assert parquet._longest_text(path, footer, 0, ["text"]) == 0
+
+
 def test_texts_that_fill_the_memory_are_refused_before_they_do(tmp_path, monkeypatch):
     path = bomb(tmp_path / "a.parquet")
     assert path.stat().st_size < 100_000
