@@ -79,8 +79,9 @@ def test_facility_counts_the_rows_only_a_member_covers_and_those_another_would(p
     member = int(owner[best - second > 1e-3][0])
     told = explainer.explain([member])[0]
     covered = owner == member
+    covered[member] = False  # every member is the closest one to itself: that is no news
     assert told.witness_counts["facility"] == covered.sum()
-    gain = np.where(covered, best - second, 0)
+    gain = np.where(owner == member, best - second, 0)
     assert told.score == pytest.approx(weight * gain.sum() / len(x), rel=1e-5)
     for one in explainer.explain(members):
         others = (owner == one.row).sum() > (owner[one.row] == one.row)
@@ -88,11 +89,14 @@ def test_facility_counts_the_rows_only_a_member_covers_and_those_another_would(p
         assert others or "closest member for" not in one.sentence
     shown = told.witnesses["facility"]
     assert [w.kind for w in shown] == ["covers"] * len(shown)
-    assert shown[0].amount == pytest.approx(weight * gain.max() / len(x), rel=1e-5)
+    assert member not in [w.row for w in shown]
+    assert shown[0].amount == pytest.approx(weight * gain[covered].max() / len(x), rel=1e-5)
     other = int((~mask).nonzero()[0][3])
     told = explainer.explain([other])[0]
     gain = np.maximum(0, x @ x[other] - best)
-    assert told.witness_counts["facility"] == (gain > 1e-7).sum()
+    assert gain[other] > 0, "closer to itself than any member, which is not counted"
+    assert told.witness_counts["facility"] == (np.delete(gain, other) > 5e-7).sum()
+    assert other not in [w.row for w in told.witnesses["facility"]]
     assert told.score == pytest.approx(weight * gain.sum() / len(x), rel=1e-5)
     assert told.nearest_selected == owner[other]
     assert told.nearest_similarity == pytest.approx(best[other], abs=1e-6)

@@ -100,9 +100,9 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
         return said, pd.DataFrame({"dimension": [one.row for one in found],
                                    "adds": [one.amount / unit for one in found]})
     more = f"; the {len(found):,} with the largest effect" if count > len(found) else ""
-    said = {"covers": f"Samples whose closest member it is: {count:,}{more}. “Otherwise” is their next closest.",
-            "would cover": f"Samples it would be closer to than any member: {count:,}{more}. “Otherwise” is their "
-                           "closest member now.",
+    said = {"covers": f"Other samples whose closest member it is: {count:,}{more}. “Otherwise” is their next closest.",
+            "would cover": f"Other samples it would be closer to than any member: {count:,}{more}. “Otherwise” is "
+                           "their closest member now.",
             "similar": f"Near neighbours that are selected too: {count:,}{more}."}[kind]
     table = pd.DataFrame({"sample": [text_of(one.row) for one in found], "cosine": [one.similarity for one in found],
                           "otherwise": [one.otherwise for one in found], "adds": [one.amount / unit for one in found]})

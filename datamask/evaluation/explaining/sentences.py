@@ -57,9 +57,8 @@ def _phrase(part: Part, told: Explanation) -> str:
         count = told.witness_counts.get("facility", 0)
         samples = f"{count:,} sample{'' if count == 1 else 's'}"
         if told.selected:
-            if any(one.row != told.row for one in told.witnesses.get("facility", ())):
+            if count:
                 return f"it is the closest member for {samples}"
-            # at most for itself
             return (f"it is a kind of its own (its nearest other member has cosine {told.nearest_similarity:.2f})"
                     if part.value > 0 else "no other sample relies on it")
         only = "only " if part.value < 0 else ""

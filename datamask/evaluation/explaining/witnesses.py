@@ -2,7 +2,8 @@
 
 Each is given the bound objective, the final mask ``(n,)`` and one row, and returns its witnesses with amounts on the
 objective's own raw scale, largest effect first, and how many there are. The amounts of all witnesses add up to the
-row's `final_marginals` (for DiSF to its first-order form; see there).
+row's `final_marginals` (for DiSF to its first-order form; see there); for facility location what the row does for
+itself comes on top, which makes no witness.
 
 Pair-wise similarity has none on purpose: it looks at the sum of all members, and no single neighbour is a reason.
 """
@@ -23,22 +24,31 @@ from datamask.objectives.graphcut import GraphCut
 SHOWN = 12
 """Witnesses returned per row."""
 
+NO_NEARER = 5e-7
+"""Difference of two cosines in float32 that is rounding: some four units in the last place of a cosine near 1."""
+
 Found = tuple[tuple[Witness, ...], int]
 
 
 def facility(function: Facility, mask: Tensor, row: int, coverage: Coverage) -> Found:
-    """Members: the rows only they cover, and what those would fall back to. Others: the rows they would serve better.
+    """Members: the other rows whose nearest member they are, and what those would fall back to. Others: the other rows
+    that they would serve better.
+
+    Every sample is nearest to itself, which says nothing about it, so it is none of its own witnesses. Similarities
+    come from products in different orders: what differs by their rounding alone is no better.
 
     Args:
         coverage: exact, of the mask.
     """
     near = (function.features @ function.features[row]).double().clamp_min(0.0)
+    another = torch.ones_like(mask)
+    another[row] = False
     if mask[row]:
-        rows = (coverage.owner == row).nonzero().squeeze(1)
+        rows = ((coverage.owner == row) & another).nonzero().squeeze(1)
         other = coverage.second[rows].double()
         kind, gain = "covers", coverage.best[rows].double() - other
     else:
-        rows = (near > coverage.best).nonzero().squeeze(1)
+        rows = ((near > coverage.best + NO_NEARER) & another).nonzero().squeeze(1)
         other = coverage.best[rows].double()
         kind, gain = "would cover", near[rows] - other
     order = gain.argsort(descending=True, stable=True)[:SHOWN]
