@@ -298,3 +298,11 @@ def test_the_transfer_check_measures_the_distance_at_the_same_lambda(made, tmp_p
     assert "may be used on the whole" in sweeps.transfer_words(check)
     alone = sweeps.transfer(made.store.list(), {"N/2": small}, "nobody", whole.settings)
     assert "Two curves" in sweeps.transfer_words(alone)
+
+
+def test_a_proposal_that_is_worse_than_random_is_warned_of():
+    assert frontier.below_random_words(0.95, 0.1) == frontier.below_random_words(0.95, -1e-9) == ""
+    said = frontier.below_random_words(0.95, -0.4)
+    assert "diversity is below that of a random selection" in said and "less quality" in said
+    assert "quality is below" in frontier.below_random_words(-0.2, 0.9)
+    assert "quality and its diversity are below" in frontier.below_random_words(-0.2, -0.9)

@@ -93,6 +93,18 @@ def test_a_share_of_quality_chooses_the_point(page, opened, store):
     assert "λ 1 keeps" in text_of(app)
 
 
+def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, opened, store):
+    for lamb, quality, diversity in ((0.2, 0.5, 0.6), (0.5, 0.8, 0.2), (0.9, 0.97, -0.3)):
+        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, lamb=lamb, objective="pairwise",
+                   estimator="relaxed", shares={"quality": quality, "diversity": diversity})
+    app = page("pages/frontier.py", corpus=opened.key)
+    app.get_by_key("frontier_how").set_value("quality kept").run()
+    app.get_by_key("frontier_keep").set_value(80).run()
+    assert not app.warning
+    app.get_by_key("frontier_keep").set_value(95).run()
+    assert "diversity is below that of a random selection" in app.warning[0].value
+
+
 def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
     runs = stored(opened, store)
     stored(opened, store, objective="disf", estimator="counterfactual")

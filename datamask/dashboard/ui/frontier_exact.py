@@ -11,7 +11,7 @@ from datamask.config import SelectionConfig
 from datamask.dashboard import live, sweeping, words
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import frontier_form, session
-from datamask.dashboard.views.frontier import Line, Spot
+from datamask.dashboard.views.frontier import Line, Spot, below_random_words
 from datamask.errors import DatamaskError
 from datamask.runs.varying import Plan
 
@@ -51,7 +51,14 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
     lamb, kept, diverse = found
     st.markdown(f"**λ {lamb:g}** keeps {words.percent(kept, 1)} of the attainable quality and "
                 f"{words.percent(diverse, 1)} of the attainable diversity.")
+    warn_below_random(kept, diverse)
     store_button(opening, settings, lamb, stored(line, quality) is not None)
+
+
+def warn_below_random(quality: float, diversity: float) -> None:
+    """Say so where what is proposed is worse on a term than a random selection."""
+    if warning := below_random_words(quality, diversity):
+        st.warning(warning, icon=":material/warning:")
 
 
 def stored(line: Line, quality: float) -> Spot | None:

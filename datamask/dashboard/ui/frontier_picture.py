@@ -142,6 +142,7 @@ def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], name
             st.info("No stored point of this curve keeps that much. Sweep more values of λ, or ask for less.")
         else:
             st.markdown(words.plain(frontier.keeps_words(line, spot), 400))
+            frontier_exact.warn_below_random(spot.quality, spot.diversity)
         frontier_exact.offer(opening, line, least / 100)
     if spot is not None:
         _told(line, spot, names)

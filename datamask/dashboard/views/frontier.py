@@ -279,6 +279,20 @@ def keeps_words(line: Line, spot: Spot) -> str:
             "point.")
 
 
+def below_random_words(quality: float, diversity: float) -> str:
+    """The warning that a proposed selection is worse than a random one on a term; empty where it is not.
+
+    Args:
+        quality, diversity: shares of the attainable gain: a random selection of that size has 0 of both.
+    """
+    below = [name for name, share in (("quality", quality), ("diversity", diversity)) if share < -TOLERANCE]
+    if not below:
+        return ""
+    way_out = {"diversity": "ask for less quality, or choose a smaller λ.", "quality": "choose a larger λ."}
+    return (f"Its {' and its '.join(below)} {'is' if len(below) == 1 else 'are'} below that of a random selection of "
+            f"the same size: {way_out[below[0]] if len(below) == 1 else 'that has more of both.'}")
+
+
 def proof_words(spot: Spot) -> str:
     """How near the best a point is proved to be; empty where nothing is proved."""
     if spot.gap is None:
