@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from datamask import endings
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
+from datamask.dashboard import words
 from datamask.errors import DatamaskError, Stopped
 
 if TYPE_CHECKING:
@@ -188,6 +189,22 @@ def _cores() -> int:
     """CPU threads for the longer work."""
     from datamask.runs.jobs import beside_the_server
     return beside_the_server()
+
+
+def proof_words(gap: float | None, final: bool) -> str:
+    """How near the best possible an answer is proved to be; empty where nothing is proved.
+
+    Args:
+        gap: of the answer. final: whether all that is solved and proved in the background is; until then the gap is
+            mostly what is not known yet, and falls.
+    """
+    if gap is None:
+        return ""
+    within = "0.01" if gap < 1e-4 else f"{100 * gap:.2f}"
+    said = f"within {within}{words.GAP}% of the attainable gain of the best possible at this λ"
+    if final:
+        return f"Proved: {said}."
+    return f"Still solving: so far this selection is only proved to be {said}; the proof gets tighter until it is done."
 
 
 def key_of(corpus: Corpus, config: SelectionConfig) -> str:

@@ -96,3 +96,10 @@ def test_what_cannot_be_is_said(corpus, tmp_path):
     refused = live.session(corpus, options(objective="graphcut", estimator="counterfactual"), tmp_path)
     refused.wait(LONG)
     assert refused.state == "failed" and "live lambda" in refused.error
+
+
+def test_a_proof_that_is_not_final_says_that_it_is_still_solving():
+    said = live.proof_words(0.22, final=False)
+    assert said.startswith("Still solving") and "22.00" in said and "Proved:" not in said
+    assert live.proof_words(0.22, final=True).startswith("Proved: within 22.00")
+    assert "0.01" in live.proof_words(1e-6, final=True) and live.proof_words(None, final=False) == ""

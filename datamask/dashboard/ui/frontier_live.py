@@ -46,6 +46,8 @@ def show(opening: Opening, settings: Shared) -> None:
     st.caption(ground.caption + ("" if ground.kind == "UMAP" else " Explore computes the UMAP layout, once."))
     with values, st.container(key="live_values"):
         st.fragment(_follow)(opening, config, behind, held, name, ground.places)
+        if behind.state == "warming":
+            st.fragment(_solving, run_every=1.0)(behind)
 
 
 def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, held: np.ndarray | None, name: str,
@@ -53,6 +55,7 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
     lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.01, key="live_lamb", persist_state="session",
                      help="Move it: values and map follow. 0 is diversity alone, 1 quality alone.")
     address.follow("Frontier")
+    final = behind.state == "ready"  # asked before the answer: what it says was known by then
     answer = frontier_exact.waited(behind, lambda seconds: behind.answer(lamb, seconds))
     if answer is None:
         st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
@@ -76,13 +79,20 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
         frontier_exact.store_button(opening, config, lamb)
     canvas_layer(MAP, 0, Selection(f"Selected at λ {lamb:g}", answer.mask), places)
     canvas_layer(MAP, 1, Change.between(f"Against {name}", held, answer.mask), places)
-    if answer.gap is not None:
-        within = "0.01" if answer.gap < 1e-4 else f"{100 * answer.gap:.2f}"
-        st.caption(f"Proved: within {within}{words.GAP}% of the attainable gain of the best possible at this λ.")
+    if proof := live.proof_words(answer.gap, final):
+        st.caption(proof)
     if answer.solved_at is not None:
         st.caption(f"The best selection known here is the one solved at λ {answer.solved_at:g}.")
     elif answer.gap is None and not answer.solved:
         st.caption("A quick answer between solved values of λ: a stored run is polished further.")
+
+
+def _solving(behind: live.Session) -> None:
+    """How far the background work is. It asks for no answer, which would interrupt that work; once that is done the
+    page is drawn again, with the final proof."""
+    if behind.state != "warming":
+        st.rerun()
+    st.progress(min(behind.share, 1.0), text=words.plain(behind.message, 200))
 
 
 def _against(opening: Opening) -> tuple[np.ndarray | None, str]:
