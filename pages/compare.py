@@ -3,6 +3,7 @@
 import streamlit as st
 
 from datamask.dashboard import candidates, comparison, words
+from datamask.dashboard.ends import common_ends
 from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.places import HEXAGONS_FROM
 from datamask.dashboard.ui import (
@@ -105,7 +106,8 @@ for entry, run in zip(entries, compared):
 ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
 with drawing:
     canvas_map.canvas_map("compare_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,
-                          alt="Maps of the compared runs with matched axes", height=340)
+                          alt="Maps of the compared runs with matched axes and colours", height=340,
+                          ends=common_ends(layers, ground.places.cells))
 about.caption(ground.caption)
 
 # of two runs a few numbers; of more a table, and settings with more columns than fit beside it

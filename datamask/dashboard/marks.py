@@ -6,7 +6,7 @@ shape and size, so that other colours cost one byte per mark and nothing else ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from datamask.dashboard import palette, words
+from datamask.dashboard.ends import Ends, ends_of, net_counts, net_shares
 from datamask.dashboard.layers import (
     CHANGE_NAMES,
     GAINED,
@@ -69,15 +70,21 @@ class Marks:
 
 @dataclass(frozen=True)
 class Seen:
-    """Which rows a filter lets through, bool ``(N,)`` each; None: all of them.
+    """How a layer is looked at: which rows a filter lets through, bool ``(N,)`` each; None: all of them.
 
     Attributes:
         shown: those that cells are made of. Colours keep the scale of all rows, so that both can be compared.
         counted: those that the key counts; what was drawn on the map narrows these too.
+        ends: common scales of compared maps by kind of layer (`ends.common_ends`); without one, a layer has its own.
     """
 
     shown: np.ndarray | None = None
     counted: np.ndarray | None = None
+    ends: Mapping[type, Ends] = field(default_factory=dict)
+
+    def ends_for(self, layer: Layer) -> Ends | None:
+        """The scale that a layer shares with others of its kind; None: its own."""
+        return self.ends.get(type(layer))
 
 
 EVERYTHING = Seen()
@@ -130,13 +137,9 @@ def _number(layer: Number, places: Places, dark: bool, seen: Seen) -> Marks:
         ticks = _ticks(low, high, layer.clipped)
         told = {"before": f"{name} ", "format": "value"}
     else:
-        # means spread less than single values: on the values' own scale every cell would look the same
         values = places.cells.means(layer.values)
-        shown = values[places.cells.cell]
-        shown = shown[np.isfinite(shown)]
-        low, high = map(float, np.percentile(shown, (2, 98))) if len(shown) else (layer.low, layer.high)
-        if not low < high:
-            low, high = layer.low, layer.high
+        ends = seen.ends_for(layer) or ends_of(layer, places.cells)
+        low, high = ends.low, ends.high
         ticks = _ticks(low, high, True, "cell mean")
         told = {"before": f"{name} ", "format": "value", "after": " on average"}
         if seen.shown is not None:
@@ -172,20 +175,17 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
                      key=(("circle", tone.accent, took), ("circle", tone.muted, left)))
     cells, ratio = places.cells, layer.ratio
     shares = cells.shares(layer.selected)
-    # each side of the ratio has its own half of the scale: 0 is as far as a share can fall, 98 % of rows lie in
-    # cells below the top, and the middle colour means "as everywhere"
-    top = min(max(float(np.quantile(shares[cells.cell], 0.98)), ratio + 0.25 * (1 - ratio)), 1.0)
-    below, above = 0.5 * shares / max(ratio, 1e-12), 0.5 + 0.5 * (shares - ratio) / max(top - ratio, 1e-12)
+    ends = seen.ends_for(layer) or ends_of(layer, cells)
     stops = list(palette.share_scale(dark))
-    ticks = [[0.0, "0 %"], [0.5, f"{words.percent(ratio)} everywhere"], [1.0, f"≥ {words.percent(top)}"]]
+    middle = f"{words.percent(ends.middle)} everywhere" if ends.everywhere else words.percent(ends.middle)
+    ticks = [[0.0, "0 %"], [0.5, middle], [1.0, f"≥ {words.percent(ends.high)}"]]
     among = layer.selected
     if seen.shown is not None:
         among = layer.selected & seen.shown
         # few are shown in a cell, and as many as everywhere is the colour of the paper: shrunk less, they can be seen
         shares = cells.shares(among, prior=1.0, of=seen.shown, usual=ratio)
-        below, above = 0.5 * shares / max(ratio, 1e-12), 0.5 + 0.5 * (shares - ratio) / max(top - ratio, 1e-12)
     hits = np.bincount(cells.cell[among], minlength=len(shares))
-    return Marks(layer.title, _steps(np.where(shares < ratio, below, above)), _scale(stops, dark),
+    return Marks(layer.title, _steps(ends.positions(shares)), _scale(stops, dark),
                  bar=_bar(stops, ticks), values=hits.astype(np.float32),
                  told={"format": "count", "after": " of them selected"})
 
@@ -201,14 +201,12 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
                      shapes=shapes, sizes=(0.9, 1.0, 1.5, 1.9), told={"names": list(CHANGE_NAMES)},
                      key=tuple((shapes[k], colors[k], said[k]) for k in (GAINED, LOST, KEPT, NEITHER)))
     cells = places.cells
-    net = (np.bincount(cells.cell[layer.codes == GAINED], minlength=len(cells.counts)).astype(float)
-           - np.bincount(cells.cell[layer.codes == LOST], minlength=len(cells.counts)))
-    # shrunk toward no change, as shares are toward the ratio
-    shift = net / (cells.counts + 10.0)
-    top = max(float(np.quantile(np.abs(shift)[cells.cell], 0.98)), 0.02)
+    ends = seen.ends_for(layer) or ends_of(layer, cells)
+    top, net = ends.high, net_counts(layer, cells)
     stops = list(palette.share_scale(dark))
     ticks = [[0.0, f"≤ −{words.percent(top)}"], [0.5, "gained less lost"], [1.0, f"≥ +{words.percent(top)}"]]
-    return Marks(layer.title, _steps(0.5 + 0.5 * shift / top), _scale(stops, dark), bar=_bar(stops, ticks),
+    codes = _steps(ends.positions(net_shares(layer, cells)))
+    return Marks(layer.title, codes, _scale(stops, dark), bar=_bar(stops, ticks),
                  values=net.astype(np.float32), told={"format": "signed", "after": " of them selected"})
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from datamask.dashboard import layers as layer_module
 from datamask.dashboard import palette, words
+from datamask.dashboard.ends import common_ends, net_shares
 from datamask.dashboard.hexagons import PRIOR, bin_hexagons
 from datamask.dashboard.layers import GAINED, KEPT, LOST, NEITHER, Category, Change, Classes, Number, Selection
 from datamask.dashboard.marks import MISSING, STEPS, Seen, marks_of
@@ -331,3 +332,41 @@ def test_a_filter_recolours_cells_by_what_it_shows_and_counts_it_in_the_key(poin
     kinds = pa.chunked_array([pa.array(np.where(values > 0, "up", "down"))])
     marks = marks_of(Category.of("kind", kinds), places, seen=Seen(np.zeros(len(points), bool)))
     assert not marks.values.any()
+
+
+def cell_values(layer, cells):
+    if isinstance(layer, Selection):
+        return cells.shares(layer.selected)
+    return net_shares(layer, cells) if isinstance(layer, Change) else cells.means(layer.values)
+
+
+def test_compared_hexagon_maps_have_one_scale_so_that_a_colour_means_one_thing(points):
+    places = place(points, hexagons=True)
+    rng = np.random.default_rng(2)
+    left = points[:, 0] < np.median(points[:, 0])
+    even, lopsided = rng.random(len(points)) < 0.5, left & (rng.random(len(points)) < 0.9)
+    for layers in ([Selection("A", even), Selection("B", lopsided)],
+                   [Change.between("B against A", even, even ^ (rng.random(len(points)) < 0.05)),
+                    Change.between("C against A", even, lopsided)],
+                   [Number.of("A", rng.random(len(points))), Number.of("B", 5 * left + rng.random(len(points)))]):
+        alone = [marks_of(layer, places).bar["ticks"] for layer in layers]
+        assert alone[0] != alone[1]
+        ends = common_ends(layers, places.cells)
+        together = [marks_of(layer, places, seen=Seen(ends=ends)) for layer in layers]
+        assert together[0].bar == together[1].bar
+        measured = [cell_values(layer, places.cells) for layer in layers]
+        pairs = np.argsort(np.abs(measured[0][:, None] - measured[1][None, :]), axis=None)[:50]
+        for a, b in zip(*np.unravel_index(pairs, (len(measured[0]), len(measured[1])))):
+            assert abs(int(together[0].codes[a]) - int(together[1].codes[b])) <= 2
+    assert common_ends([Selection("A", even)], None) == {}
+
+
+def test_the_middle_says_everywhere_only_where_all_ratios_are_one(points):
+    places = place(points, hexagons=True)
+    half = np.arange(len(points)) % 2 == 0
+    fifth = np.arange(len(points)) % 5 == 0
+    for layers, said in (([Selection("A", half), Selection("B", ~half)], "50 % everywhere"),
+                         ([Selection("A", half), Selection("B", fifth)], "35 %")):
+        seen = Seen(ends=common_ends(layers, places.cells))
+        middle = marks_of(layers[0], places, seen=seen).bar["ticks"][1][1]
+        assert middle.replace(words.GAP, " ") == said

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from datamask.dashboard.ends import Ends
 from datamask.dashboard.layers import Layer
 from datamask.dashboard.marks import EVERYTHING, Seen, marks_of
 from datamask.dashboard.parcels import addressed, dimming_parcel, layer_parcel
@@ -57,7 +58,8 @@ class _Memory:
 
 def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Sequence[Layer | None], *, alt: str,
                height: int = 340, shown: np.ndarray | None = None, marked: Sequence[int] = (),
-               on_pick: Callable[[int], None] | None = None) -> tuple[Region, ...]:
+               on_pick: Callable[[int], None] | None = None, ends: Mapping[type, Ends] | None = None
+             ) -> tuple[Region, ...]:
     """Show a map and answer what was drawn on it.
 
     Args:
@@ -72,6 +74,7 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
         shown: bool ``(N,)``, samples that stay bright; None: all. Regions dim by themselves.
         marked: rows that get a ring.
         on_pick: called with the row of a sample that was clicked, before the page is drawn again.
+        ends: common colour scales of panels that are compared, by kind of layer (`ends.common_ends`).
 
     Returns:
         The regions drawn on the map, in data coordinates, on whichever panel.
@@ -92,7 +95,7 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
         _carry(name, "dimming", dimming_parcel(places, shown))
         for i, layer in enumerate(layers):
             if layer is not None:
-                canvas_layer(name, i, layer, places, Seen(shown, counted))
+                canvas_layer(name, i, layer, places, Seen(shown, counted, ends or {}))
         result = component("map", ("parcel", "elements", "raster", "tools", "tip", "hands", "map"))(
             key=name, on_drawn_change=lambda: _drawn(name),
             on_picked_change=lambda: _picked(name, len(places.points), on_pick),
