@@ -7,6 +7,7 @@ and through none twice, so a case must depend on nothing but its number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ class Part:
             processes, holds no state between cases, takes seconds at most, and raises `Finding` where a promise broke.
         weight: its share of the time of a drawn run, relative to the other parts.
         describe: ``describe(number)`` says in a few words what case `number` does, for the report and to try it again.
+        verdict: ``verdict(outcomes)`` judges how often each outcome came, over whichever cases were tried, and raises
+            `Finding` where that cannot be right; None: every case stands for itself.
     """
 
     name: str
@@ -37,3 +40,4 @@ class Part:
     run: Callable[[int, Path], str]
     weight: float
     describe: Callable[[int], str]
+    verdict: Callable[[Counter[str]], None] | None = None
