@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from datamask import catalogue
-from datamask.learning.facility_dual import descend
+from datamask.learning.facility_dual import descend, product_error, proved
 from datamask.learning.newton import PairwiseDual, solvable
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
@@ -49,17 +49,24 @@ class Certificate:
         holds_for: ``exact`` (the objective) or ``listed`` (its value over listed neighbours).
         value: what the selection itself has of that, so that ``upper_bound - value`` is its gap.
         prices: float64 ``(n,)``, of a dual bound: they bound the same problem at every other lambda too.
+        rounding: by how much `value` may lie above the exact one, because it comes from float32 products.
     """
 
     upper_bound: float
     holds_for: str
     value: float
     prices: np.ndarray | None = None
+    rounding: float = 0.0
 
 
 def provable(problem: Problem) -> bool:
-    """Whether every diversity term that counts can be bounded, and at most one of them by its dual."""
+    """Whether every diversity term that counts can be bounded, and at most one of them by its dual.
+
+    Where nothing counts, neither quality nor diversity, all selections are worth the same: there is nothing to prove.
+    """
     terms = problem.joint.counting
+    if not terms and not problem.joint.lamb * problem.joint.quality_scale.slope > 0:
+        return False
     if any(isinstance(term.function, CountingRows) for term in terms):
         return False
     proofs = [catalogue.objective(term.name).proof for term in terms]
@@ -86,7 +93,9 @@ def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, 
         found = Certificate(_relaxed(problem, mask, poll), "exact", value)
     else:
         found = _with_dual(problem, mask, value, dual, poll, dual_steps, prices)
-    if found.upper_bound < found.value - ROUNDING * max(1.0, abs(found.value)):
+    if not np.isfinite(found.upper_bound):
+        return None
+    if found.upper_bound < found.value - found.rounding - ROUNDING * max(1.0, abs(found.value)):
         log.warning("a bound of %.12g lies below the value %.12g it should bound: not proved", found.upper_bound,
                     found.value)
         return None
@@ -124,7 +133,12 @@ def _with_dual(problem: Problem, mask: Tensor, value: float, dual, poll: Poll, s
     if start is None:
         nearest = function.close_coverage(mask, poll, needed=1)
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
-    found = descend(function.indices.cpu().numpy(), function.similarities.cpu().numpy(), problem.size, target, start,
-                    bonus.cpu().numpy(), choose=choose, steps=steps, tolerance=ENOUGH / weight, poll=poll)
-    return Certificate(constant + weight * (found.upper_bound - dual.scale.zero),
-                       "exact" if function.exact_lists else "listed", value, found.prices)
+    lists = function.indices.cpu().numpy(), function.similarities.cpu().numpy()
+    own = bonus.cpu().numpy()
+    found = descend(*lists, problem.size, target, start, own, choose=choose, steps=steps, tolerance=ENOUGH / weight,
+                    poll=poll)
+    bound = proved(function.features.cpu().numpy(), *lists, problem.size, found.prices, own, choose=choose,
+                   exact_lists=function.exact_lists, poll=poll)
+    return Certificate(constant + weight * (bound - dual.scale.zero),
+                       "exact" if function.exact_lists else "listed", value, found.prices,
+                       weight * product_error(function.d))

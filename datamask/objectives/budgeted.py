@@ -34,9 +34,12 @@ from torch import Tensor
 
 from datamask.objectives.contract import Poll, SetFunction, chunks, no_poll
 from datamask.objectives.disf import ELEMENTS_AT_ONCE
-from datamask.objectives.quality import Quality
+from datamask.objectives.quality import Quality, narrowed
 
 ROWS_AT_ONCE = 65_536
+
+NO_PAIRS = 1e-9
+"""Share of the tokens' pairs that are of different samples, up to which there are none."""
 
 
 def shares_of(lengths: Tensor, budget: float) -> tuple[Tensor, Tensor]:
@@ -60,12 +63,13 @@ class BudgetedQuality(Quality):
         share, average = shares_of(lengths.to(self.scores), budget)
         self.mean = average @ self.scores
         self._share = share * (self.scores - self.mean)
+        self._narrow, self.unit = narrowed(self._share)
 
     def values(self, masks: Tensor) -> Tensor:
-        return masks.float() @ self._share.float()
+        return masks.float() @ self._narrow
 
     def marginals(self, masks: Tensor) -> Tensor:
-        return self._share.float()
+        return self._narrow
 
     def value(self, mask: Tensor) -> float:
         return float(self.mean + self._share[mask].sum())
@@ -93,8 +97,8 @@ class Budgeted(SetFunction, abc.ABC):
         self.omega = float(self.average @ self.u) if paired else 0.0
         own_pairs = self.u * (self.u - self.omega)
         self.own_pairs = own_pairs if paired else torch.zeros_like(own_pairs)
-        # a budget that every row fills alone has no pairs, and a value of 0 whatever the scale
-        self.scale = 1.0 / max(1.0 - self.omega, 1e-12)
+        # a budget that every row fills alone has no pairs: what is left of the value is rounding, not to be scaled up
+        self.scale = 1.0 / (1.0 - self.omega) if self.omega < 1.0 - NO_PAIRS else 0.0
         self.mean = self.weighted_sum(self.average, torch.float64, no_poll)
         self.mean_square = float((self.mean * self.mean).sum())
         self.near_mean = self.products(self.mean, torch.float64, no_poll)

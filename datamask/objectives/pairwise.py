@@ -16,8 +16,8 @@ class Pairwise(SetFunction):
     """``f(U) = -(||s||^2 - S) / (S (S - 1))`` with ``s = sum of x over U``.
 
     It sees the first moment alone: over-full directions. A copy of a member changes the crowding ``x.s`` by about 1/S,
-    so at large S it is blind to near-copies. A subset of one member has no pair: its value is 0. Source: arXiv
-    2512.24265 (Pair_simi), method in closed form.
+    so at large S it is blind to near-copies. A subset of one member has no pair: its value is 0, so with S = 1 nothing
+    tells one subset from another. Source: arXiv 2512.24265 (Pair_simi), method in closed form.
     """
 
     def __init__(self, features: Tensor) -> None:
@@ -33,14 +33,13 @@ class Pairwise(SetFunction):
         poll()
         sums = masks.float() @ self.features  # (G, d)
         size = masks.sum(1).float()
-        return -((sums * sums).sum(1) - size) / (size * (size - 1)).clamp_min(1.0)
+        return torch.where(size > 1, -((sums * sums).sum(1) - size) / (size * (size - 1)).clamp_min(1.0), 0.0)
 
     def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         # linear in the mask, so the mean over masks is the marginal at the mean mask
         poll()
-        size = float(masks[0].sum())
         mean_mask = masks.float().mean(0)
-        return -2.0 * (self.features @ (mean_mask @ self.features) - mean_mask) / max(size * (size - 1), 1.0)
+        return -_per_pair(int(masks[0].sum())) * (self.features @ (mean_mask @ self.features) - mean_mask)
 
     def _member_sum(self, mask: Tensor, poll: Poll) -> Tensor:
         """s in float64, ``(d,)``."""
@@ -67,7 +66,7 @@ class Pairwise(SetFunction):
     def final_marginals(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         size = int(mask.sum())
         crowding = self._similarity_to(self._member_sum(mask, poll), poll) - mask.double()
-        return -2.0 * crowding / (size * max(size - 1, 1))
+        return -_per_pair(size) * crowding
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
         size = int(mask.sum())
@@ -84,19 +83,19 @@ class Pairwise(SetFunction):
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:
         """``F(p) = -(||X'p||^2 - S) / (S (S - 1))``: not the mean of f under independent draws."""
-        pairs = max(size * (size - 1), 1)
+        per_pair = _per_pair(size)
         if not wide:
             poll()
             near = weights.float() @ self.features
-            return float(-(near.double() @ near.double() - size) / pairs), (self.features @ near) * (-2.0 / pairs)
+            return float(near.double() @ near.double() - size) * (-per_pair / 2), (self.features @ near) * -per_pair
         s = torch.zeros(self.d, dtype=torch.float64, device=self.device)
         for part in chunks(self.n, ROWS_AT_ONCE):
             poll()
             s += weights[part].double() @ self.features[part].double()
-        return float(-(s @ s - size) / pairs), self._similarity_to(s, poll) * (-2.0 / pairs)
+        return float(s @ s - size) * (-per_pair / 2), self._similarity_to(s, poll) * -per_pair
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
-        return self.features[outside] @ self.features[inside].T * (2.0 / max(size * (size - 1), 1))
+        return self.features[outside] @ self.features[inside].T * _per_pair(size)
 
     def batch(self, rows: Tensor, size: int) -> Pairwise:
         return Pairwise(self.features[rows])
@@ -106,5 +105,10 @@ class Pairwise(SetFunction):
         return BudgetedPairwise(self.features, lengths, budget)
 
     def random_value(self, size: int, generator: torch.Generator, poll: Poll = no_poll) -> float:
-        # every pair of the pool is equally likely to be a pair of the subset
-        return self.value(torch.ones(self.n, dtype=torch.bool, device=self.device), poll)
+        # every pair of the pool is equally likely to be a pair of the subset, where that has any
+        return self.value(torch.ones(self.n, dtype=torch.bool, device=self.device), poll) if size > 1 else 0.0
+
+
+def _per_pair(size: int) -> float:
+    """What a pair's cosine costs a subset of `size`: ``2 / (S (S - 1))``; 0 where there are no pairs."""
+    return 2.0 / (size * (size - 1)) if size > 1 else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.certificates import certify, provable
+from datamask.learning.facility_dual import product_error
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
@@ -180,3 +182,51 @@ def test_interaction_makes_swaps_exact(objective, rng):
             swapped[j], swapped[i] = False, True
             promised = float(d[i] - d[j] + second[row, j])
             assert function.value(swapped) - function.value(mask) == pytest.approx(promised, abs=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_facility_bound_holds_where_features_nearly_coincide(seed):
+    """Cosines differ by 1e-7 here, as float32 lists are rounded: a bound on the lists fell below on one in nine."""
+    rng = np.random.default_rng([seed, 31])
+    n, d, size = int(rng.integers(5, 10)), int(rng.integers(2, 7)), int(rng.integers(1, 4))
+    k = int(rng.integers(3, n + 1))
+    x = rng.normal(size=(n, d)) + 1e3
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+    function = objectives.load("facility").bind(torch.from_numpy(x), exact_lists(torch.from_numpy(x), k))
+    problem = Problem(Joint(Quality(torch.zeros(n)), (Term("facility", 1.0, function),), 0.0), size, torch.arange(n),
+                      torch.arange(n))
+    best = max(truth.facility(x.astype(np.float64), m) for m in itertools.combinations(range(n), size))
+    mask = mask_of(range(size), n)
+    proof = certify(problem, mask, function.value(mask))
+    assert proof.upper_bound >= best - 1e-12
+    assert proof.upper_bound <= best + 2e-6, "and the allowance for rounding is no more than that"
+
+
+def test_the_allowance_for_float32_products_covers_them():
+    rng = np.random.default_rng(4)
+    for d in (1, 3, 64, 384):
+        x = rng.normal(size=(500, d)) + 0.5
+        x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+        exact = x.astype(np.float64) @ x.astype(np.float64).T
+        assert np.abs((x @ x.T) - exact).max() <= product_error(d) < 1e-7 * (d + 1)
+
+
+def test_pairwise_at_one_sample_has_no_values_to_tell_apart(rng):
+    problem, _ = make(rng, "pairwise", 8, 1, 0.4)
+    function = problem.joint.terms[0].function
+    masks = torch.eye(8, dtype=torch.bool)
+    assert not function.values(masks).any() and not function.marginals(masks).any()
+    assert [function.value(mask) for mask in masks] == [0.0] * 8
+    assert function.random_value(1, torch.Generator()) == 0.0
+    assert not function.final_marginals(masks[0]).any()
+    # so the best is that of quality alone, and the bound says so
+    best = max(range(8), key=lambda i: float(problem.joint.quality.scores[i]))
+    value = problem.joint.evaluate(masks[best]).joint
+    assert certify(problem, masks[best], value).upper_bound == pytest.approx(value, abs=1e-9)
+
+
+def test_where_nothing_counts_nothing_is_proved(rng):
+    problem, _ = make(rng, "pairwise", 8, 3, 0.0)
+    term = problem.joint.terms[0]
+    flat = Joint(problem.joint.quality, (Term("pairwise", 1.0, term.function, Scale(0.0, 0.0)),), 0.0)
+    assert not provable(replace(problem, joint=flat))

@@ -40,7 +40,9 @@ def pairwise(x: np.ndarray, lengths: np.ndarray, budget: float, members) -> floa
 
 def disf_fixed(x: np.ndarray, lengths: np.ndarray, budget: float, members) -> float:
     d = x.shape[1]
-    y = (x - x.mean(axis=0)) / x.std(axis=0)
+    sd = x.std(axis=0)
+    alive = sd > 1e-4 * np.median(sd)
+    y = np.where(alive, (x - x.mean(axis=0)) / np.where(alive, sd, 1.0), 0.0)
     moment = _filled(np.einsum("na,nb->nab", y, y), lengths, budget, members)
     np.fill_diagonal(moment, 0.0)
     return -float((moment**2).sum() / (d * (d - 1)))
