@@ -34,7 +34,7 @@ from datamask.evaluation.posing import Posed, pose
 from datamask.evaluation.solved import Answer, Known, Solved
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
-from datamask.learning.medoids import LazyGreedy, reverse_lists
+from datamask.learning.medoids import greedy, reverse_lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import medoids
 from datamask.learning.start import Start
@@ -313,12 +313,10 @@ class Live:
         exchange = lamb / (1 - lamb) * joint.quality_scale.slope / self._term.scale.slope * joint.n / problem.size
         bonus = np.full(joint.n, -np.inf)
         bonus[eligible] = (joint.quality.scores - joint.quality.mean).double().cpu().numpy()[eligible] * exchange
-        solver = LazyGreedy(*self._lists, bonus, problem.size, self._order, picks=common)
-        while solver.done < problem.size:
-            poll()
-            solver.advance()
+        order = self._order
+        picks = torch.from_numpy(greedy(*self._lists, bonus, problem.size, order, poll, common)).to(joint.device)
         mask = torch.zeros(joint.n, dtype=torch.bool, device=joint.device)
-        mask[torch.from_numpy(solver.picks).to(joint.device)] = True
+        mask[picks] = True
         return mask
 
     def _answer(self, lamb: float, mask: Tensor, upper: float | None, solved: bool, start: float) -> Answer:

@@ -4,6 +4,7 @@ taken."""
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,8 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     Raises:
         OptionError: the ratio selects none or all, too few rows are left to select from, no selection can obey the
             rules, or there is a budget and rows without tokens.
-        InputError: a file of ids cannot be read, or names rows that are not in the corpus.
+        InputError: a file of ids cannot be read, or names rows that are not in the corpus; or qualities or values of
+            an objective are too large, or no numbers.
     """
     pinned, banned, given = (_named(pool, getattr(config, option), option) for option in ("pin", "ban", "given"))
     for (a, first), (b, second) in itertools.combinations((("pin", pinned), ("ban", banned), ("given", given)), 2):
@@ -103,6 +105,9 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     quality = quality_anchor(pool, size, tokens)
     diversity = {name: diversity_anchor(pool, name, size, poll, tokens) for name, _ in config.terms}
 
+    for name, anchor in (("quality", quality), *diversity.items()):
+        _check_finite(name, anchor)
+
     def joint(calibrated: bool) -> Joint:
         def scale(anchor: Anchor) -> Scale:
             return Scale.calibrated(anchor) if calibrated else Scale()
@@ -114,6 +119,22 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
                       rules, _column(pool, config), budget)
     return Posed(problem, joint(True), quality, diversity, given, quality_best(pool, size, tokens, config.seed),
                  {"pinned": int(pinned.sum()), "banned": int(banned.sum())})
+
+
+def _check_finite(name: str, anchor: Anchor) -> None:
+    """Raise where a term's scale has an end that is no finite number.
+
+    Raises:
+        InputError: of quality, scores that are too large to be added up; of an objective, that it gives such values.
+    """
+    if math.isfinite(anchor.random) and math.isfinite(anchor.best - anchor.random):
+        return
+    came = f"{anchor.random:g} for a random selection and {anchor.best:g} for the best one"
+    if name == "quality":
+        raise InputError(f"the quality scores must add up to finite numbers, got a mean of {came}; rescale the column, "
+                         "for instance with --quality_column NAME:1:z")
+    raise InputError(f"objective {name} must give finite numbers, got {came}; for an objective of your own, `python -m "
+                     "datamask check-objective` tells more")
 
 
 def _column(pool: Pool, config: SelectionConfig) -> Tensor | None:

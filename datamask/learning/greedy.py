@@ -67,27 +67,37 @@ class Greedy:
         # a step that is stopped leaves the solver past the state; then the next one begins from the state again
         solver, self._reached = self._solver, None
         until = time.perf_counter() + STEP_SECONDS
-        while solver.made < self.problem.size:
+        stuck = False
+        while solver.made < self.problem.size and not stuck:
             poll()
+            made = solver.made
             solver.advance(poll)
+            stuck = solver.made == made
             if time.perf_counter() >= until:
                 break
-        after = self._state(solver.picks)
+        after = self._state(solver.picks, stuck)
         values = self.problem.joint.evaluate(self.result(after), poll) if self.finished(after) else None
         self._reached = after.logits
         return after, StepRecord(after.step, {}, values)
 
-    def _state(self, picks: np.ndarray) -> State:
+    def _state(self, picks: np.ndarray, stuck: bool = False) -> State:
         logits = torch.full((len(self.problem.eligible),), -torch.inf, device=self.device)
         logits[torch.from_numpy(picks).to(self.device)] = -torch.arange(len(picks), device=self.device).float()
-        return State(logits, len(picks), torch.zeros(0, dtype=torch.uint8))
+        return State(logits, len(picks), torch.zeros(0, dtype=torch.uint8), quiet=int(stuck))
 
     def finished(self, state: State) -> str | None:
-        """Finished with the last pick."""
-        return f"all {self.problem.size:,} picks made" if state.step >= self.problem.size else None
+        """Finished with the last pick, or where what any further one would add is no finite number."""
+        if state.step >= self.problem.size:
+            return f"all {self.problem.size:,} picks made"
+        if state.quiet:
+            return (f"ended after {state.step:,} of {self.problem.size:,} picks: what another sample would add is no "
+                    "finite number; the rest is filled up by the hash that breaks ties")
+        return None
 
     def result(self, state: State, poll: Poll = no_poll) -> Tensor:
-        """The picks, bool ``(n,)``."""
+        """The picks, bool ``(n,)``; a state that ended early is filled up to an allowed selection."""
+        if state.quiet:
+            return self.problem.subset(state.logits)
         mask = torch.zeros(self.problem.joint.n, dtype=torch.bool, device=self.device)
         mask[self.problem.eligible[torch.isfinite(state.logits)]] = True
         return mask
@@ -120,7 +130,7 @@ class _Solver(Protocol):
     def picks(self) -> np.ndarray: ...
 
     def advance(self, poll: Poll) -> None:
-        """One more pick, or several."""
+        """One more pick, or several; none where what any candidate would add is no finite number."""
 
 
 def _solver(problem: Problem, picks: np.ndarray) -> _Solver:
@@ -238,8 +248,10 @@ class _Plain:
         value = self._quality / (self.made + 1.0)
         for weight, term in self._terms:
             value = value + weight * term.values(poll)
-        value = value.masked_fill(~self._allowed(), -torch.inf)
-        best = (value == value.max()).nonzero().squeeze(1)
+        value = torch.where(self._allowed() & torch.isfinite(value), value, -torch.inf)
+        best = ((value == value.max()) & torch.isfinite(value)).nonzero().squeeze(1)
+        if not len(best):
+            return
         self._take(int(best[self._ties[best].argmin()]))
 
     def _allowed(self) -> Tensor:

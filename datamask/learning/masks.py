@@ -94,12 +94,13 @@ def top(scores: Tensor, size: int, ties: Tensor) -> Tensor:
     """The mask of the `size` highest scores; equal scores are cut by the smaller tie value, never by position.
 
     Args:
-        scores: ``(n,)``; ``-inf`` marks rows that may not be taken unless nothing else is left.
+        scores: ``(n,)``; ``-inf`` marks rows that may not be taken unless nothing else is left, and so does NaN.
         ties: int64 ``(n,)``, distinct or nearly so (a hash of seed and id).
 
     Returns:
         bool ``(n,)`` with exactly `size` members.
     """
+    scores = torch.where(scores.isnan(), -torch.inf, scores)
     threshold = scores.topk(size, sorted=True).values[-1]
     mask = scores > threshold
     level = (scores == threshold).nonzero().squeeze(1)

@@ -46,7 +46,7 @@ def _reverse(indices, similarities):
 
 
 LOOKED_AT_ONCE = 20_000_000
-"""Listed pairs that lazy greedy looks at between two polls: about 0.1 s."""
+"""Listed pairs that lazy greedy or swaps look at between two polls: about 0.1 s."""
 
 
 class LazyGreedy:
@@ -57,7 +57,7 @@ class LazyGreedy:
 
     Args:
         offsets, rows, near: from `reverse_lists`.
-        bonus: float64 ``(n,)``; ``-inf`` bars a candidate.
+        bonus: float64 ``(n,)``; ``-inf`` bars a candidate, and so does a gain that is no number.
         size: S. order: int64 ``(n,)``, smaller goes first among equal gains.
         averaged: count a bonus as S / t at pick t: the sum's second part is then S times the mean bonus of the picks so
             far. Gains still never grow, as long as no bonus is negative (a constant added to all changes no pick).
@@ -97,12 +97,14 @@ class LazyGreedy:
 
 def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int, order: np.ndarray,
            poll: Callable[[], None] = lambda: None, picks: np.ndarray | None = None) -> np.ndarray:
-    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking."""
+    """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates."""
     solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks)
-    while solver.done < size:
+    before = -1
+    while before < solver.done < size:
         poll()
+        before = solver.done
         solver.advance()
-    return solver.picks
+    return solver.picks[:solver.done]
 
 
 @compiled
@@ -144,6 +146,8 @@ def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
     share = len(picks) / (done + 1) if averaged else 1.0
     for i in range(len(bounds)):
         bounds[i] = -np.inf if bonus[i] == -np.inf else gain_of(offsets, rows, near, bonus[i] * share, best, i)
+        if np.isnan(bounds[i]):  # nothing compares with it, so a heap that held it would have no order and no end
+            bounds[i] = -np.inf
     for t in range(done):
         bounds[picks[t]] = -np.inf
 
@@ -168,6 +172,9 @@ def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done
                 continue
             gain = gain_of(offsets, rows, near, bonus[i] * share, best, i)
             looked += 1 + offsets[i + 1] - offsets[i]
+            if np.isnan(gain):
+                bounds[i] = -np.inf
+                continue
             if len(heap) == 0 or (-gain, order[i]) <= (heap[0][0], heap[0][1]):
                 found = i
                 break
@@ -225,7 +232,7 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
         member: bool ``(n,)``, changed in place.
         visit: int64 ``(n,)``, the order in which candidates are tried.
         start: position in `visit`; quiet: candidates in a row that found no swap; carried from call to call.
-        budget: candidates to try before returning, so that the caller can poll.
+        budget: candidates to try before returning, so that the caller can poll; fewer where that took long.
         pinned: bool ``(n,)``, members that stay; group: int64 ``(n,)``; low, high: int64 ``(C,)``, members per group. A
             swap across groups is tried with the cheapest member of each group and with the touched ones.
         lengths: float64 ``(n,)``; least, most: tokens that the members hold together. A candidate that fits beside all
@@ -257,14 +264,16 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
     touched = np.empty(n, dtype=np.int64)
     made = 0
     position = start
+    looked = 0
     for _ in range(budget):
-        if quiet >= n:
+        if quiet >= n or looked > 2 * LOOKED_AT_ONCE:
             break
         i = visit[position]
         position = position + 1 if position + 1 < n else 0
         quiet += 1
         if member[i] or bonus[i] == -np.inf:
             continue
+        looked += 1 + offsets[i + 1] - offsets[i]
         gain = bonus[i]
         count = 0
         for e in range(offsets[i], offsets[i + 1]):
@@ -321,6 +330,7 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
                 if owner[v] >= 0:
                     loss[owner[v]] += best[v] - second[v]
         cheapest = _cheapest(member, pinned, group, loss, len(low))
+        looked += n // 8  # a pass over the members in order is quick
         made += 1
         quiet = 0
     return position, quiet, made

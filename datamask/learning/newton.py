@@ -17,6 +17,7 @@ lambda. At the end all but some hundred rows have a weight of 0 or 1, and those 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,9 @@ TOLERANCE = 1e-5
 
 FIRST_MU, WARM_MU, LAST_MU, MU_FALL = 0.1, 0.01, 1e-4, 4.0
 """The smoothing in standard deviations of g: at a cold start, at a warm one, at the end, and its fall per step."""
+
+FLAT = 1e-12
+"""Spread of g in units of g, below which it is rounding: all rows are alike."""
 
 UNDECIDED = 1e-3
 """Weights within this of 0 or 1 are taken as decided."""
@@ -148,7 +152,7 @@ class PairwiseDual:
             y, width = start, WARM_MU
         products = (self.x @ y.float()).double()
         g = self.b - 2 * self.kappa * products
-        return self._weighed(y, products, width * float(g.std()), float(g.topk(self.problem.size).values[-1]), poll)
+        return self._weighed(y, products, width * _spread(g), float(g.topk(self.problem.size).values[-1]), poll)
 
     def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> Point:
         """The point that a checkpoint stands for."""
@@ -180,7 +184,7 @@ class PairwiseDual:
             if after <= value + 0.25 * share_of_step * slope or share_of_step < 1e-3:
                 break
             share_of_step /= 2
-        mu = max(here.mu / MU_FALL, LAST_MU * float(g.std())) if share_of_step == 1.0 else here.mu
+        mu = max(here.mu / MU_FALL, LAST_MU * _spread(g)) if share_of_step == 1.0 else here.mu
         return self._weighed(y, products, mu, tau, poll)
 
     def upper_bound(self, y: Tensor, poll: Poll = no_poll) -> float:
@@ -246,9 +250,17 @@ class PairwiseDual:
         for part in chunks(len(p), ROWS_AT_ONCE):
             poll()
             s += self.x[part][sure[part]].double().sum(0)
-        _swapped(taken, rows, self.b[open_rows].cpu().numpy(), self.kappa, s.cpu().numpy(), wanted)
+        _swapped(taken, rows, self.b[open_rows].cpu().numpy(), self.kappa, s.cpu().numpy(), wanted, poll)
         sure[open_rows[torch.from_numpy(taken).to(open_rows.device)]] = True
         return self.problem.whole(sure)
+
+
+def _spread(g: Tensor) -> float:
+    """Standard deviation, for g of any size; where all are equal, a little, so that the smoothing stays one."""
+    spread, largest = float(g.std()), float(g.abs().max())
+    if not math.isfinite(spread):  # the squares of very large numbers
+        spread = largest * float((g / largest).std())
+    return max(spread, FLAT * (largest if largest > 0 else 1.0))
 
 
 def _balanced(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -262,7 +274,8 @@ def _balanced(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return taken
 
 
-def _swapped(taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, wanted: int) -> None:
+def _swapped(taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, wanted: int,
+             poll: Poll) -> None:
     """Bring `taken` to `wanted` members, then swap the best pair as long as one helps; exact, in place.
 
     Args:
@@ -271,7 +284,10 @@ def _swapped(taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s
     gram = rows @ rows.T
     own = gram.diagonal()
     crowding = rows @ (s + taken @ rows)
-    while (count := int(taken.sum())) != wanted:
+    for _ in range(len(taken)):  # each turn brings it nearer by one, unless what it compares is no number
+        poll()
+        if (count := int(taken.sum())) == wanted:
+            break
         if count < wanted:
             i = int(np.where(taken, -np.inf, b - kappa * (2 * crowding + own)).argmax())
         else:
@@ -279,6 +295,7 @@ def _swapped(taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s
         crowding += gram[i] if count < wanted else -gram[i]
         taken[i] = count < wanted
     for _ in range(MOST_SWAPS):
+        poll()
         gain = b - 2 * kappa * crowding
         outside, inside = np.flatnonzero(~taken), np.flatnonzero(taken)
         if not len(outside) or not len(inside):

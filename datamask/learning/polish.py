@@ -77,7 +77,7 @@ def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
     rank = torch.zeros(problem.joint.n, device=problem.joint.device)
-    rank[picks] = torch.arange(problem.size, 0, -1, device=problem.joint.device, dtype=torch.float32)
+    rank[picks] = torch.arange(len(picks), 0, -1, device=problem.joint.device, dtype=torch.float32)
     member = problem.subset(rank[problem.eligible]).cpu().numpy()
     return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
 

@@ -58,6 +58,9 @@ def _spend(offsets, rows, near, bonus, lengths, room, order, best, bounds, membe
             continue
         rate = gain_of(offsets, rows, near, bonus[i], best, i) / lengths[i]
         looked += 1 + offsets[i + 1] - offsets[i]
+        if np.isnan(rate):  # nothing compares with it
+            bounds[i] = -np.inf
+            continue
         if len(heap) > 0 and (-rate, order[i]) > (heap[0][0], heap[0][1]):
             bounds[i] = rate
             heapq.heappush(heap, (-rate, order[i], i))

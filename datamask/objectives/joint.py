@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from datamask.errors import InputError
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.quality import Quality
 
@@ -108,12 +110,15 @@ class Joint:
         """
         credits = {}
         if self.lamb > 0:
-            credits["quality"] = self.lamb * self.quality_scale.slope * self.quality.marginals(masks)
+            weight = self.lamb * self.quality_scale.slope * self.quality.unit
+            credits["quality"] = weight * self.quality.marginals(masks)
         raw = []
         for term in self._stepped:
             values, marginals = term.function.values_and_marginals(masks, poll)
             credits[term.name] = (1 - self.lamb) * term.weight * term.scale.slope * marginals
             raw.append(values)
+        for name, credit in credits.items():
+            _check_finite(name, "marginals", credit)
         return self._assembled(masks, raw), credits
 
     @property
@@ -128,12 +133,14 @@ class Joint:
         if self.lamb > 0:
             # centred sums keep their digits in float32: the offset enters as one exact number
             offset = (self.quality.offset - self.quality_scale.zero) * self.quality_scale.slope
-            quality = self.quality.values(masks) * self.quality_scale.slope + offset
+            quality = self.quality.values(masks) * (self.quality_scale.slope * self.quality.unit) + offset
+            _check_finite("quality", "values", quality)
             parts["quality"] = self.lamb * quality
             joint = joint + parts["quality"]
         if raw:
             diversity = torch.zeros_like(joint)
             for term, values in zip(self._stepped, raw):
+                _check_finite(term.name, "values", values)
                 value = term.weight * term.scale(values)
                 parts[term.name] = (1 - self.lamb) * value
                 diversity = diversity + value
@@ -146,10 +153,17 @@ class Joint:
         Args:
             exact: by `SetFunction.exact_value`, which on approximate neighbour lists is exact and takes its time; on
                 exact lists they are exact anyway.
+
+        Raises:
+            InputError: a term's value is no finite number.
         """
         raw_quality = self.quality.value(mask)
         raw = {term.name: (term.function.exact_value if exact else term.function.value)(mask, poll)
                for term in self.terms}
+        for name, value in (("quality", raw_quality), *raw.items()):
+            if not math.isfinite(value):
+                came = f"{float(value):g} for a selection of {int(mask.sum()):,} rows"
+                raise InputError(_not_finite(name, "value", came))
         quality = self.quality_scale(raw_quality)
         diversity = sum(term.weight * term.scale(raw[term.name]) for term in self.terms)
         return Values(self.lamb * quality + (1 - self.lamb) * diversity, quality, diversity, raw_quality, raw)
@@ -159,7 +173,9 @@ class Joint:
         quality = self.quality.final_marginals(mask) * self.quality_scale.slope
         diversity = torch.zeros_like(quality)
         for term in self.terms:
-            diversity += term.weight * term.scale.slope * term.function.final_marginals(mask, poll)
+            marginals = term.function.final_marginals(mask, poll)
+            _check_finite(term.name, "marginals", marginals)
+            diversity += term.weight * term.scale.slope * marginals
         return quality, diversity
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True,
@@ -203,3 +219,21 @@ class Joint:
         if self.lamb < 1:
             terms = tuple(Term(t.name, t.weight, t.function.batch(rows, size), t.scale) for t in terms)
         return Joint(self.quality.batch(rows), terms, self.lamb, self.quality_scale)
+
+
+def _check_finite(name: str, what: str, numbers: Tensor) -> None:
+    """Raise where a term's numbers are not all finite.
+
+    A learner would go on without learning anything, and a record could not hold them.
+    """
+    if not bool(torch.isfinite(numbers).all()):
+        example = float(numbers[~torch.isfinite(numbers)][0])
+        raise InputError(_not_finite(name, what, f"{example:g} among them"))
+
+
+def _not_finite(name: str, what: str, came: str) -> str:
+    if name == "quality":
+        return (f"quality {what} must be finite numbers, got {came}; qualities this large cannot be added up: rescale "
+                "the column (--quality_column NAME:1:z), or use --scale calibrated")
+    return (f"objective {name}: its {what} must be finite numbers, got {came}; for an objective of your own, `python "
+            "-m datamask check-objective` tells more")
