@@ -1,0 +1,27 @@
+"""A problem whose scales are no finite numbers is refused in one sentence, before anything is learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamask import select
+from datamask.errors import InputError
+from tests.evaluation.made import corpus_of
+
+N = 12
+
+
+@pytest.mark.parametrize("estimator", ["greedy", "counterfactual", "relaxed", "random"])
+def test_qualities_that_cannot_be_added_up(estimator, tmp_path):
+    rng = np.random.default_rng(0)
+    corpus = corpus_of(rng.normal(size=(N, 3)), np.r_[1e308, 1e308, rng.normal(size=N - 2)])
+    with pytest.raises(InputError, match=r"quality scores must add up to finite numbers.*rescale the column"):
+        select(corpus, estimator=estimator, select_ratio=0.5, cache_dir=tmp_path)
+
+
+def test_one_large_quality_is_a_quality_like_others(tmp_path):
+    rng = np.random.default_rng(0)
+    corpus = corpus_of(rng.normal(size=(N, 3)), np.r_[1e300, rng.normal(size=N - 1)])
+    selection = select(corpus, estimator="counterfactual", lamb=0.9, select_ratio=0.5, cache_dir=tmp_path)
+    assert 0 in selection.rows and np.isfinite(selection.score).all()
