@@ -8,24 +8,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from datamask.objectives.quality import LARGE, SMALL
-
 
 def advantage(values: Tensor) -> Tensor:
     """Group-relative advantage ``(f - mean) / std`` as in GRPO, ``(G,)``; zeros when the group does not differ."""
-    values = in_range(values)
     centred = values - values.mean()
     spread = values.std()
     # a spread at the rounding of the values themselves is no signal
     if not spread > 4 * torch.finfo(values.dtype).eps * values.abs().max():
         return torch.zeros_like(values)
     return centred / spread
-
-
-def in_range(numbers: Tensor) -> Tensor:
-    """Numbers divided by the largest of them where float32 has no room for their squares; else as they are."""
-    largest = float(numbers.abs().max())
-    return numbers if SMALL <= largest <= LARGE or not 0.0 < largest < torch.inf else numbers / largest
 
 
 def reinforce_step(masks: Tensor, values: Tensor) -> Tensor:
@@ -43,7 +34,7 @@ def counterfactual_step(marginals: Tensor) -> Tensor:
     It follows the gradient of E f in the inclusion probabilities; the factor ``pi (1 - pi)`` of the logit gradient is
     left out on purpose, because with it decided samples can no longer change their mind.
     """
-    centred = in_range(marginals - marginals.mean())
+    centred = marginals - marginals.mean()
     spread = centred.std()
     if not spread > 0:
         return torch.zeros_like(marginals)
