@@ -1,0 +1,93 @@
+"""``python -m tests.torture``, behind `make torture`: see CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tests.torture.isolation import FINDING, Outcome
+from tests.torture.parts import PARTS
+from tests.torture.report import write_report
+from tests.torture.runner import ROOT, Journal, orders, run
+
+MINUTES, ALL_MINUTES = 28.0, 175.0
+JOURNAL, REPORT = ROOT / "build" / "torture.jsonl", ROOT / "docs" / "torture.md"
+
+
+def main() -> int:
+    """Exit code 1 where something was found."""
+    options = _options()
+    names = options.parts.split(",") if options.parts else list(PARTS)
+    if unknown := [name for name in names if name not in PARTS]:
+        raise SystemExit(f"--parts knows {', '.join(PARTS)}, got {', '.join(unknown)}")
+    if options.report:
+        write_report(options.journal, REPORT)
+        return 0
+    if options.case:
+        name, _, number = options.case.partition(":")
+        print(f"{options.case}: {PARTS[name].part.describe(int(number))}")
+        return _told(run({name: iter([int(number)])}, workers=1))
+    if options.all:
+        return _all(names, options)
+    seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
+    minutes = MINUTES if options.minutes is None else options.minutes
+    print(f"seed {seed}, at most {minutes:g} minutes; `make torture SEED={seed}` repeats it", flush=True)
+    return _told(run(orders(names, seed), seconds=60 * minutes, done=_line))
+
+
+def _all(names: list[str], options: argparse.Namespace) -> int:
+    journal = Journal(options.journal)
+    left = sum(PARTS[name].part.size for name in names) - len([case for case in journal.done if case[0] in names])
+    minutes = ALL_MINUTES if options.minutes is None else options.minutes
+    print(f"{left:,} cases to go, at most {minutes:g} minutes; journal {journal.path}", flush=True)
+
+    def done(outcome: Outcome) -> None:
+        journal.add(outcome)
+        _line(outcome)
+
+    run(orders(names, 0, journal.done), seconds=60 * minutes, done=done)
+    write_report(journal.path, REPORT)
+    return _told(journal.outcomes)
+
+
+def _line(outcome: Outcome) -> None:
+    if outcome.word == FINDING:
+        about = PARTS[outcome.part].part.describe(outcome.number)
+        print(f"FINDING {outcome.part}:{outcome.number} ({about}): {outcome.finding}", flush=True)
+
+
+def _told(outcomes: list[Outcome]) -> int:
+    """Print how many cases came to what; 1 where something was found."""
+    for name in dict.fromkeys(outcome.part for outcome in outcomes):
+        mine = [outcome for outcome in outcomes if outcome.part == name]
+        words = Counter(outcome.word for outcome in mine)
+        took = sum(outcome.seconds for outcome in mine)
+        print(f"{name}: {len(mine):,} cases of {PARTS[name].part.size:,}, {took / len(mine):.2f} s each: "
+              + ", ".join(f"{count:,} {word}" for word, count in words.most_common()))
+    bad = [outcome for outcome in outcomes if outcome.word == FINDING]
+    for outcome in bad[:20]:
+        print(f"{outcome.part}:{outcome.number}: {outcome.finding.splitlines()[0][:300]}\n"
+              f"    once more: make torture CASE={outcome.part}:{outcome.number}")
+    print(f"{len(bad):,} findings" if bad else "nothing found")
+    return 1 if bad else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description="Fault injection and fuzzing.")
+    parser.add_argument("--parts", help=f"names, separated by commas, of {', '.join(PARTS)} (all)")
+    parser.add_argument("--seed", type=int, help="which part of the cases, and in what order (drawn, and printed)")
+    parser.add_argument("--minutes", type=float, help=f"at most ({MINUTES:g}; {ALL_MINUTES:g} with --all)")
+    parser.add_argument("--all", action="store_true", help="every case, going on with the journal")
+    parser.add_argument("--journal", type=Path, default=JOURNAL, help="of the cases that are done")
+    parser.add_argument("--case", metavar="PART:NUMBER", help="one case alone")
+    parser.add_argument("--report", action="store_true", help=f"write {REPORT.name} from the journal and do nothing")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"})
+    sys.exit(main())

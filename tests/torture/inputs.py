@@ -1,0 +1,47 @@
+"""Part `inputs`: files, folders, run folders, caches, lists, addresses and uploads as nobody should make them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.torture import materials, schemas, shard_mutants
+from tests.torture.contract import Part
+from tests.torture.judging import Family
+
+FAMILIES: tuple[Family, ...] = (*shard_mutants.FAMILIES, *schemas.FAMILIES)
+
+
+def _of(number: int) -> tuple[Family, int]:
+    """The family of a case, and its number there."""
+    for family in FAMILIES:
+        if number < family.size:
+            return family, number
+        number -= family.size
+    raise IndexError(f"there are {PART.size:,} cases")
+
+
+def run(number: int, folder: Path) -> str:
+    """Case `number`."""
+    family, own = _of(number)
+    return family.run(own, folder)
+
+
+def describe(number: int) -> str:
+    """Case `number` in a few words."""
+    family, own = _of(number)
+    return f"{family.name}: {family.about(own) or own}"
+
+
+def warm() -> None:
+    """Import and compile what cases need, and make what they start from."""
+    import torch
+
+    from datamask import CorpusConfig, open_corpus
+
+    torch.set_num_threads(1)
+    materials.bases()
+    open_corpus(CorpusConfig((str(materials.corpus_file()),)))
+
+
+PART = Part(name="inputs", title="hostile and damaged input of every kind", size=sum(f.size for f in FAMILIES), run=run,
+            weight=4.0, describe=describe)
