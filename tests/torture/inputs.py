@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.torture import materials, schemas, shard_mutants
+from tests.torture import crafted, lists_and_addresses, materials, resumed, run_folders, schemas, shard_mutants
 from tests.torture.contract import Part
 from tests.torture.judging import Family
 
-FAMILIES: tuple[Family, ...] = (*shard_mutants.FAMILIES, *schemas.FAMILIES)
+FAMILIES: tuple[Family, ...] = tuple(
+    family for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses)
+    for family in module.FAMILIES)
 
 
 def _of(number: int) -> tuple[Family, int]:
@@ -41,6 +43,10 @@ def warm() -> None:
     torch.set_num_threads(1)
     materials.bases()
     open_corpus(CorpusConfig((str(materials.corpus_file()),)))
+    for setting in materials.SETTINGS:
+        materials.selected_ids(setting)
+    for setting in resumed.LEARNERS:
+        materials.half_done(setting)
 
 
 PART = Part(name="inputs", title="hostile and damaged input of every kind", size=sum(f.size for f in FAMILIES), run=run,

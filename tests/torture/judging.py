@@ -56,7 +56,7 @@ def attempted(work: Callable[[], Result], doing: str, naming: str = "") -> tuple
 
 
 def check_sentence(text: str, where: str, naming: str = "") -> None:
-    """A refusal is one line, not empty, not endless, printable, and names what it is about.
+    """A refusal is not empty, not endless, printable, and names what it is about.
 
     Raises:
         Finding: it is not.
@@ -66,8 +66,8 @@ def check_sentence(text: str, where: str, naming: str = "") -> None:
         wrong = "an empty refusal"
     elif len(text) > LONGEST_SENTENCE:
         wrong = f"a refusal of {len(text):,} letters"
-    elif "\n" in text.strip() or "Traceback" in text:
-        wrong = "a refusal of several lines"
+    elif "Traceback" in text:
+        wrong = "a refusal with a traceback"
     elif naming and naming not in text:
         wrong = f"a refusal that does not name {naming}"
     try:

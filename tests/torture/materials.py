@@ -31,12 +31,11 @@ def table(rows: int = ROWS, first: int = 0, seed: int = 0, dim: int = DIM, **col
     """A plain corpus; named columns take the place of its own, None takes one out."""
     rng = np.random.default_rng([seed, first])
     plain = {
-        "chunk_id": pa.array([f"id{number}" for number in range(first, first + rows)]),
+        "chunk_id": pa.array([f"id{number}" for number in range(first, first + rows)], pa.string()),
         "quality_score": pa.array(rng.normal(size=rows)),
         "feature_arr": vectors(rng.normal(size=(rows, dim)) + 0.5),
-        "text": pa.array([f"text {number} of {seed}" for number in range(first, first + rows)]),
-        "domain": pa.array(["web", "code", "books"])[:1].take(pa.array([0] * rows)).dictionary_encode()
-        if rows == 0 else pa.array([("web", "code", "books")[number % 3] for number in range(rows)]),
+        "text": pa.array([f"text {number} of {seed}" for number in range(first, first + rows)], pa.string()),
+        "domain": pa.array([("web", "code", "books")[number % 3] for number in range(rows)], pa.string()),
     }
     return pa.table({name: column for name, column in (plain | columns).items() if column is not None})
 

@@ -206,7 +206,7 @@ def run(number: int, folder: Path) -> str:
     if shards > 1:
         odd.append("several shards")
     config = CorpusConfig((str(folder),), drop_invalid=bool(rng.random() < 0.3),
-                          rows=int(rng.integers(1, rows + 1)) if rng.random() < 0.1 else None)
+                          rows=int(rng.integers(2, rows + 2)) if rng.random() < 0.1 else None)
     _, inspection = attempted(lambda: inspect_inputs(config), "inspecting")
     if inspection is not None:
         f"{inspection.schema} {inspection.problems} {inspection.columns}".encode()
