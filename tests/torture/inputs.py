@@ -35,10 +35,14 @@ def describe(number: int) -> str:
 
 
 def warm() -> None:
-    """Import and compile what cases need, and make what they start from."""
+    """Import and compile what cases need, and make what they start from: every case is a new process."""
     import torch
 
     from datamask import CorpusConfig, open_corpus
+    from datamask.dashboard.report import report
+    from datamask.dashboard.ui import address
+    from datamask.evaluation import id_lists
+    from datamask.runs.store import RunStore
 
     torch.set_num_threads(1)
     materials.bases()
@@ -47,6 +51,9 @@ def warm() -> None:
         materials.selected_ids(setting)
     for setting in resumed.LEARNERS:
         materials.half_done(setting)
+    store = RunStore(materials.finished("counterfactual"))
+    report(store.list()[0], store.list())
+    assert address.PARTS and id_lists.read_rows
 
 
 PART = Part(name="inputs", title="hostile and damaged input of every kind", size=sum(f.size for f in FAMILIES), run=run,

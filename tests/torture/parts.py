@@ -34,7 +34,7 @@ class Entry:
 
 
 ENTRIES = (
-    Entry(inputs.PART, inputs.warm, seconds=60.0),
+    Entry(inputs.PART, inputs.warm, seconds=40.0),
     Entry(faults.PART, faults.warm, seconds=240.0),
 )
 PARTS = {entry.part.name: entry for entry in ENTRIES}
