@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test setup lint golden clean
+.PHONY: run test torture setup lint golden clean
 
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
@@ -11,6 +11,13 @@ run: $(VENV)/.run-ready
 test: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest
+
+# Fault injection and fuzzing for half an hour: another part of the cases each time, SEED=N repeats one, CASE=inputs:123
+# does one case, PARTS=inputs,faults only those. ALL=1 goes through all of them, three hours at most, goes on where it was
+# stopped, and writes docs/torture.md.
+torture: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.torture $(if $(ALL),--all) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
+	  $(if $(PARTS),--parts $(PARTS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 setup: $(VENV)/.dev-ready
 

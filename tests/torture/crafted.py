@@ -211,7 +211,7 @@ def _use(name: str, corpus, folder: Path, text: str) -> None:
         code, _ = command(*words, doing=f"selecting from {name}")
         if code:
             continue
-        run_id = max((path.parent.name for path in (folder / "runs").glob("*/status.json")))
+        run_id = max(path.parent.name for path in (folder / "runs").glob("*/status.json"))
         for kind, target in (("--ids", "ids.csv"), ("--rows", "rows.parquet"), ("--mask", "masks")):
             code, _ = command("runs", "export", run_id, "--runs_dir", folder / "runs", kind, folder / target,
                               doing=f"exporting {kind} of {name}")

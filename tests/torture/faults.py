@@ -135,12 +135,12 @@ def _after(operation: Operation, folder: Path, said: dict, kind: str) -> str:
     _believe_no_queue()
     if "signal" in said and not (kind == "kill" and said["signal"] == signal.SIGKILL):
         raise Finding(f"ended by signal {said['signal']}")
-    word, checked = attempted(lambda: operation.check(folder), f"looking after {kind}")
     if "finding" in said:
         raise Finding(said["finding"])
     if kind == "swap":
         return _judge_swap(folder, said)
-    word, going_on = attempted(lambda: operation.again(folder), f"going on after {kind}")
+    attempted(lambda: operation.check(folder), f"looking after {kind}")
+    _, going_on = attempted(lambda: operation.again(folder), f"going on after {kind}")
     if going_on is None:
         raise Finding(f"refused to go on after {kind}")
     return "survived" if said.get("code") == 0 else going_on

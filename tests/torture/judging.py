@@ -51,6 +51,8 @@ def attempted(work: Callable[[], Result], doing: str, naming: str = "") -> tuple
     except DatamaskError as error:
         check_sentence(str(error), f"{doing}: {type(error).__name__}", naming)
         return REFUSED, None
+    except Finding:
+        raise
     except Exception as error:
         raise Finding(f"{doing}: a traceback instead of a sentence: {trace(error)}") from error
 

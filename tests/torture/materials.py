@@ -132,7 +132,7 @@ def half_done(setting: str) -> Path:
         nonlocal asked
         asked += 1
         metrics = run.path / "metrics.jsonl"
-        return metrics.is_file() and len(metrics.read_bytes().splitlines()) >= 4
+        return metrics.is_file() and len(metrics.read_bytes().splitlines()) >= 2
 
     attempt(run, should_stop=stop, threads=1)
     return root

@@ -73,7 +73,7 @@ def _selects(setting: str) -> Operation:
         if (folder / "out.parquet").exists():
             whole_selection(folder / "out.parquet", setting)
 
-    return Operation(f"run {setting}", 260, put_corpus, lambda folder: command(
+    return Operation(f"run {setting}", 240, put_corpus, lambda folder: command(
         *words(folder), doing="select", codes=(0, 2))[0], check, again, swaps=True)
 
 
@@ -95,7 +95,7 @@ def _resumes(setting: str) -> Operation:
         check_runs(folder, setting, among=RUN, finished=True)
         return "resumed"
 
-    return Operation(f"resume {setting}", 200, prepare, lambda folder: command(*words(folder), doing="resume")[0],
+    return Operation(f"resume {setting}", 220, prepare, lambda folder: command(*words(folder), doing="resume")[0],
                      check, again)
 
 
@@ -126,7 +126,7 @@ def _exports() -> Operation:
         check(folder)
         return "done again"
 
-    return Operation("export", 90, prepare, act, check, again)
+    return Operation("export", 40, prepare, act, check, again)
 
 
 def _uploads() -> Operation:
@@ -153,7 +153,7 @@ def _uploads() -> Operation:
         check(folder)
         return "done again"
 
-    return Operation("upload", 40, lambda folder: None, act, check, again)
+    return Operation("upload", 20, lambda folder: None, act, check, again)
 
 
 def _sweeps() -> Operation:
@@ -175,7 +175,7 @@ def _sweeps() -> Operation:
             raise Finding(f"the sweep's table afterwards has {len(lines) - 1} lines, expected 2 of done runs")
         return "done again"
 
-    return Operation("sweep", 420, put_corpus, act, check, again)
+    return Operation("sweep", 480, put_corpus, act, check, again)
 
 
 TEXTS = ("the quick brown fox jumps over the lazy dog", "a stitch in time saves nine of the quick ones",
@@ -207,7 +207,7 @@ def _prepares() -> Operation:
         check(folder)
         return "done again"
 
-    return Operation("prepare", 80, prepare, act, check, again)
+    return Operation("prepare", 12, prepare, act, check, again)
 
 
 def _scores() -> Operation:
@@ -227,7 +227,7 @@ def _scores() -> Operation:
         whole_selection(folder / "out.parquet", setting)
         return "done again"
 
-    return Operation("cached results", 160, put_corpus, act, lambda folder: None, again)
+    return Operation("cached results", 150, put_corpus, act, lambda folder: None, again)
 
 
 def _labels() -> Operation:
@@ -253,7 +253,7 @@ def _labels() -> Operation:
             raise Finding("labelling does not succeed afterwards")
         return "done again"
 
-    return Operation("labels", 40, prepare, act, lambda folder: check_runs(folder, "greedy", finished=True), again)
+    return Operation("labels", 32, prepare, act, lambda folder: check_runs(folder, "greedy", finished=True), again)
 
 
 # -- what must hold --------------------------------------------------------------------------------------------------

@@ -141,7 +141,8 @@ class _Worker:
     def _start(self) -> None:
         self.link, other = multiprocessing.Pipe()
         self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=(other,), daemon=False)
-        self._process.start()
+        with _few_threads():
+            self._process.start()
         other.close()
 
     def give(self, case: tuple[str, int] | None) -> bool:
@@ -165,6 +166,18 @@ class _Worker:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+
+
+@contextlib.contextmanager
+def _few_threads() -> Iterator[None]:
+    """Libraries that are loaded under this use one thread: two workers share two cores, and a case is a fork."""
+    before = dict(os.environ)
+    os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _serve(link: Connection) -> None:

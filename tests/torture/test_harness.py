@@ -1,0 +1,154 @@
+"""The harness itself: what a case may do to it, how a journal goes on, that faults strike where they should."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from datamask.errors import InputError
+from tests.torture import runner
+from tests.torture.contract import Finding, Part
+from tests.torture.injection import AFTER, BEFORE, Injection
+from tests.torture.isolation import FINDING, Outcome, attempt
+from tests.torture.judging import ACCEPTED, REFUSED, attempted, check_sentence
+from tests.torture.parts import PARTS, Entry
+from tests.torture.report import report
+from tests.torture.runner import Journal, orders
+
+
+def _finds(number: int, folder: Path) -> str:
+    raise Finding("a promise broke")
+
+
+def _eats(number: int, folder: Path) -> str:
+    data = [bytearray(os.urandom(1 << 20)) for _ in range(600)]
+    time.sleep(60)
+    return str(len(data))
+
+
+def _leaves_a_child(number: int, folder: Path) -> str:
+    if os.fork() == 0:
+        time.sleep(600)
+        os._exit(0)
+    return "left one"
+
+
+@pytest.mark.parametrize("do, said", [
+    (_finds, "a promise broke"), (_eats, "takes more than 0.25 GiB of memory"),
+    (lambda number, folder: time.sleep(60), "hangs: more than 5 s"),
+    (lambda number, folder: os.kill(os.getpid(), signal.SIGSEGV), "crash: ended by SIGSEGV"),
+    (lambda number, folder: os._exit(7), "exit code 7"),
+    (lambda number, folder: [][1], "IndexError came out of the case"),
+])
+def test_whatever_a_case_does_is_a_finding(do, said):
+    entry = Entry(Part("x", "x", 1, do, 1.0, str), seconds=5.0 if "hangs" in said else 60.0, memory=256 << 20)
+    outcome = attempt(entry, 0)
+    assert outcome.word == FINDING and said in outcome.finding
+
+
+def test_a_case_ends_with_what_it_started_and_its_folder():
+    seen = []
+
+    def do(number: int, folder: Path) -> str:
+        (folder / "locked").mkdir()
+        (folder / "locked").chmod(0)
+        return f"{folder} {_leaves_a_child(number, folder)}"
+
+    start = time.monotonic()
+    outcome = attempt(Entry(Part("x", "x", 1, do, 1.0, str)), 0)
+    seen.append(outcome.word)
+    assert outcome.finding == "" and outcome.word.endswith("left one") and time.monotonic() - start < 60
+    assert not Path(outcome.word.split()[0]).exists()
+
+
+def test_an_order_follows_from_its_seed_and_has_every_case_once():
+    name = "inputs"
+    one, again, other = (list(orders([name], seed)[name]) for seed in (1, 1, 2))
+    assert one == again != other
+    assert sorted(one) == list(range(PARTS[name].part.size))
+    assert list(orders([name], 1, {(name, one[0])})[name]) == one[1:]
+
+
+def test_a_journal_goes_on_where_it_was_killed_and_forgets_other_code(tmp_path, monkeypatch):
+    path = tmp_path / "deep" / "journal.jsonl"
+    journal = Journal(path)
+    journal.add(Outcome("inputs", 5, "accepted", 0.1))
+    with path.open("a") as file:
+        file.write('{"part": "inputs", "numb')
+    assert Journal(path).done == {("inputs", 5)}
+    monkeypatch.setattr(runner, "commit", lambda: "another")
+    assert Journal(path).done == set()
+    assert path.with_suffix(".old.jsonl").is_file()
+
+
+def test_the_report_counts_and_names_what_was_found():
+    outcomes = [Outcome("inputs", 0, "accepted", 1.0), Outcome("inputs", 1, FINDING, 1.0, "a <b> broke | at 12"),
+                Outcome("inputs", 2, FINDING, 1.0, "a <b> broke | at 13")]
+    text = report({"commit": "abc", "machine": "two cores"}, outcomes)
+    assert "commit abc" in text and "two cores" in text and "- Findings: 2" in text
+    assert "- 2 times (inputs:1, inputs:2): a &lt;b> broke \\| at 12" in text
+
+
+def test_every_case_describes_itself():
+    for entry in PARTS.values():
+        for number in {0, entry.part.size // 2, entry.part.size - 1}:
+            assert entry.part.describe(number)
+    assert PARTS["inputs"].part.size >= 20_000
+
+
+def test_a_refusal_is_a_sentence():
+    def refuse(text: str) -> str:
+        def work():
+            raise InputError(text)
+        return attempted(work, "trying")[0]
+
+    assert refuse("a.parquet is empty") == REFUSED
+    assert attempted(lambda: 1, "trying") == (ACCEPTED, 1)
+    for text in ("", "x" * 700, "\udcff", "Traceback (most recent call last)"):
+        with pytest.raises(Finding):
+            refuse(text)
+    with pytest.raises(Finding, match="traceback"):
+        attempted(lambda: {}["x"], "trying")
+    with pytest.raises(Finding):
+        check_sentence("something is wrong", "trying", naming="a.parquet")
+
+
+@pytest.mark.parametrize("when", [BEFORE, AFTER])
+def test_each_file_operation_can_be_struck(tmp_path, when):
+    def work() -> None:
+        path = tmp_path / "a"
+        path.write_bytes(b"x")
+        path.replace(tmp_path / "b")
+        (tmp_path / "b").unlink()
+
+    def strike(at: int | None) -> tuple[int, str]:
+        """Done in a child, since the replaced operations stay."""
+        answer, reply = os.pipe()
+        if os.fork() == 0:
+            injection = Injection(tmp_path, at, "EIO", when)
+            injection.install()
+            try:
+                work()
+                word = "done"
+            except OSError as error:
+                word = errno.errorcode[error.errno]
+            injection.at = None
+            os.write(reply, f"{injection.count} {word} {','.join(injection.log)}".encode())
+            os._exit(0)
+        os.close(reply)
+        with os.fdopen(answer) as stream:
+            count, word, log = stream.read().split(" ", 2)
+        os.wait()
+        for left in tmp_path.iterdir():
+            left.unlink()
+        assert log.startswith("open to write,write,replace,unlink"[:len(log)])
+        return int(count), word
+
+    assert strike(None) == (4, "done")
+    for at in range(4):
+        assert strike(at)[1] == "EIO"
