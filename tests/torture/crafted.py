@@ -110,9 +110,9 @@ def _twice(name: str) -> pa.Table:
     return pa.Table.from_arrays([*plain.columns, plain[name]], names=[*plain.column_names, name])
 
 
-def _features(first: list[float], kind: pa.DataType = pa.float64()) -> pa.Table:
+def _features(first: list[float], kind: pa.DataType | None = None) -> pa.Table:
     rows = [first, *([1.0, 2.0 + row] for row in range(ROWS - 1))]
-    return table(feature_arr=pa.array(rows, pa.list_(kind)))
+    return table(feature_arr=pa.array(rows, pa.list_(kind or pa.float64())))
 
 
 def _quality(values: list) -> pa.Table:
@@ -122,11 +122,13 @@ def _quality(values: list) -> pa.Table:
 CASES: tuple[tuple[str, str, Make], ...] = (
     ("plain", ACCEPTED, _file(table())),
     *((f"device {name}", REFUSED, _path(name)) for name in
-      ("/dev/zero", "/dev/null", "/dev/urandom", "/dev/full", "/dev/stdin", "/dev/tty", "/proc/self/mem", "/proc/kmsg")),
+      ("/dev/zero", "/dev/null", "/dev/urandom", "/dev/full", "/dev/stdin", "/dev/tty", "/proc/self/mem",
+       "/proc/kmsg")),
     *((f"address {name}", REFUSED, _path(name)) for name in
-      ("http://169.254.169.254/x.parquet", "file:///etc/passwd", "s3://bucket/key", "~nosuchuser/x.parquet", "~nosuchuser",
-       "a\0b.parquet", "x" * 5000 + ".parquet", "\udcff.parquet", "", " ", "/", "//", "/nonexistent/**", "[", "[!", "***",
-       "/dev", "/proc/self/fd", "/etc/passwd")),
+      ("http://169.254.169.254/x.parquet", "file:///etc/passwd", "s3://bucket/key", "~nosuchuser/x.parquet",
+       "~nosuchuser",
+       "a\0b.parquet", "x" * 5000 + ".parquet", "\udcff.parquet", "", " ", "/", "//", "/nonexistent/**", "[", "[!",
+       "***", "/dev", "/proc/self/fd", "/etc/passwd")),
     ("fifo", REFUSED, _special(os.mkfifo, "a.parquet")),
     ("fifo by pattern", REFUSED, lambda folder: (os.mkfifo(folder / "a.parquet"), str(folder / "*.parquet"))[1]),
     ("fifo beside a shard", EITHER, _beside(lambda folder: os.mkfifo(folder / "b.parquet"))),
@@ -157,7 +159,8 @@ CASES: tuple[tuple[str, str, Make], ...] = (
     ("id of 1 MB", EITHER, _file(lambda: table(chunk_id=pa.array(["x" * 10**6 + str(k) for k in range(ROWS)])))),
     ("column name of 1 MB", EITHER, _file(lambda: table(**{"n" * 10**6: pa.array(["a"] * ROWS)}))),
     ("two qualities of 1e308", EITHER, _file(_quality([1e308, -1e308]))),
-    ("all qualities 1e308", EITHER, _file(_quality([1e308]))), ("quality 1e30", ACCEPTED, _file(_quality([1e30, 2e30]))),
+    ("all qualities 1e308", EITHER, _file(_quality([1e308]))),
+    ("quality 1e30", ACCEPTED, _file(_quality([1e30, 2e30]))),
     ("quality denormal", EITHER, _file(_quality([5e-324, 0.0]))),
     ("quality constant", ACCEPTED, _file(_quality([1.0]))),
     ("quality infinite", REFUSED, _file(_quality([float("inf"), 1.0]))),
@@ -178,8 +181,10 @@ CASES: tuple[tuple[str, str, Make], ...] = (
     ("time zone of nowhere", EITHER, _file(lambda: table(t=pa.array([0] * ROWS, pa.timestamp("us", "Nowhere/Zone"))))),
     ("years beyond 9999", EITHER, _file(lambda: table(t=pa.array([2**62] * ROWS, pa.timestamp("us"))))),
     ("strange ids", EITHER, _file(lambda: table(chunk_id=_strange(table()["chunk_id"].combine_chunks())))),
-    ("strange features", EITHER, _file(lambda: table(feature_arr=_strange(table()["feature_arr"].combine_chunks())))),
-    ("strange qualities", EITHER, _file(lambda: table(quality_score=_strange(table()["quality_score"].combine_chunks())))),
+    ("strange features", EITHER, _file(
+        lambda: table(feature_arr=_strange(table()["feature_arr"].combine_chunks())))),
+    ("strange qualities", EITHER, _file(
+        lambda: table(quality_score=_strange(table()["quality_score"].combine_chunks())))),
     ("strange schema metadata", EITHER, _file(table().replace_schema_metadata(
         {b"datamask": b"{" * 10**6, b"pandas": b"not json", b"huggingface": b"\xff" * 100}))),
     ("internal names", EITHER, _file(lambda: table(**{name: pa.array(range(ROWS)) for name in (

@@ -90,7 +90,8 @@ def run_list(number: int, folder: Path) -> str:
 
 # -- addresses -------------------------------------------------------------------------------------------------------
 
-TEXTS = ("", "x", "../../etc/passwd", "<script>alert(1)</script>", "%00", "\x00", "a" * 5000, "-1", "nan", "inf", "1e999",
+TEXTS = ("", "x", "../../etc/passwd", "<script>alert(1)</script>", "%00", "\x00", "a" * 5000, "-1", "nan", "inf",
+         "1e999",
          "9" * 21, "[]", "{}", "null", '[["quality",0,1]]', '[["quality",1e308,-1e308]]', '[["nope",0,1]]',
          '[["quality",NaN,1]]', '[["quality",0,1e999]]', '[["quality",' + "9" * 400 + ",1]]", '[["domain",["x"]]]',
          '[["\\u0000",0,1]]', '[["quality",true,false]]', "[" * 1700, '[["source",[' + '"a",' * 300 + '"b"]]]',
@@ -98,7 +99,8 @@ TEXTS = ("", "x", "../../etc/passwd", "<script>alert(1)</script>", "%00", "\x00"
          "UMAP.box,nan,0,1,1,000000999000999999", "UMAP.lasso,-1e308,0,1e308,1,000000999000999999",
          "PCA.lasso,1,1,0,0,000000999000999999", "X.lasso,0,0,1,1,000000999000999999", "UMAP.;;;", "UMAP.", ".",
          "UMAP.lasso,0,0,1,1,٠٠٠٠٠٠٩٩٩٠٠٠٩٩٩٩٩٩", "٣٣٣", "\u202e", "\ud83d\ude00", ":red[x] $x$ `y`", "None", "True",
-         "0", "1", "0.5", "a-b", "-", "--", "a,b,c,d,e", "a,a,a,a", "A", "é", "points", "UMAP", "facility", "٠.٥", "1_0",
+         "0", "1", "0.5", "a-b", "-", "--", "a,b,c,d,e", "a,a,a,a", "A", "é", "points", "UMAP", "facility", "٠.٥",
+         "1_0",
          "0x1", "+0.5", " 0.5 ")
 
 
@@ -134,7 +136,8 @@ def run_address(number: int, folder: Path) -> str:
             try:
                 again = part.write(value)
             except Exception as error:
-                raise Finding(f"?{name}= of {page} accepts {text[:80]!r} and cannot write it: {trace(error)}") from error
+                raise Finding(f"?{name}= of {page} accepts {text[:80]!r} and cannot write it: {trace(error)}"
+                              ) from error
             taken += 1
             if again and name not in ("lambda", "ratio"):
                 try:
@@ -161,7 +164,8 @@ def _path_field(text: str, folder: Path, rng: random.Random) -> None:
     inside.mkdir()
     pq.write_table(materials.table(3), inside / "a.parquet")
     (inside / "out").symlink_to(materials.corpus_file().parent)
-    typed = rng.choice([text, f"{inside}/{text}", f"{inside}/../{text}", f"{inside}/out/*.parquet", f"{inside}/**/../..",
+    typed = rng.choice([text, f"{inside}/{text}", f"{inside}/../{text}", f"{inside}/out/*.parquet",
+                        f"{inside}/**/../..",
                         f"{inside}/*/../../*", f"{inside}/[a]*", f"{inside}/{text}/*.parquet"])
     try:
         config = CorpusConfig((typed,))
@@ -178,7 +182,8 @@ def _path_field(text: str, folder: Path, rng: random.Random) -> None:
 
 NAMES = ("../../../etc/passwd.parquet", "/etc/x.parquet", "..", ".", "", "a/b\\c.parquet", "\x00.parquet",
          "x" * 5000 + ".parquet", "-rf.parquet", "<script>.parquet", "CON.parquet", ".hidden.parquet", "é.parquet",
-         "\u202e.parquet", "a\nb.parquet", "%2e%2e%2f.parquet", "~root.parquet", "$(id).parquet", "*.parquet", "?.parquet",
+         "\u202e.parquet", "a\nb.parquet", "%2e%2e%2f.parquet", "~root.parquet", "$(id).parquet", "*.parquet",
+         "?.parquet",
          "[a].parquet", "x.parquet.exe", "\udcff.parquet", "a.parquet", "A.PARQUET")
 
 

@@ -272,7 +272,8 @@ def unfinished(root: Path) -> list[str]:
     return [run.id for run in RunStore(root).list() if run.status().state != "done"]
 
 
-def check_runs(folder: Path, setting: str, *, among: str | None = None, finished: bool = False, same: bool = True) -> None:
+def check_runs(folder: Path, setting: str, *, among: str | None = None, finished: bool = False,
+               same: bool = True) -> None:
     """The store lists, a run that says done is whole, and a finished one has left nothing half-written."""
     from datamask.runs.store import RunStore
 

@@ -26,8 +26,8 @@ def report(head: dict, outcomes: Sequence[Outcome]) -> str:
     found = [outcome for outcome in outcomes if outcome.word == FINDING]
     lines = [
         "# Fault injection and fuzzing", "",
-        "Written by `make torture ALL=1`; `python -m tests.torture --report` writes it anew from the journal of the cases "
-        "that are done. A case is made from its number alone: `make torture CASE=inputs:123` does one again.", "",
+        "Written by `make torture ALL=1`; `python -m tests.torture --report` writes it anew from the journal of the "
+        "cases that are done. A case is made from its number alone: `make torture CASE=inputs:123` does one again.", "",
         f"- Code: commit {head.get('commit', 'unknown')}", f"- Machine: {head.get('machine', 'unknown')}",
         f"- Cases: {len(outcomes):,} of {sum(entry.part.size for entry in PARTS.values()):,}, "
         f"{sum(outcome.seconds for outcome in outcomes) / 3600:.1f} hours of two workers together",
@@ -73,4 +73,5 @@ def _findings(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return re.sub(r"/\S*/datamask-torture-[^/\s']*", "...", " ".join(text.split())).replace("|", "\\|").replace("<", "&lt;")
+    text = re.sub(r"/\S*/datamask-torture-[^/\s']*", "...", " ".join(text.split()))
+    return text.replace("|", "\\|").replace("<", "&lt;")

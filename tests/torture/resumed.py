@@ -109,7 +109,8 @@ def _numbers_off(data: bytes, rng: random.Random) -> bytes:
         return alter_json(data, rng)
     key = rng.choice(numbers)
     value = document[key]
-    document[key] = rng.choice([value * 10, float("nan"), -value, value - 1, float("inf"), 0.0, str(value), value + 1e-3])
+    document[key] = rng.choice([value * 10, float("nan"), -value, value - 1, float("inf"), 0.0, str(value),
+                                 value + 1e-3])
     return json.dumps(document).encode()
 
 

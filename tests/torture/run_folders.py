@@ -37,7 +37,8 @@ def fresh_store(folder: Path, setting: str = "counterfactual") -> RunStore:
         record = json.loads((root / name / "config.json").read_text())
         record["run_id"] = name
         (root / name / "config.json").write_text(json.dumps(record))
-        (root / name / "label.json").write_text(json.dumps({"name": "n", "notes": "", "tags": ["t"], "archived": False}))
+        (root / name / "label.json").write_text(
+            json.dumps({"name": "n", "notes": "", "tags": ["t"], "archived": False}))
         (root / name / "results.json").write_text(
             json.dumps({"results": [{"task": "arc", "score": 0.5, "seed": "1"}]}))
     shutil.copytree(source / ".cache", root / ".cache")

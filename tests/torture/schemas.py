@@ -84,8 +84,8 @@ def _quality(drawn: Drawn) -> pa.Array:
     else:
         array = pa.array(values).cast(kind, safe=False)
     if drawn.maybe(0.12, "an odd quality"):
-        extreme = drawn.some([1e308], [1e308, -1e308], [np.inf], [-np.inf], [np.nan], [5e-324], [1e30], [-0.0], [1.8e308],
-                             [9e307, 9e307], [None])
+        extreme = drawn.some([1e308], [1e308, -1e308], [np.inf], [-np.inf], [np.nan], [5e-324], [1e30], [-0.0],
+                             [1.8e308], [9e307, 9e307], [None])
         array = pa.array([*extreme, *values.tolist()][:drawn.rows], pa.float64())
     if drawn.maybe(0.04, "a quality beyond 2^53"):
         start = int(drawn.some(2**53, 2**62, -2**63, 2**63 - 100))
@@ -133,7 +133,8 @@ SPARE: tuple[Callable[[Drawn], pa.Array], ...] = (
     lambda d: pa.array([d.some(np.nan, np.inf, 1e308, -1e308, 0.0) for _ in range(d.rows)]),
     lambda d: pa.array([d.some(-2**62, 2**62, 0) for _ in range(d.rows)],
                        pa.timestamp(d.some("s", "ms", "us", "ns"))),
-    lambda d: pa.array([0, *[10**15] * (d.rows - 1)], pa.timestamp("us", tz=d.some("UTC", "Nowhere/Zone", "+25:99", ""))),
+    lambda d: pa.array([0, *[10**15] * (d.rows - 1)],
+                       pa.timestamp("us", tz=d.some("UTC", "Nowhere/Zone", "+25:99", ""))),
     lambda d: pa.array([d.some(datetime.date(1, 1, 1), datetime.date(9999, 12, 31)) for _ in range(d.rows)]),
     lambda d: pa.array([2**62] * d.rows, pa.duration("s")),
     lambda d: pa.array([86_399] * d.rows, pa.time32("s")),
