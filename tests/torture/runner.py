@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import multiprocessing
 import os
@@ -188,5 +189,8 @@ def _serve(link: Connection) -> None:
             entry = PARTS[name]
             if name not in warm:
                 entry.warm()
+                # what is alive now stays: a collection in a child would copy every page it looks at
+                gc.collect()
+                gc.freeze()
                 warm.add(name)
             link.send(attempt(entry, number))
