@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.torture.isolation import FINDING, Outcome
 from tests.torture.parts import PARTS
 from tests.torture.report import write_report
-from tests.torture.runner import ROOT, Journal, orders, run
+from tests.torture.runner import ROOT, Journal, orders, run, verdicts
 
 MINUTES, ALL_MINUTES = 28.0, 175.0
 JOURNAL, REPORT = ROOT / "build" / "torture.jsonl", ROOT / "docs" / "torture.md"
@@ -29,7 +29,9 @@ def main() -> int:
     if options.case:
         name, _, number = options.case.partition(":")
         print(f"{options.case}: {PARTS[name].part.describe(int(number))}")
-        return _told(run({name: iter([int(number)])}, workers=1))
+        outcomes = run({name: iter([int(number)])}, workers=1, done=_line)
+        print(outcomes[0].word)
+        return int(outcomes[0].word == FINDING)
     if options.all:
         return _all(names, options)
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
@@ -71,8 +73,11 @@ def _told(outcomes: list[Outcome]) -> int:
     for outcome in bad[:20]:
         print(f"{outcome.part}:{outcome.number}: {outcome.finding.splitlines()[0][:300]}\n"
               f"    once more: make torture CASE={outcome.part}:{outcome.number}")
-    print(f"{len(bad):,} findings" if bad else "nothing found")
-    return 1 if bad else 0
+    wrong = verdicts(outcomes)
+    for name, text in wrong.items():
+        print(f"{name} as a whole: {text}")
+    print(f"{len(bad) + len(wrong):,} findings" if bad or wrong else "nothing found")
+    return 1 if bad or wrong else 0
 
 
 def _options() -> argparse.Namespace:

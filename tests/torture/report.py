@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.torture.isolation import FINDING, Outcome
 from tests.torture.parts import PARTS
-from tests.torture.runner import read_journal
+from tests.torture.runner import read_journal, verdicts
 
 EXAMPLES = 3
 FAMILIES = 80
@@ -23,7 +23,7 @@ def write_report(journal: Path, path: Path) -> None:
 
 def report(head: dict, outcomes: Sequence[Outcome]) -> str:
     """The report as Markdown."""
-    found = [outcome for outcome in outcomes if outcome.word == FINDING]
+    found, wrong = [outcome for outcome in outcomes if outcome.word == FINDING], verdicts(outcomes)
     lines = [
         "# Fault injection and fuzzing", "",
         "Written by `make torture ALL=1`; `python -m tests.torture --report` writes it anew from the journal of the "
@@ -31,7 +31,7 @@ def report(head: dict, outcomes: Sequence[Outcome]) -> str:
         f"- Code: commit {head.get('commit', 'unknown')}", f"- Machine: {head.get('machine', 'unknown')}",
         f"- Cases: {len(outcomes):,} of {sum(entry.part.size for entry in PARTS.values()):,}, "
         f"{sum(outcome.seconds for outcome in outcomes) / 3600:.1f} hours of two workers together",
-        f"- Findings: {len(found):,}", ""]
+        f"- Findings: {len(found) + len(wrong):,}", ""]
     for name, entry in PARTS.items():
         mine = [outcome for outcome in outcomes if outcome.part == name]
         lines += [f"## {name}: {entry.part.title}", ""]
@@ -41,6 +41,8 @@ def report(head: dict, outcomes: Sequence[Outcome]) -> str:
         took = sum(outcome.seconds for outcome in mine) / len(mine)
         lines += [f"{len(mine):,} of {entry.part.size:,} cases, {took:.2f} s each.", "",
                   "| what | tried | what came |", "|---|---|---|", *_rows(name, mine), ""]
+        if name in wrong:
+            lines += [f"As a whole: {_cell(wrong[name])}", ""]
         if entry.beyond:
             lines += [f"Not reached: {entry.beyond}.", ""]
     lines += ["## Findings", "", *(_findings(found) or ["None."])]

@@ -11,11 +11,13 @@ import platform
 import random
 import subprocess
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from tests.torture.contract import Finding
 from tests.torture.isolation import FINDING, Outcome, attempt
 from tests.torture.parts import PARTS
 
@@ -39,6 +41,22 @@ def machine() -> str:
     packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("pyarrow", "numpy", "torch"))
     return (f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.machine()}, "
             f"Python {platform.python_version()}, {packages}")
+
+
+def verdicts(outcomes: Iterable[Outcome]) -> dict[str, str]:
+    """Part name -> what cannot be right in how often each outcome came; parts without a verdict, or with a good one,
+    are left out."""
+    words: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for outcome in outcomes:
+        words[outcome.part][outcome.word] += 1
+    wrong = {}
+    for name, counts in words.items():
+        try:
+            if PARTS[name].part.verdict is not None:
+                PARTS[name].part.verdict(counts)
+        except Finding as finding:
+            wrong[name] = str(finding)
+    return wrong
 
 
 class Journal:

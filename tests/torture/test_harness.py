@@ -94,6 +94,18 @@ def test_the_report_counts_and_names_what_was_found():
     assert "- 2 times (inputs:1, inputs:2): a &lt;b> broke \\| at 12" in text
 
 
+def test_a_part_judges_its_outcomes_as_a_whole(monkeypatch):
+    def verdict(words) -> None:
+        if words["refused"] > words["accepted"]:
+            raise Finding("nearly all refused")
+
+    part = Part("x", "x", 9, _finds, 1.0, str, verdict)
+    monkeypatch.setitem(PARTS, "x", Entry(part))
+    outcomes = [Outcome("x", number, "refused", 0.1) for number in range(3)]
+    assert runner.verdicts(outcomes) == {"x": "nearly all refused"}
+    assert runner.verdicts([*outcomes, *(Outcome("x", number, "accepted", 0.1) for number in range(3, 9))]) == {}
+
+
 def test_every_case_describes_itself():
     for entry in PARTS.values():
         for number in {0, entry.part.size // 2, entry.part.size - 1}:

@@ -8,7 +8,7 @@ import os
 
 from tests.torture.isolation import FINDING
 from tests.torture.parts import PARTS
-from tests.torture.runner import orders, run
+from tests.torture.runner import orders, run, verdicts
 
 
 def test_a_seeded_part_finds_nothing():
@@ -19,4 +19,5 @@ def test_a_seeded_part_finds_nothing():
     assert len(outcomes) == sum(min(entry.tested, entry.part.size) for entry in PARTS.values())
     findings = [f"{outcome.part}:{outcome.number} ({PARTS[outcome.part].part.describe(outcome.number)}): "
                 f"{outcome.finding[:600]}" for outcome in outcomes if outcome.word == FINDING]
+    findings += [f"{name} as a whole: {text}" for name, text in verdicts(outcomes).items()]
     assert not findings, "\n".join([f"TORTURE_SEED={seed}; `make torture CASE=PART:NUMBER` does one again", *findings])
