@@ -1,4 +1,4 @@
-"""``python -m tests.torture``, behind `make torture`: see CONTRIBUTING.md."""
+"""``python -m tests.torture``, behind `make torture`; the Makefile says what it takes."""
 
 from __future__ import annotations
 
