@@ -12,8 +12,14 @@ from tests.torture import faults, inputs
 from tests.torture.contract import Part
 
 
-def _nothing() -> None:
-    """For parts that need nothing before their first case."""
+def imports() -> None:
+    """What every part needs: the program is imported before a case is forked, not in it."""
+    import torch
+
+    from datamask import api
+
+    torch.set_num_threads(1)
+    assert api.select
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Entry:
     """
 
     part: Part
-    warm: Callable[[], None] = _nothing
+    warm: Callable[[], None] = imports
     seconds: float = 120.0
     memory: int = 3 << 30
     tested: int = 10
