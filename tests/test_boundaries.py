@@ -21,6 +21,7 @@ ROOT = Path(datamask.__file__).parents[1]
 BOTTOM = {"errors", "catalogue", "compiling", "config", "endings", "feasibility", "files", "parquet"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
+WORK = {"work"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
@@ -31,20 +32,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": {"errors"},
     "parquet": {"errors"},
     "feasibility": {"errors", "config"},
+    "work": {"errors", "files"},
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
     "testing": BOTTOM | {"objectives"},
-    "corpus": BOTTOM,
-    "evaluation": BOTTOM | LEARN | {"corpus"},
-    "api": BOTTOM | LEARN | {"corpus", "evaluation"},
-    "runs": BOTTOM,
-    "runs.execute": BOTTOM | LEARN | {"corpus", "evaluation", "runs"},
-    "runs.jobs": BOTTOM | {"runs"},
-    "runs.sweep": BOTTOM | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
-    "cli": BOTTOM | RUNS,
-    "dashboard": BOTTOM | {"corpus", "runs"},
-    "dashboard.ui": BOTTOM | RUNS | {"corpus", "dashboard"},
-    "app": BOTTOM | {"dashboard", "dashboard.ui"},
+    "corpus": BOTTOM | WORK,
+    "evaluation": BOTTOM | WORK | LEARN | {"corpus"},
+    "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
+    "runs": BOTTOM | WORK,
+    "runs.execute": BOTTOM | WORK | LEARN | {"corpus", "evaluation", "runs"},
+    "runs.jobs": BOTTOM | WORK | {"runs"},
+    "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
+    "cli": BOTTOM | WORK | RUNS,
+    "dashboard": BOTTOM | WORK | {"corpus", "runs"},
+    "dashboard.ui": BOTTOM | WORK | RUNS | {"corpus", "dashboard"},
+    "app": BOTTOM | WORK | {"dashboard", "dashboard.ui"},
     "sample_data": BOTTOM | {"corpus"},
 }
 """Room -> the other rooms it may import at its top. The room of a module is the longest of these names it begins with
@@ -151,6 +153,8 @@ def test_every_room_of_the_table_exists():
 @pytest.mark.parametrize("module, source, expected", [
     ("datamask.config", "from datamask.files import replacing", 1),
     ("datamask.corpus.shards", "import datamask.runs.store", 1),
+    ("datamask.work.cache", "from datamask.corpus import Corpus\nfrom datamask.config import CorpusConfig", 2),
+    ("datamask.objectives.disf", "from datamask.work.cache import Cache", 1),
     ("datamask.objectives.disf", "from datamask.corpus import Corpus\nimport pandas", 2),
     ("datamask.learning.learner", "from datamask.runs import store", 1),
     ("datamask.runs.store", "import torch", 1),
@@ -188,6 +192,11 @@ def modules_in(room: str) -> list[str]:
 
 def test_importing_datamask_loads_next_to_nothing():
     assert not loaded_by(["datamask"]) & {"torch", "streamlit", "pandas", "pyarrow", "plotly", "numba", "sklearn"}
+
+
+def test_keeping_results_knows_only_errors_and_files():
+    loaded = loaded_by(modules_in("work"))
+    assert "work" in loaded and not loaded & {"torch", "streamlit", "pandas", "pyarrow", "corpus", "runs", "config"}
 
 
 def test_looking_at_runs_and_reading_the_command_line_load_no_torch():

@@ -1,0 +1,277 @@
+"""Results that took long, kept on disk and found again: the one place that knows where they lie.
+
+*Layout.* ``<root>/<subject>/<name>-v<version>[-<key>].cache``; the root is ``<runs>/.cache``, the subject mostly the
+fingerprint of a corpus. `datamask.work.result_file` is the file.
+
+*Trust.* What is found is checked three times: the digest, so that a damaged file is none; what the file says it is, so
+that a copy of another result is none; and by the caller's `read`, which knows what such a result can look like. A file
+that fails is logged in one line and passed over, as if nothing were kept: its owner computes the result anew. Only
+regular files are opened, so nothing else under the name can block. What cannot be written is logged and not kept.
+
+*Size.* `Cache.sizes` and `Cache.free` tell and free it. Beyond ``DATAMASK_CACHE_GB`` (`MOST_GB` unless set) the
+subjects that were used longest ago are removed as results are kept, but none whose lock somebody holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from datamask.errors import Stopped, StoreError
+from datamask.files import replacing
+from datamask.work.locks import none_held, only_one
+from datamask.work.result_file import Content, Entry, Implausible, load, load_old, require, store
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+MOST_GB = 20.0
+"""Bound on everything that is kept under one root, unless ``DATAMASK_CACHE_GB`` says otherwise."""
+
+NOTES = "openings"
+"""A folder under the root that holds no results: what was opened, and under which address. It is never freed."""
+
+SWEPT_SHARE = 0.02
+"""Of the bound: after so much was written by one process, sizes are looked at again."""
+
+TOUCHED_SECONDS = 600.0
+"""The time of last use is noted at most so often."""
+
+_SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,120}")
+_SUFFIX = ".cache"
+_written: dict[Path, float] = {}
+
+
+class Cache:
+    """The results kept under one folder. Safe to use from any thread and process; `find` and `keep` never block.
+
+    Args:
+        root: the folder; made when something is kept.
+    """
+
+    def __init__(self, root: str | os.PathLike) -> None:
+        self.root = Path(root)
+
+    def folder(self, subject: str) -> Path:
+        """Where the results of a subject lie."""
+        return self.root / _safe(subject)
+
+    def path(self, entry: Entry) -> Path:
+        """The file of a result."""
+        key = f"-{_safe(entry.key)}" if entry.key else ""
+        return self.folder(entry.subject) / f"{_safe(entry.name)}-v{entry.version}{key}{_SUFFIX}"
+
+    def has(self, entry: Entry) -> bool:
+        """Whether there is a file of it, good or bad."""
+        with contextlib.suppress(OSError):  # a folder that may not be looked into
+            names = filter(None, (self.path(entry).name, entry.old))
+            return any((self.folder(entry.subject) / name).is_file() for name in names)
+        return False
+
+    def lock(self, entry: Entry, should_stop: Callable[[], bool] | None = None) -> contextlib.AbstractContextManager:
+        """Hold the lock of a result while it is computed; see `datamask.work.locks.only_one`."""
+        name = _safe(entry.name) + (f"-{_safe(entry.key)}" if entry.key else "")
+        return only_one(self.folder(entry.subject) / f"{name}.lock", should_stop)
+
+    def find(self, entry: Entry, read: Callable[[Content], T]) -> T | None:
+        """The kept result, as `read` makes it; None where nothing is kept that can be believed.
+
+        Args:
+            read: makes the result of what the file holds. It raises, best `Implausible` by `require`, where that is no
+                result of this subject.
+
+        Raises:
+            Stopped: from `read`.
+        """
+        path = self.path(entry)
+        try:
+            content = load(path, entry)
+        except FileNotFoundError:
+            return self._from_before(entry, read)
+        except Exception as error:  # whatever a damaged file makes a parser raise, it is a result that is not there
+            return _passed_over(path, error)
+        result = _accepted(path, content, read)
+        if result is not None:
+            self._touch(path.parent)
+        return result
+
+    def keep(self, entry: Entry, value: Mapping[str, Any] | None = None,
+             arrays: Mapping[str, np.ndarray] | None = None, *, sync: bool = True, required: bool = False) -> bool:
+        """Write a result, whole or not at all; whether it was written.
+
+        Args:
+            value: plain JSON values, all finite. arrays: without objects.
+            sync: see `datamask.files.replacing`.
+            required: raise where it cannot be written, for results that are seen nowhere else.
+
+        Raises:
+            StoreError: the folder cannot be written or the disk is full, and it was required.
+            ValueError: a value that JSON cannot hold, or an array of objects.
+        """
+        path = self.path(entry)
+        try:
+            with replacing(path, sync=sync) as part:
+                store(part, entry, value or {}, {name: np.asarray(array) for name, array in (arrays or {}).items()})
+            written = path.stat().st_size
+        except OSError as error:
+            if required:
+                raise error if isinstance(error, StoreError) else StoreError(f"{path} cannot be written: {error}") \
+                    from error
+            log.warning("%s is not kept: %s", path, error)
+            return False
+        self._remove(entry, (entry.old, *entry.stale))
+        self._bound(entry.subject, written)
+        return True
+
+    def drop(self, entry: Entry) -> None:
+        """Forget a result, in whatever layout it was kept."""
+        self._remove(entry, [self.path(entry).name, entry.old, *entry.stale])
+
+    def sweep(self, entry: Entry) -> None:
+        """Remove what processes left that were killed while they wrote this result; call it under its lock."""
+        path = self.path(entry)
+        self._remove(entry, [left.name for left in path.parent.glob(f".{path.name}.*.part")])
+
+    def _remove(self, entry: Entry, names: Iterable[str]) -> None:
+        for name in filter(None, names):
+            with contextlib.suppress(OSError):  # never there, or in a folder that cannot be written
+                (self.folder(entry.subject) / name).unlink()
+
+    def keys(self, every: Entry) -> list[str]:
+        """The keys under which such results are kept, newest first.
+
+        Args:
+            every: an entry with ``*`` as its key, and in its old name.
+        """
+        folder, times = self.folder(every.subject), {}
+        for pattern in (f"{_safe(every.name)}-v{every.version}-*{_SUFFIX}", every.old):
+            before, _, after = pattern.rpartition("/")[2].partition("*")
+            for path in folder.glob(pattern) if pattern else ():
+                with contextlib.suppress(OSError):
+                    times.setdefault(path.name.removeprefix(before).removesuffix(after), path.stat().st_mtime)
+        return sorted(times, key=lambda key: -times[key])
+
+    # -- how much there is, and making room ---------------------------------------------------------------------------
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes on disk of each subject, those used longest ago first."""
+        return {folder.name: _size(folder) for _, folder in sorted(self._folders())}
+
+    def size(self, subject: str | None = None) -> int:
+        """Bytes on disk of a subject; None: of all."""
+        return sum(self.sizes().values()) if subject is None else _size(self.folder(subject))
+
+    def free(self, subject: str | None = None) -> int:
+        """Remove the results of a subject, None: of all, where nobody works on them; how many bytes that freed."""
+        folders = [path for _, path in self._folders()] if subject is None else [self.folder(subject)]
+        return sum(_removed(folder) for folder in folders if folder.name != NOTES)
+
+    def _folders(self) -> Iterator[tuple[float, Path]]:
+        """When each subject was last used, and its folder."""
+        with contextlib.suppress(OSError):
+            for path in list(self.root.iterdir()):
+                if path.name != NOTES and path.is_dir() and not path.is_symlink():
+                    yield path.stat().st_mtime, path
+
+    def _touch(self, folder: Path) -> None:
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > TOUCHED_SECONDS:
+                os.utime(folder)
+
+    def _bound(self, subject: str, written: int) -> None:
+        """Remove what was used longest ago while there is too much; not `subject`, of which a result was just kept."""
+        most = bound_bytes()
+        _written[self.root] = _written.get(self.root, float("inf")) + written
+        if _written[self.root] < SWEPT_SHARE * most:
+            return
+        _written[self.root] = 0.0
+        sizes = self.sizes()
+        too_much = sum(sizes.values()) - most
+        for name in sizes:
+            if too_much <= 0:
+                return
+            if name != _safe(subject):
+                freed = _removed(self.root / name)
+                too_much -= freed
+                log.info("%s was used longest ago and is no longer kept: %.2f GB", self.root / name, freed / 1e9)
+
+    def _from_before(self, entry: Entry, read: Callable[[Content], T]) -> T | None:
+        if not entry.old:
+            return None
+        path = self.folder(entry.subject) / entry.old
+        try:
+            content = load_old(path)
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            return _passed_over(path, error)
+        result = _accepted(path, content, read)
+        if result is not None:
+            self.keep(entry, content.value, content.arrays)
+        return result
+
+
+def bound_bytes() -> float:
+    """The bound on what one root keeps."""
+    text = os.environ.get("DATAMASK_CACHE_GB", "")
+    try:
+        wanted = float(text or MOST_GB)
+        require(wanted >= 0, "it is below 0")
+        return wanted * 1e9
+    except ValueError:
+        _warn_once(f"DATAMASK_CACHE_GB must be a number of gigabytes, got {text!r}; {MOST_GB:g} is taken")
+        return MOST_GB * 1e9
+
+
+def _accepted(path: Path, content: Content, read: Callable[[Content], T]) -> T | None:
+    try:
+        return read(content)
+    except Stopped:
+        raise
+    except Exception as error:  # values of another shape or kind than any `read` expects
+        return _passed_over(path, error)
+
+
+def _passed_over(path: Path, error: Exception) -> None:
+    said = str(error) if isinstance(error, (Implausible, OSError)) else f"{type(error).__name__}: {error}"
+    _warn_once(f"{path} is damaged or not what it should be, and is made anew: {' '.join(said.split())[:300]}")
+
+
+@functools.lru_cache(512)
+def _warn_once(sentence: str) -> None:
+    # a page that is drawn every second would say it every second
+    log.warning("%s", sentence)
+
+
+def _safe(name: str) -> str:
+    """A name as it can stand in a path, whatever it is: other characters, or too many, become a digest."""
+    return name if _SAFE.fullmatch(name) else "x" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                total += Path(at, name).lstat().st_size
+    return total
+
+
+def _removed(folder: Path) -> int:
+    """Remove a folder unless a lock in it is held; the bytes that freed."""
+    before = _size(folder)
+    with none_held(list(folder.glob("*.lock"))) as nobody:
+        if nobody:
+            shutil.rmtree(folder, ignore_errors=True)
+    return before - _size(folder)

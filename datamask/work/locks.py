@@ -1,0 +1,65 @@
+"""One at a time, over threads and processes: a file lock that the kernel frees when its holder dies."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from datamask.errors import Stopped
+
+log = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def only_one(path: Path, should_stop: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Hold the lock file `path` inside the block, waiting for it first; where it cannot be opened, hold nothing.
+
+    Raises:
+        Stopped: `should_stop` answered true while waiting.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = _opened(path, os.O_CREAT)
+    except OSError as error:
+        log.warning("%s cannot be locked: %s", path, error)
+        yield
+        return
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if should_stop is not None and should_stop():
+                    raise Stopped(f"waiting for {path.stem} was stopped") from None
+                time.sleep(0.1)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def none_held(paths: list[Path]) -> Iterator[bool]:
+    """Hold all of these lock files inside the block, without waiting; false: somebody holds one of them."""
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            try:
+                handle = _opened(path)
+                stack.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            except OSError:  # a lock that nobody can open is one that nobody holds
+                continue
+        yield True
+
+
+def _opened(path: Path, flags: int = 0) -> int:
+    # not blocking: something else than a file may lie under the name, and a pipe would be waited for
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o666)
