@@ -7,22 +7,18 @@ on with by the next caller (`datamask.corpus.unfinished`).
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.locking import only_one
 from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
 from datamask.corpus.unfinished import Lists, Unfinished
-from datamask.errors import OptionError, StoreError
-from datamask.files import DAMAGED, replacing
-
-log = logging.getLogger(__name__)
+from datamask.errors import OptionError
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, Implausible, require
 
 EXACT_UP_TO = 200_000
 """Rows up to which ``auto`` compares all pairs on a CPU: some two minutes on two cores at 384 dimensions."""
@@ -37,6 +33,16 @@ RECALL_ROWS = 400
 """Random rows on which recall is measured; not those that the search was tuned on."""
 
 ROUNDING = 1e-6
+
+GRAPH_VERSION = 1
+"""Of the kept graph: raise it when what it means changes."""
+
+COMPARED_ROWS, SEARCHED_ROWS = 2_000, 8
+"""Random rows of a kept graph whose listed cosines are computed once more, and for which all rows are searched once
+more: together well under a second."""
+
+KEPT_ROUNDING = 1e-4
+"""Cosines that were computed elsewhere, on a GPU say, may differ by so much."""
 
 
 @dataclass(frozen=True)
@@ -185,11 +191,11 @@ def search_for(n: int, search: str = "auto", device: str = "cpu") -> str:
 def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *, search: str = "auto",
                   device: str = "cpu", threads: int | None = None, progress: Progress | None = None,
                   should_stop: ShouldStop | None = None) -> NeighborGraph:
-    """The graph of a corpus, from ``<cache_dir>/<fingerprint>/neighbors.npz`` where it is there with at least k.
+    """The graph of a corpus, from the cache where it is kept with at least k neighbours.
 
     Of several callers, threads or processes, one builds and the others wait for it. A build that was stopped or killed
     is gone on with. An exact graph serves whatever is asked for; an approximate one that is found where an exact one is
-    asked for is replaced. A damaged file is built anew; a cache that cannot be written is logged and does without.
+    asked for is replaced. What is kept is checked (`datamask.work.cache`, and cosines on random rows).
 
     Args:
         search: ``auto``, ``exact`` or ``approximate``; see `search_for` and `build_neighbors`.
@@ -204,44 +210,79 @@ def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *
     options = {"search": search, "device": device, "threads": threads, "progress": progress, "should_stop": should_stop}
     if cache_dir is None:
         return build_neighbors(corpus.features, k, **options)
-    path = cache_path(corpus.fingerprint, cache_dir)
-    with only_one(path.with_suffix(".lock"), should_stop):
-        graph = load_neighbors(path, len(corpus))
+    cache, entry = Cache(cache_dir), graph_entry(corpus.fingerprint)
+    with cache.lock(entry, should_stop):
+        graph = load_neighbors(corpus, cache_dir)
         if graph is not None and graph.k >= k and (graph.exact or search == "approximate"):
             return graph.first(k)
-        for left in path.parent.glob(".neighbors*.part"):  # of a process that was killed while it wrote
-            left.unlink(missing_ok=True)
-        unfinished = Unfinished(path.with_name("neighbors-unfinished.npz"))
+        unfinished = Unfinished(cache, corpus.fingerprint)
         graph = build_neighbors(corpus.features, k, unfinished=unfinished, **options)
-        try:
-            with replacing(path) as part, part.open("wb") as file:
-                np.savez(file, indices=graph.indices, similarities=graph.similarities, exact=graph.exact,
-                         recall=graph.recall)
-        except StoreError as error:
-            log.warning("The neighbour graph is not cached: %s", error)
+        if unfinished.resumed and not _holds(graph, corpus.features):
+            unfinished.clear()  # half a graph that could not be told to be wrong
+            graph = build_neighbors(corpus.features, k, unfinished=unfinished, **options)
+        cache.sweep(entry)
+        cache.keep(entry, arrays={"indices": graph.indices, "similarities": graph.similarities,
+                                  "exact": np.array(graph.exact), "recall": np.array(graph.recall)})
         unfinished.clear()
         return graph
 
 
-def cache_path(fingerprint: str, cache_dir: str | os.PathLike) -> Path:
-    """Where `neighbors_for` keeps the graph of a corpus."""
-    return Path(cache_dir) / fingerprint / "neighbors.npz"
+def graph_entry(fingerprint: str) -> Entry:
+    """The name of a corpus's graph in the cache."""
+    return Entry(fingerprint, "neighbors", GRAPH_VERSION, old="neighbors.npz")
 
 
-def load_neighbors(path: str | os.PathLike, n: int) -> NeighborGraph | None:
-    """The graph kept in a cache file, or None where it is missing, damaged or of another corpus size."""
+def load_neighbors(corpus: Corpus, cache_dir: str | os.PathLike) -> NeighborGraph | None:
+    """The graph of a corpus that is kept in a folder; None where there is none that can be believed."""
+    return Cache(cache_dir).find(graph_entry(corpus.fingerprint), lambda content: _kept_graph(content, corpus.features))
+
+
+def _kept_graph(content: Content, features: np.ndarray) -> NeighborGraph:
+    """The graph that a file holds. Raises Implausible where it is none of these features."""
+    arrays = content.arrays
+    # a file from before recall was kept holds an exact graph
+    graph = NeighborGraph(arrays["indices"], arrays["similarities"], bool(arrays["exact"]),
+                          float(arrays.get("recall", 1.0)))
+    check_graph(graph, features)
+    return graph
+
+
+def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
+    """Refuse what is no graph of these rows: form and order of all lists, cosines on random rows.
+
+    Args:
+        features: float32 ``(N, d)``, rows of unit norm.
+
+    Raises:
+        Implausible: the reason.
+    """
+    indices, similarities, n = graph.indices, graph.similarities, len(features)
+    require(indices.dtype == np.int32 and similarities.dtype == np.float32, "the lists are of another type")
+    require(indices.ndim == 2 and indices.shape == similarities.shape and len(indices) == n and 1 <= graph.k <= n,
+            "the lists are of another corpus")
+    require(indices.min() >= 0 and indices.max() < n, "the lists name rows that are not there")
+    require((indices[:, 0] == np.arange(n)).all(), "the lists do not begin with the row itself")
+    require(np.isfinite(similarities).all() and np.abs(similarities).max() <= 1.0, "the similarities are no cosines")
+    require((similarities[:, 1:-1] >= similarities[:, 2:]).all(), "the similarities do not fall")
+    require(0.0 <= graph.recall <= 1.0 and (not graph.exact or graph.recall == 1.0), "the recall is no share")
+    rows = np.random.default_rng(0).choice(n, min(n, COMPARED_ROWS), replace=False)
+    listed = np.sort(indices[rows], axis=1)
+    require((listed[:, 1:] > listed[:, :-1]).all(), "a row is listed twice")
+    for row in rows:
+        cosines = features[indices[row, 1:]] @ features[row]
+        require(np.abs(cosines - similarities[row, 1:]).max(initial=0.0) <= KEPT_ROUNDING,
+                "the similarities are not those of the rows")
+    if graph.exact and graph.k > 1:
+        rows = rows[:SEARCHED_ROWS]
+        cosines = features[rows] @ features.T
+        cosines[np.arange(len(rows)), rows] = -np.inf
+        farthest = np.partition(cosines, n - graph.k + 1, axis=1)[:, n - graph.k + 1]
+        require((farthest <= similarities[rows, -1] + KEPT_ROUNDING).all(), "nearer rows than those listed are there")
+
+
+def _holds(graph: NeighborGraph, features: np.ndarray) -> bool:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            exact = bool(file["exact"])
-            # a file from before recall was kept holds an exact graph
-            recall = float(file["recall"]) if "recall" in file else 1.0
-            graph = NeighborGraph(file["indices"], file["similarities"], exact, recall)
-    except FileNotFoundError:
-        return None
-    except DAMAGED as error:
-        log.warning("%s is damaged and will be built anew: %s", path, error)
-        return None
-    fits = (graph.indices.ndim == 2 and graph.indices.shape == graph.similarities.shape and len(graph.indices) == n
-            and graph.indices.dtype == np.int32 and graph.similarities.dtype == np.float32
-            and graph.indices.min(initial=0) >= 0 and graph.indices.max(initial=0) < n)
-    return graph if fits else None
+        check_graph(graph, features)
+    except Implausible:
+        return False
+    return True

@@ -7,20 +7,16 @@ is running: a task is never half in it.
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from datamask.corpus.threads import Progress, ShouldStop, in_threads
-from datamask.errors import Stopped, StoreError
-from datamask.files import DAMAGED, replacing
-
-log = logging.getLogger(__name__)
+from datamask.errors import Stopped
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
 KEEP_SECONDS = 10.0
 """Between two savings; more where saving takes long, so that it costs at most a twentieth of the time."""
@@ -44,11 +40,16 @@ class Unfinished:
     """Where half-built lists are kept between processes.
 
     Args:
-        path: of the file; None: nowhere, a stop then loses them.
+        cache: None: nowhere, a stop then loses them.
+        fingerprint: of the corpus.
+
+    Attributes:
+        resumed: whether lists were gone on with that another process may have made.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+    def __init__(self, cache: Cache | None = None, fingerprint: str = "") -> None:
+        self.cache, self.entry = cache, entry_of(fingerprint)
+        self.resumed = False
 
     def lists(self, n: int, k: int, tasks: int, plan: str) -> Lists:
         """Lists of n rows to go on with: those kept for the same plan, else empty ones.
@@ -58,42 +59,44 @@ class Unfinished:
         """
         from datamask.corpus.kernels import empty_heaps
 
-        kept = self._load()
-        if kept is not None and kept[1] == plan and kept[0].indices.shape == (n, k) and len(kept[0].done) == tasks:
-            return kept[0]
+        if self.cache is not None:
+            kept = self.cache.find(self.entry, lambda content: _kept_lists(content, n))
+            if kept is not None and kept[1] == plan and kept[0].indices.shape == (n, k) and len(kept[0].done) == tasks:
+                self.resumed = True
+                return kept[0]
         return Lists(*empty_heaps(n, k), np.zeros(tasks, bool))
-
-    def _load(self) -> tuple[Lists, str] | None:
-        if self.path is None:
-            return None
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                lists = Lists(file["similarities"], file["indices"], file["done"])
-                plan = str(file["plan"])
-        except FileNotFoundError:
-            return None
-        except DAMAGED as error:
-            log.warning("%s is damaged, and the neighbour graph is begun anew: %s", self.path, error)
-            return None
-        fits = (lists.similarities.shape == lists.indices.shape and lists.similarities.dtype == np.float32
-                and lists.indices.dtype == np.int32 and lists.done.dtype == bool)
-        return (lists, plan) if fits else None
 
     def save(self, lists: Lists, plan: str) -> None:
         """Write the lists down; a folder that cannot be written is logged and does without."""
-        if self.path is None or not lists.done.any():
-            return
-        try:
-            with replacing(self.path) as part, part.open("wb") as file:
-                np.savez(file, similarities=lists.similarities, indices=lists.indices, done=lists.done, plan=plan)
-        except StoreError as error:
-            log.warning("The unfinished neighbour graph is not kept: %s", error)
+        if self.cache is not None and lists.done.any():
+            self.cache.keep(self.entry, {"plan": plan}, {"similarities": lists.similarities, "indices": lists.indices,
+                                                         "done": lists.done})
 
     def clear(self) -> None:
         """Forget what was kept."""
-        if self.path is not None:
-            with contextlib.suppress(OSError):  # never written, or in a folder that cannot be
-                self.path.unlink()
+        self.resumed = False
+        if self.cache is not None:
+            self.cache.drop(self.entry)
+
+
+def entry_of(fingerprint: str) -> Entry:
+    """The name of a corpus's half-built lists in the cache."""
+    return Entry(fingerprint, "neighbors-unfinished", 1, stale=("neighbors-unfinished.npz",))
+
+
+def _kept_lists(content: Content, n: int) -> tuple[Lists, str]:
+    """The lists that a file holds, and their plan. Raises Implausible where they are none of n rows."""
+    lists = Lists(*(content.arrays[name] for name in ("similarities", "indices", "done")))
+    similarities, indices = lists.similarities, lists.indices
+    require(similarities.dtype == np.float32 and indices.dtype == np.int32 and lists.done.dtype == bool,
+            "the lists are of another type")
+    require(indices.ndim == 2 and similarities.shape == indices.shape and len(indices) == n and lists.done.ndim == 1,
+            "the lists are of another corpus")
+    # n stands for a place that is still empty
+    require(indices.min(initial=0) >= 0 and indices.max(initial=0) <= n, "the lists name rows that are not there")
+    full = similarities[indices < n]
+    require(np.isfinite(full).all() and np.abs(full).max(initial=0.0) <= 1.0 + 1e-4, "the similarities are no cosines")
+    return lists, str(content.value["plan"])
 
 
 def work_through(lists: Lists, task: Callable[[int], None], unfinished: Unfinished, plan: str, *, threads: int,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import cache_path
+from datamask.corpus.neighbors import graph_entry
 from datamask.errors import InputError
 from datamask.evaluation.measures import PANEL, MeasureEntry
 from datamask.evaluation.measures.ground import Ground
@@ -18,6 +18,7 @@ from datamask.evaluation.references import RANDOM, TOP_QUALITY, comparable, refe
 from datamask.evaluation.verdicts import BEST, TIED, optimised_sets, verdicts
 from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
+from datamask.work.cache import Cache
 
 GRAPH_EFFORT = 1.7
 """Of finding the neighbour graph, in the units of `MeasureEntry.effort`; it grows with the square of the rows, ..."""
@@ -120,7 +121,7 @@ def measure_each(ground: Ground, selections: Mapping[str, np.ndarray], entries: 
 def _measured(ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry],
               progress: Progress) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
     """The graph, if it has to be found, then the measures that are left of the panel, the quick ones first."""
-    known = cache_path(ground.corpus.fingerprint, ground.pool.cache_dir).exists()
+    known = Cache(ground.pool.cache_dir).has(graph_entry(ground.corpus.fingerprint))
     graph = 0.0 if known or not entries else GRAPH_EFFORT * min(len(ground), GRAPH_MOST) / GRAPH_ROWS
     left, whole = sum(entry.effort for entry in entries), graph + sum(entry.effort for entry in PANEL)
     begin = sum(entry.effort for entry in PANEL if entry not in entries) / whole

@@ -16,13 +16,14 @@ from datamask import catalogue, objectives
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import NeighborGraph, cache_path, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, graph_entry, neighbors_for
 from datamask.errors import Stopped
 from datamask.learning.masks import tie_order
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import list_length
 from datamask.objectives.quality import Quality
+from datamask.work.cache import Cache
 
 Progress = Callable[[float, str], None]
 """Called with a share from 0 to 1 and a few words."""
@@ -73,7 +74,7 @@ class Pool:
     @property
     def has_graph(self) -> bool:
         """Whether the neighbour graph is at hand, or there is a file of it."""
-        return self._graph is not None or cache_path(self.space.fingerprint, self.cache_dir).is_file()
+        return self._graph is not None or Cache(self.cache_dir).has(graph_entry(self.space.fingerprint))
 
     def graph_facts(self) -> dict | None:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import exact_search, neighbors
+from datamask.corpus import exact_search, neighbors, unfinished
 from datamask.corpus.exact_search import nearest
-from datamask.corpus.neighbors import NeighborGraph, build_neighbors, load_neighbors, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, build_neighbors, graph_entry, load_neighbors, neighbors_for
 from datamask.errors import OptionError, Stopped
+from datamask.work.cache import Cache
 
 
 def unit(rows):
@@ -154,25 +155,96 @@ def test_the_cache_serves_smaller_k_and_grows_for_larger(tmp_path, make_corpus, 
 def test_a_damaged_cache_is_built_anew(tmp_path, make_corpus, monkeypatch, damage):
     corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
     good = neighbors_for(corpus, 10, tmp_path)
-    path = tmp_path / corpus.fingerprint / "neighbors.npz"
+    path = Cache(tmp_path).path(graph_entry(corpus.fingerprint))
     path.write_bytes(path.read_bytes()[:-300] if damage is None else damage)
     counted = Counted(monkeypatch)
     again = neighbors_for(corpus, 10, tmp_path)
     assert counted.times == 1
     np.testing.assert_array_equal(again.indices, good.indices)
-    assert load_neighbors(path, 60).k == 10
+    assert load_neighbors(corpus, tmp_path).k == 10
 
 
-@pytest.mark.parametrize("indices", [np.full((60, 3), 60, np.int32), np.zeros((59, 3), np.int32),
-                                     np.zeros((60, 3), np.int64)])
-def test_a_cache_that_does_not_fit_is_not_served(tmp_path, indices):
-    np.savez(tmp_path / "n.npz", indices=indices, similarities=np.zeros(indices.shape, np.float32), exact=True)
-    assert load_neighbors(tmp_path / "n.npz", 60) is None
+def change(name, place, value):
+    """A change of one array of a graph."""
+    def changed(arrays):
+        arrays[name][place] = value
+    return changed
 
 
-def test_a_pickle_in_the_cache_is_not_executed(tmp_path):
-    np.savez(tmp_path / "n.npz", indices=np.array([{}], object), similarities=np.zeros(1), exact=True)
-    assert load_neighbors(tmp_path / "n.npz", 1) is None
+UNFIT = {
+    "rows that are not there": change("indices", (3, 2), 60), "negative rows": change("indices", (3, 2), -1),
+    "another type": lambda arrays: arrays.update(indices=arrays["indices"].astype(np.int64)),
+    "another size": lambda arrays: arrays.update({name: arrays[name][:59] for name in ("indices", "similarities")}),
+    "not a number": change("similarities", (5, 3), np.nan), "no cosine": change("similarities", (5, 1), 10.0),
+    "not falling": change("similarities", (5, 3), 1.0), "not itself first": change("indices", (5, 0), 6),
+    "twice": lambda arrays: change("indices", (5, 2), arrays["indices"][5, 1])(arrays),
+    "other similarities": lambda arrays: arrays["similarities"].__isub__(
+        np.float32(0.001) * (np.arange(10) > 0).astype(np.float32)),
+    "nearer ones left out": lambda arrays: arrays.update(
+        {name: np.delete(arrays[name], 1, axis=1) for name in ("indices", "similarities")}),
+    "exact without full recall": lambda arrays: arrays.update(recall=np.array(0.5)),
+    "recall above 1": lambda arrays: arrays.update(recall=np.array(1.5), exact=np.array(False)),
+    "objects": lambda arrays: arrays.update(indices=np.array([{}], object)),
+}
+
+
+@pytest.mark.parametrize("spoil", UNFIT)
+@pytest.mark.parametrize("before", [True, False], ids=["without digest", "with digest"])
+def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_corpus, spoil, before):
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
+    graph = build_neighbors(corpus.features, 10)
+    arrays = {"indices": graph.indices, "similarities": graph.similarities, "exact": np.array(True),
+              "recall": np.array(1.0)}
+
+    def put(arrays):
+        if before:
+            (tmp_path / corpus.fingerprint).mkdir(exist_ok=True)
+            np.savez(tmp_path / corpus.fingerprint / "neighbors.npz", **arrays)
+        elif all(not array.dtype.hasobject for array in arrays.values()):
+            Cache(tmp_path).keep(graph_entry(corpus.fingerprint), arrays=arrays)
+
+    put(arrays)
+    assert load_neighbors(corpus, tmp_path) is not None
+    Cache(tmp_path).drop(graph_entry(corpus.fingerprint))
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    UNFIT[spoil](arrays)
+    put(arrays)
+    assert load_neighbors(corpus, tmp_path) is None
+
+
+def test_a_graph_from_before_is_taken_and_written_anew(tmp_path, make_corpus, monkeypatch):
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
+    graph = build_neighbors(corpus.features, 10)
+    folder = tmp_path / corpus.fingerprint
+    folder.mkdir()
+    np.savez(folder / "neighbors.npz", indices=graph.indices, similarities=graph.similarities, exact=True)
+    counted = Counted(monkeypatch)
+    for _ in range(2):
+        np.testing.assert_array_equal(neighbors_for(corpus, 10, tmp_path).indices, graph.indices)
+        assert counted.times == 0 and not (folder / "neighbors.npz").exists()
+
+
+def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_path, make_corpus, monkeypatch):
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
+    good, real = neighbors_for(corpus, 10, None), unfinished.Unfinished.lists
+
+    def kept_elsewhere(self, n, k, tasks, plan):
+        lists = real(self, n, k, tasks, plan)
+        if self.resumed:
+            lists.done[:] = True
+            lists.indices[:] = (np.arange(n)[:, None] + 1 + np.arange(k)) % n
+            lists.similarities[:] = 0.5
+        return lists
+
+    Cache(tmp_path).keep(unfinished.entry_of(corpus.fingerprint), {"plan": "all pairs in blocks of 1024"},
+                         {"similarities": np.full((60, 9), -np.inf, np.float32), "indices": np.full((60, 9), 60, "i4"),
+                          "done": np.array([False])})
+    monkeypatch.setattr(unfinished.Unfinished, "lists", kept_elsewhere)
+    monkeypatch.setattr(exact_search, "BLOCK", 1024)
+    monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 2 * 5 * 1024**2)
+    counted = Counted(monkeypatch)
+    np.testing.assert_array_equal(neighbors_for(corpus, 10, tmp_path).indices, good.indices)
+    assert counted.times == 2
 
 
 def test_without_a_writable_cache_the_graph_is_still_built(tmp_path, make_corpus):

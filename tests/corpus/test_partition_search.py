@@ -12,7 +12,7 @@ from datamask.corpus import neighbors, partition_search
 from datamask.corpus.neighbors import (
     NeighborGraph,
     build_neighbors,
-    cache_path,
+    graph_entry,
     load_neighbors,
     measured_recall,
     neighbors_for,
@@ -20,6 +20,7 @@ from datamask.corpus.neighbors import (
 )
 from datamask.corpus.partition_search import Probing, nearby_pairs, probing
 from datamask.errors import OptionError, Stopped
+from datamask.work.cache import Cache
 
 
 def unit(rows):
@@ -151,12 +152,13 @@ def test_auto_is_exact_up_to_a_size_and_on_a_gpu():
 def test_the_cache_keeps_recall_and_an_exact_graph_takes_the_place_of_an_approximate_one(small, tmp_path, make_corpus):
     corpus = make_corpus(clustered(1200))
     rough = neighbors_for(corpus, 8, tmp_path, search="approximate")
-    path = cache_path(corpus.fingerprint, tmp_path)
-    assert not rough.exact and load_neighbors(path, 1200).recall == rough.recall
-    np.savez(path, indices=rough.indices, similarities=rough.similarities, exact=False, recall=0.93)
+    assert not rough.exact and load_neighbors(corpus, tmp_path).recall == rough.recall
+    Cache(tmp_path).keep(graph_entry(corpus.fingerprint), arrays={
+        "indices": rough.indices, "similarities": rough.similarities, "exact": np.array(False),
+        "recall": np.array(0.93)})
     assert neighbors_for(corpus, 8, tmp_path, search="approximate").recall == 0.93
     fine = neighbors_for(corpus, 8, tmp_path)  # auto means exact at this size
-    assert fine.exact and load_neighbors(path, 1200).exact
+    assert fine.exact and load_neighbors(corpus, tmp_path).exact
     again = neighbors_for(corpus, 8, tmp_path, search="approximate")
     assert again.exact, "nothing is gained by a worse graph than the one that is there"
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from datamask.corpus import exact_search, kernels, neighbors, partition_search, 
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.unfinished import Unfinished
 from datamask.errors import Stopped
+from datamask.work.cache import Cache
 
 BUILDER = """
 import sys, time
@@ -71,8 +73,11 @@ def tasks_done(monkeypatch):
     return count
 
 
+ENTRY = unfinished.entry_of("f" * 32)
+
+
 def kept(folder):
-    return folder / ("f" * 32) / "neighbors-unfinished.npz"
+    return Cache(folder).path(ENTRY)
 
 
 def stopped_half_way(corpus, folder, total, count, asked, **options):
@@ -87,8 +92,7 @@ def stopped_half_way(corpus, folder, total, count, asked, **options):
     with pytest.raises(Stopped):
         neighbors_for(corpus, 12, folder, should_stop=should_stop, threads=2, **options)
     assert kept(folder).is_file()
-    with np.load(kept(folder)) as file:
-        return file["done"]
+    return Cache(folder).find(ENTRY, lambda content: content.arrays["done"])
 
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])
@@ -124,8 +128,8 @@ def test_the_device_path_goes_on_too(features, make_corpus, tasks_done, tmp_path
     polls = iter(range(10**6))
     with pytest.raises(Stopped):
         neighbors_for(corpus, 12, tmp_path, device="cpu:0", should_stop=lambda: next(polls) >= 24)
-    with np.load(kept(tmp_path)) as file:
-        assert file["done"].sum() == 4, "five column blocks to a block of rows; one poll while waiting for the lock"
+    done = Cache(tmp_path).find(ENTRY, lambda content: content.arrays["done"])
+    assert done.sum() == 4, "five column blocks to a block of rows; one poll while waiting for the lock"
     polls = iter(range(10**6))
     graph = neighbors_for(corpus, 12, tmp_path, device="cpu:0", should_stop=lambda: next(polls) < 0)
     assert next(polls) == 20, "four blocks of rows were left"
@@ -139,13 +143,13 @@ def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(features, make
     lists = Unfinished().lists(1500, 11, 300, "all pairs in blocks of 64")
     lists.done[:] = True  # a lie, to be seen if it is believed
     for spoil in ("k", "plan", "damage"):
-        Unfinished(kept(tmp_path)).save(lists, "all pairs in blocks of 32" if spoil == "plan" else
-                                        "all pairs in blocks of 64")
+        Unfinished(Cache(tmp_path), "f" * 32).save(lists, "all pairs in blocks of 32" if spoil == "plan" else
+                                                     "all pairs in blocks of 64")
         if spoil == "damage":
             kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-200])
         graph = neighbors_for(corpus, 9 if spoil == "k" else 12, tmp_path)
         np.testing.assert_array_equal(graph.indices[:, :9], whole.indices)
-        (tmp_path / ("f" * 32) / "neighbors.npz").unlink()
+        Cache(tmp_path).drop(neighbors.graph_entry("f" * 32))
 
 
 def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, make_corpus, tmp_path, monkeypatch):
@@ -153,7 +157,7 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
     np.save(tmp_path / "features.npy", features)
     (tmp_path / "builder.py").write_text(BUILDER)
     cache = tmp_path / "cache"
-    root = str(neighbors.Path(neighbors.__file__).parents[2])
+    root = str(Path(neighbors.__file__).parents[2])
 
     def start(pause):
         return subprocess.Popen([sys.executable, str(tmp_path / "builder.py"), str(tmp_path / "features.npy"),
@@ -187,7 +191,7 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
     blocks = -(-len(features) // 64)
     assert 0 < said.count("at work") < blocks * (blocks + 1) // 2, "it went on from what the first one had kept"
     folder = cache / ("f" * 32)
-    assert {path.name for path in folder.iterdir()} == {"neighbors.npz", "neighbors.lock"}
+    assert {path.name for path in folder.iterdir()} == {"neighbors-v1.cache", "neighbors.lock"}
     graph = neighbors_for(make_corpus(features), 12, cache, should_stop=lambda: pytest.fail("built again"))
     np.testing.assert_array_equal(graph.indices, build_neighbors(features, 12).indices)
 
@@ -205,7 +209,7 @@ def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch
     part = features[:700]
     real = np.dot
     monkeypatch.setattr(np, "dot", lambda *args, **kwargs: (time.sleep(0.01), real(*args, **kwargs))[1])
-    build_neighbors(part, 12, unfinished=Watched(tmp_path / "x.npz"), threads=2)
+    build_neighbors(part, 12, unfinished=Watched(Cache(tmp_path), "f" * 32), threads=2)
     assert saved
     block, count = 64, -(-700 // 64)
     places = [(first, first + offset) for offset in range(count) for first in range(count - offset)]

@@ -18,10 +18,11 @@ import pytest
 from datamask import catalogue
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
-from datamask.corpus.neighbors import load_neighbors
+from datamask.corpus.neighbors import graph_entry
 from datamask.errors import InputError, OptionError, RunStateError
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.cache import Cache
 from tests.reference import truth
 
 ROOT = Path(__file__).parents[2]
@@ -71,11 +72,13 @@ def test_reported_values_are_those_of_the_written_ids(store, raw, objective, est
 
 def listed(run, members):
     """Graph cut is defined on the corpus's neighbour lists: those of the cache, summed with numpy."""
-    graph = load_neighbors(run.path.parent / ".cache" / run.facts()["fingerprint"] / "neighbors.npz", 1200)
+    entry = graph_entry(run.facts()["fingerprint"])
+    indices, similarities = Cache(run.path.parent / ".cache").find(
+        entry, lambda content: (content.arrays["indices"], content.arrays["similarities"]))
     chosen = np.zeros(1200, dtype=bool)
     chosen[members] = True
-    inside = chosen[:, None] & chosen[graph.indices] & (graph.indices != np.arange(1200)[:, None])
-    return -(np.maximum(graph.similarities, 0).astype(np.float64) * inside).sum() / len(members)
+    inside = chosen[:, None] & chosen[indices] & (indices != np.arange(1200)[:, None])
+    return -(np.maximum(similarities, 0).astype(np.float64) * inside).sum() / len(members)
 
 
 def fast(objective, x, members):
