@@ -1,12 +1,11 @@
 """Two dimensions to look at: PCA at once, UMAP when ready.
 
-One layout per corpus: runs recolour it and never refit it. It is kept in ``<cache_dir>/<fingerprint>/umap.npz``. The
-fit runs in a child process (see `datamask.corpus.umap_child`), so that it can be killed; a thread supervises it.
+One layout per corpus: runs recolour it and never refit it. It is kept (`datamask.work.cache`). The fit runs in a child
+process (see `datamask.corpus.umap_child`), so that it can be killed; a thread supervises it.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
@@ -21,13 +20,11 @@ import numpy as np
 
 from datamask.corpus import layout_input as made
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.locking import only_one
-from datamask.corpus.neighbors import NeighborGraph, cache_path, load_neighbors, neighbors_for
+from datamask.corpus.neighbors import NeighborGraph, load_neighbors, neighbors_for
 from datamask.corpus.principal import principal_axes, project
 from datamask.errors import DatamaskError, Stopped, StoreError
-from datamask.files import DAMAGED, replacing
-
-log = logging.getLogger(__name__)
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
 GRAPH_K = 64
 """Lists of the graph that is built where there is none: what the facility objective asks for, so it is found again."""
@@ -63,24 +60,33 @@ def pca(features: np.ndarray) -> np.ndarray:
     return points
 
 
-def layout_path(fingerprint: str, cache_dir: str | os.PathLike) -> Path:
-    """Where the layout of a corpus is kept."""
-    return Path(cache_dir) / fingerprint / "umap.npz"
+def layout_entry(fingerprint: str) -> Entry:
+    """The name of a corpus's layout in the cache."""
+    return Entry(fingerprint, "umap", 1, old="umap.npz")
 
 
-def load_layout(fingerprint: str, cache_dir: str | os.PathLike) -> Layout | None:
-    """The layout of a corpus, or None where there is none yet or its file is damaged."""
-    path = layout_path(fingerprint, cache_dir)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            layout = Layout(file["points"], float(file["kept"]), int(file["fitted"]))
-    except FileNotFoundError:
-        return None
-    except DAMAGED as error:
-        log.warning("%s is damaged and will be computed anew: %s", path, error)
-        return None
-    good = layout.points.ndim == 2 and layout.points.shape[1] == 2 and layout.points.dtype == np.float32
-    return layout if good and np.isfinite(layout.points).all() else None
+def load_layout(corpus: Corpus, cache_dir: str | os.PathLike) -> Layout | None:
+    """The layout of a corpus, or None where none is kept that can be believed."""
+    return Cache(cache_dir).find(layout_entry(corpus.fingerprint), lambda content: _kept_layout(content, len(corpus)))
+
+
+def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike) -> None:
+    """Keep the layout of a corpus.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    arrays = {"points": layout.points, "kept": np.array(layout.kept), "fitted": np.array(layout.fitted)}
+    Cache(cache_dir).keep(layout_entry(corpus.fingerprint), arrays=arrays, required=True)
+
+
+def _kept_layout(content: Content, n: int) -> Layout:
+    """The layout that a file holds. Raises Implausible where it is none of n rows."""
+    layout = Layout(content.arrays["points"], float(content.arrays["kept"]), int(content.arrays["fitted"]))
+    require(layout.points.dtype == np.float32 and layout.points.shape == (n, 2), "the map is of another corpus")
+    require(np.isfinite(layout.points).all(), "the map has points at infinity")
+    require(0.0 <= layout.kept <= 1.0 and 0 < layout.fitted <= n, "what it says of the map cannot be")
+    return layout
 
 
 class LayoutHandle:
@@ -115,14 +121,12 @@ class LayoutHandle:
         self._answer = ("running", share, message)
 
     def _run(self) -> None:
-        fingerprint = self._corpus.fingerprint
-        path = layout_path(fingerprint, self._cache_dir)
+        cache, entry = Cache(self._cache_dir), layout_entry(self._corpus.fingerprint)
         try:
-            with only_one(path.with_suffix(".lock"), self._stop.is_set):
-                if load_layout(fingerprint, self._cache_dir) is None:
-                    layout = self._compute(path.parent)
-                    with replacing(path) as part, part.open("wb") as file:
-                        np.savez(file, points=layout.points, kept=layout.kept, fitted=layout.fitted)
+            with cache.lock(entry, self._stop.is_set):
+                if load_layout(self._corpus, self._cache_dir) is None:
+                    cache.sweep(entry)
+                    keep_layout(self._compute(cache.folder(entry.subject)), self._corpus, self._cache_dir)
             self._answer = ("done", 1.0, "The map is ready")
         except Stopped:
             self._answer = ("stopped", 0.0, "The map was stopped")
@@ -152,7 +156,7 @@ class LayoutHandle:
     def _graph(self, twin: np.ndarray) -> NeighborGraph | None:
         """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
         corpus = self._corpus
-        kept = load_neighbors(cache_path(corpus.fingerprint, self._cache_dir), len(corpus))
+        kept = load_neighbors(corpus, self._cache_dir)
         if kept is not None:
             return kept
         if (twin < 0).any():

@@ -13,6 +13,7 @@ from datamask.corpus import exact_search, projection
 from datamask.corpus import layout_input as made
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.projection import LayoutHandle, load_layout, start_layout
+from datamask.work.cache import Cache
 
 ROOT = Path(__file__).parents[2]
 
@@ -105,12 +106,12 @@ def test_neighbors_kept_is_one_for_a_faithful_map_and_chance_for_noise(make_corp
 
 def test_a_layout_is_computed_once_and_kept(clustered, tmp_path, child):
     child(QUICK)
-    assert load_layout(clustered.fingerprint, tmp_path) is None
+    assert load_layout(clustered, tmp_path) is None
     seen = []
     handle = start_layout(clustered, tmp_path)
     wait_for(lambda: seen.append(handle.poll()) or seen[-1][0] != "running")
     assert seen[-1] == ("done", 1.0, "The map is ready")
-    layout = load_layout(clustered.fingerprint, tmp_path)
+    layout = load_layout(clustered, tmp_path)
     assert layout.points.shape == (180, 2) and layout.fitted == 175 and 0 < layout.kept <= 1
     np.testing.assert_array_equal(layout.points[10], layout.points[150])
     assert start_layout(clustered, tmp_path).wait(120)[0] == "done"
@@ -129,12 +130,12 @@ def test_of_two_at_once_one_computes(clustered, tmp_path, child):
 def test_a_damaged_layout_is_computed_anew(clustered, tmp_path, child):
     child(QUICK)
     start_layout(clustered, tmp_path).wait(120)
-    path = projection.layout_path(clustered.fingerprint, tmp_path)
+    path = Cache(tmp_path).path(projection.layout_entry(clustered.fingerprint))
     for damaged in (b"", b"nothing", path.read_bytes()[:-200]):
         path.write_bytes(damaged)
-        assert load_layout(clustered.fingerprint, tmp_path) is None
+        assert load_layout(clustered, tmp_path) is None
     assert start_layout(clustered, tmp_path).wait(120)[0] == "done"
-    assert load_layout(clustered.fingerprint, tmp_path).points.shape == (180, 2)
+    assert load_layout(clustered, tmp_path).points.shape == (180, 2)
 
 
 def test_stopping_kills_the_child_and_frees_the_lock(clustered, tmp_path, child):
@@ -168,7 +169,7 @@ def test_a_handful_of_rows_is_laid_out_by_pca(make_corpus, tmp_path, child):
     for features in (np.eye(4), [[1.0], [1.0]], [[1.0, 0], [1.0, 0]]):
         corpus = make_corpus(features, fingerprint=f"{len(features)}{np.shape(features)[1]}" * 16)
         assert start_layout(corpus, tmp_path).wait(120)[0] == "done"
-        assert load_layout(corpus.fingerprint, tmp_path).points.shape == (len(features), 2)
+        assert load_layout(corpus, tmp_path).points.shape == (len(features), 2)
 
 
 def test_the_child_ends_when_its_parent_is_gone_and_imports_nothing_from_where_it_stands(clustered, tmp_path):
@@ -203,7 +204,7 @@ def test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone(clustered, tmp_
     child(NO_SEARCH)
     handle = LayoutHandle(clustered, tmp_path)
     assert handle.wait(900) == ("done", 1.0, "The map is ready")
-    layout = load_layout(clustered.fingerprint, tmp_path)
+    layout = load_layout(clustered, tmp_path)
     assert layout.points.shape == (180, 2) and np.isfinite(layout.points).all()
     # row 10 is a copy of a row of the third cluster
     cluster = np.repeat(np.arange(3), 60)
