@@ -4,14 +4,16 @@
 without constraints, by frozen reference solvers, so that runs on the same corpus and size share them. Under a token
 budget of W the subsets are those that fill it, and W takes the place of S. Changing a solver below means raising
 `ANCHOR_VERSION`.
+
+Every selection stands on these numbers, so a kept anchor is not believed: its random end is computed once more, its
+best end is the value of the subset that is kept with it, and ``proved`` is proved again by the bound at the kept
+weights (any weights give one). What is not computed again is the search for that subset, which takes the time.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
+import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,9 +22,7 @@ from torch import Tensor
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.amounts import tokens_text
-from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
-from datamask.files import replacing, write_text
 from datamask.learning import block_swaps
 from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
@@ -34,6 +34,8 @@ from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Anchor, Joint, Term
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
 ANCHOR_VERSION = 3
 PROVED_GAP = 1e-4
@@ -54,6 +56,14 @@ either: the gap falls as one over the steps at best."""
 ROUNDING = 1e-7
 """Relative gain that is none: features are float32, so where all are the same, sizes differ by so much all the same."""
 
+SAME = 1e-6
+"""Relative difference of a value that was computed elsewhere: on another device, or with sums in another order."""
+
+UNLISTED = 0.1
+"""Share of the distance from random to best by which approximate lists may undervalue a kept best end."""
+
+PROVED, FOUND = "proved", "best found"
+
 RELAXED_STEPS = 30
 FIRST_LOOK = 8
 LEARNED_STEPS = 60
@@ -66,13 +76,13 @@ def quality_anchor(pool: Pool, size: int, budget: float | None = None) -> Anchor
     """
     if budget is None:
         scores = pool.quality.scores
-        return Anchor(float(scores.mean()), float(scores.topk(size).values.mean()), "proved")
+        return Anchor(float(scores.mean()), float(scores.topk(size).values.mean()), PROVED)
     quality = pool.quality_under(budget)
     gains, random = quality.linear(size)
     best = quality.value(quality_best(pool, size, budget))
     problem = _alone(pool, None, size, budget)
     bound = random + float(gains @ problem.vertex(gains[problem.eligible]).to(gains))
-    return Anchor(random, best, "proved" if bound - best <= PROVED_GAP * abs(best - random) else "best found")
+    return Anchor(random, best, PROVED if bound - best <= PROVED_GAP * abs(best - random) else FOUND)
 
 
 def quality_best(pool: Pool, size: int, budget: float | None = None, seed: int = 0) -> Tensor:
@@ -85,56 +95,101 @@ def quality_best(pool: Pool, size: int, budget: float | None = None, seed: int =
 
 def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None) -> Anchor:
     """The anchor of a diversity objective, from the cache where it has been computed before."""
-    path = _best_path(pool, name, size, budget).with_suffix(".json")
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not computed yet, or a damaged file
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        return Anchor(float(stored["random"]), float(stored["best"]), str(stored["best_kind"]))
-    return _solved(pool, name, size, poll, budget)[0]
+    return _ends(pool, name, size, poll, budget)[0]
 
 
 def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None) -> Tensor:
-    """The subset behind the anchor's best end, bool ``(n,)``: what this objective alone would select.
-
-    Kept beside the anchor; an anchor from before it was kept is computed once more.
-    """
-    path = _best_path(pool, name, size, budget)
-    with contextlib.suppress(OSError, ValueError, EOFError):
-        packed = np.load(path, allow_pickle=False)
-        mask = np.unpackbits(packed, count=len(pool)).astype(bool)
-        if int(mask.sum()) == size or budget is not None:
-            return torch.from_numpy(mask).to(pool.device)
-    return _solved(pool, name, size, poll, budget)[1]
+    """The subset behind the anchor's best end, bool ``(n,)``: what this objective alone would select."""
+    return _ends(pool, name, size, poll, budget)[1]
 
 
-def _best_path(pool: Pool, name: str, size: int, budget: float | None) -> Path:
-    much = str(size) if budget is None else f"{tokens_text(budget)}-tokens"
-    return pool.cache_dir / pool.space.fingerprint / f"anchor-v{ANCHOR_VERSION}-{cache_name(name)}-{much}.npy"
+def anchor_entry(pool: Pool, name: str, size: int, budget: float | None = None) -> Entry:
+    """The name of an anchor in the cache."""
+    key = f"{cache_name(name)}-{size if budget is None else f'{tokens_text(budget)}-tokens'}"
+    before = f"anchor-v{ANCHOR_VERSION}-{key}"
+    return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key, stale=(f"{before}.json", f"{before}.npy"))
 
 
-def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
+def _ends(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
+    """The anchor and the subset behind its best end: what this pool knows, what is kept, or solved now."""
+    key = (cache_name(name), size, budget)
+    if key not in pool.ends:
+        problem = _alone(pool, pool.function(name, size, budget), size, budget)
+        kept = Cache(pool.cache_dir).find(anchor_entry(pool, name, size, budget),
+                                          lambda content: _believed(content, pool, name, problem, poll))
+        pool.ends[key] = _solved(pool, name, problem, poll, budget) if kept is None else kept
+    return pool.ends[key]
+
+
+def _solved(pool: Pool, name: str, problem: Problem, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
     """The anchor by its reference solver, and that solver's subset; both go into the cache."""
-    function = pool.function(name, size, budget)
-    problem = _alone(pool, function, size, budget)
-    generator = torch.Generator().manual_seed(0)
+    function = problem.joint.terms[0].function
     alone = f"finding what {catalogue.objective(name).label} alone would select"
     pool.tell(0.0, alone)
-    if budget is None:
-        random = function.random_value(size, generator, poll)
-    else:
-        keys = torch.rand(RANDOM_DRAWS, len(problem.eligible), generator=generator).to(pool.device)
-        random = float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
-    mask, bound = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
-    best = max(function.exact_value(mask, poll), random)
-    if best - random <= ROUNDING * max(abs(best), abs(random)):
-        best = random
+    random = _random_end(problem, poll)
+    mask, bound, weights = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
+    best = _above(random, function.exact_value(mask, poll))
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
-    anchor = Anchor(random, best, "proved" if proved else "best found")
-    path = _best_path(pool, name, size, budget)
-    with contextlib.suppress(StoreError):  # a cache that cannot be written costs time, not the run
-        with replacing(path, ".npy") as part:
-            np.save(part, np.packbits(mask.cpu().numpy()), allow_pickle=False)
-        write_text(path.with_suffix(".json"), json.dumps(anchor.to_dict()))
+    anchor = Anchor(random, best, PROVED if proved else FOUND)
+    arrays = {"mask": np.packbits(mask.cpu().numpy())}
+    if proved:
+        arrays["weights"] = weights.double().cpu().numpy()
+    Cache(pool.cache_dir).keep(anchor_entry(pool, name, problem.size, budget), anchor.to_dict(), arrays)
     return anchor, mask
+
+
+def _random_end(problem: Problem, poll: Poll) -> float:
+    """The value of a random subset: always the same for a problem."""
+    function, generator = problem.joint.terms[0].function, torch.Generator().manual_seed(0)
+    if problem.budget is None:
+        return function.random_value(problem.size, generator, poll)
+    keys = torch.rand(RANDOM_DRAWS, len(problem.eligible), generator=generator).to(problem.eligible.device)
+    return float(np.mean([function.value(problem.subset(row), poll) for row in keys]))
+
+
+def _above(random: float, best: float) -> float:
+    """The best end: never below the random one, and equal to it where rounding is all that is between them."""
+    best = max(best, random)
+    return random if best - random <= ROUNDING * max(abs(best), abs(random)) else best
+
+
+def _believed(content: Content, pool: Pool, name: str, problem: Problem, poll: Poll) -> tuple[Anchor, Tensor]:
+    """The anchor and the subset that a file holds. Raises Implausible where they are not those of the problem."""
+    value, function = content.value, problem.joint.terms[0].function
+    anchor = Anchor(float(value["random"]), float(value["best"]), str(value["best_kind"]))
+    require(math.isfinite(anchor.random) and math.isfinite(anchor.best), "an end of the scale is no number")
+    require(anchor.random <= anchor.best, "the random end is above the best one")
+    require(anchor.best_kind in (PROVED, FOUND), f"a best end is never {anchor.best_kind!r}")
+    mask = _subset(content.arrays["mask"], problem)
+    same = SAME * max(abs(anchor.random), abs(anchor.best))
+    require(abs(_random_end(problem, poll) - anchor.random) <= same, "the random end is another one")
+    short = anchor.best - _above(anchor.random, function.value(mask, poll))
+    facts = pool.graph_facts() if catalogue.objective(name).needs_neighbors else None
+    # comparing every row with every member would take as long as the search itself
+    unlisted = UNLISTED * (anchor.best - anchor.random) if facts and facts["kind"] == "approximate" else 0.0
+    require(-same <= short <= same + unlisted, "the best end is not the value of the subset that is kept with it")
+    if anchor.best_kind == PROVED:
+        weights = content.arrays["weights"]
+        require(weights.shape == (len(pool),) and weights.dtype == np.float64, "the weights are of another corpus")
+        require(weights.min() >= -SAME and weights.max() <= 1 + SAME, "the weights are not between 0 and 1")
+        above = upper_bound(problem, torch.from_numpy(weights).to(pool.device), poll) - anchor.best
+        require(-same <= above <= PROVED_GAP * (anchor.best - anchor.random) + same, "the best end is not proved")
+    return anchor, mask
+
+
+def _subset(packed: np.ndarray, problem: Problem) -> Tensor:
+    """The subset, bool ``(n,)``, as it is kept. Raises Implausible where the problem does not allow it."""
+    n = problem.joint.n
+    require(packed.dtype == np.uint8 and packed.shape == (-(-n // 8),), "the subset is of another corpus")
+    mask = torch.from_numpy(np.unpackbits(packed, count=n).astype(bool)).to(problem.eligible.device)
+    chosen = mask[problem.eligible]
+    require(bool(chosen.any()) and int(chosen.sum()) == int(mask.sum()), "the subset holds rows that it cannot")
+    if problem.budget is None:
+        require(int(mask.sum()) == problem.size, "the subset is of another size")
+    else:
+        spent = float(problem.budget.lengths[chosen.cpu().numpy()].sum())
+        require(spent <= problem.budget.most * (1 + 1e-9), "the subset is above the budget")
+    return mask
 
 
 def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | None) -> Problem:
@@ -151,15 +206,15 @@ def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | 
 
 
 def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll, tell: Callable[[float], None]
-              ) -> tuple[Tensor, float | None]:
-    """The reference solver's subset, bool ``(n,)``, and its upper bound where it comes with one.
+              ) -> tuple[Tensor, float | None, Tensor | None]:
+    """The reference solver's subset, bool ``(n,)``, and where it comes with one its upper bound and whose weights.
 
     `tell` is given the share of the work that is done.
     """
     if isinstance(function, Facility):
-        return medoids(problem, poll), None
+        return medoids(problem, poll), None, None
     if not relaxable(problem):
-        return _learned(problem, poll, tell), None
+        return _learned(problem, poll, tell), None, None
     here, steps = begin(problem, poll=poll), 0
     while steps < RELAXED_STEPS:
         here, gap = advance(problem, here, poll)
@@ -171,7 +226,7 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
             mask = polish(problem, rounded(problem, here, poll)[0], poll)
             bound, value = upper_bound(problem, here.weights, poll), function.value(mask, poll)
             if bound - value > HOPELESS * abs(value - random):
-                return mask, bound
+                return mask, bound, here.weights
     bound = upper_bound(problem, here.weights, poll)
     mask, values = rounded(problem, here, poll)
     if bound - values.joint > PROVED_GAP * abs(values.joint - random):
@@ -180,7 +235,7 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
         if bound - value > FAR * abs(value - random) and not block_swaps.fits(problem):
             learned = _learned(problem, poll, lambda share: tell(0.5 + 0.5 * share))
             mask = max(mask, learned, key=lambda one: function.value(one, poll))
-    return mask, bound
+    return mask, bound, here.weights
 
 
 def _learned(problem: Problem, poll: Poll, tell: Callable[[float], None]) -> Tensor:

@@ -22,6 +22,7 @@ from datamask.learning.masks import tie_order
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import list_length
+from datamask.objectives.joint import Anchor
 from datamask.objectives.quality import Quality
 from datamask.work.cache import Cache
 
@@ -38,6 +39,7 @@ class Pool:
         features: float32 ``(n, d)``, of the space; on the CPU its own memory.
         quality: the bound quality term.
         seconds_graph: time spent building or loading neighbour graphs.
+        ends: ends of scales that are known already, of `datamask.evaluation.anchors`.
     """
 
     def __init__(self, corpus: Corpus, device: torch.device, cache_dir: Path, *, poll: Poll = no_poll,
@@ -57,6 +59,7 @@ class Pool:
         self._graph: NeighborGraph | None = None
         self._functions: dict[tuple[str, int, float | None], SetFunction] = {}
         self._spent: dict[float, Quality] = {}
+        self.ends: dict[tuple[str, int, float | None], tuple[Anchor, Tensor]] = {}
 
     def __len__(self) -> int:
         return len(self.corpus)
