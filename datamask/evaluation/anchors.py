@@ -110,20 +110,26 @@ def anchor_entry(pool: Pool, name: str, size: int, budget: float | None = None) 
     return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key, stale=(f"{before}.json", f"{before}.npy"))
 
 
+def kept_ends(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None
+              ) -> tuple[Anchor, Tensor] | None:
+    """The anchor that is kept, and the subset behind its best end; None where none is kept that can be believed."""
+    problem = _alone(pool, pool.function(name, size, budget), size, budget)
+    return Cache(pool.cache_dir).find(anchor_entry(pool, name, size, budget),
+                                      lambda content: _believed(content, pool, name, problem, poll))
+
+
 def _ends(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
     """The anchor and the subset behind its best end: what this pool knows, what is kept, or solved now."""
     key = (cache_name(name), size, budget)
     if key not in pool.ends:
-        problem = _alone(pool, pool.function(name, size, budget), size, budget)
-        kept = Cache(pool.cache_dir).find(anchor_entry(pool, name, size, budget),
-                                          lambda content: _believed(content, pool, name, problem, poll))
-        pool.ends[key] = _solved(pool, name, problem, poll, budget) if kept is None else kept
+        pool.ends[key] = kept_ends(pool, name, size, poll, budget) or _solved(pool, name, size, poll, budget)
     return pool.ends[key]
 
 
-def _solved(pool: Pool, name: str, problem: Problem, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
+def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
     """The anchor by its reference solver, and that solver's subset; both go into the cache."""
-    function = problem.joint.terms[0].function
+    function = pool.function(name, size, budget)
+    problem = _alone(pool, function, size, budget)
     alone = f"finding what {catalogue.objective(name).label} alone would select"
     pool.tell(0.0, alone)
     random = _random_end(problem, poll)
@@ -134,7 +140,7 @@ def _solved(pool: Pool, name: str, problem: Problem, poll: Poll, budget: float |
     arrays = {"mask": np.packbits(mask.cpu().numpy())}
     if proved:
         arrays["weights"] = weights.double().cpu().numpy()
-    Cache(pool.cache_dir).keep(anchor_entry(pool, name, problem.size, budget), anchor.to_dict(), arrays)
+    Cache(pool.cache_dir).keep(anchor_entry(pool, name, size, budget), anchor.to_dict(), arrays)
     return anchor, mask
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +9,15 @@ import numpy as np
 from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.threads import one_blas_thread
-from datamask.errors import StoreError
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground, polled
 from datamask.evaluation.measures.reading import Measured, Reading
-from datamask.files import DAMAGED, replacing
 from datamask.objectives.contract import Poll, no_poll
-
-log = logging.getLogger(__name__)
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
 VERSION = 1
-"""Part of the cache file's name: raise it when anything below changes the clusters."""
+"""Raise it when anything below changes the clusters."""
 
 CLUSTERS = 200
 ROWS_PER_CLUSTER = 20
@@ -57,21 +53,30 @@ def cluster_labels(corpus: Corpus, cache_dir: Path, poll: Poll = no_poll) -> np.
     Mini-batch k-means (Sculley 2010) on a fixed sample by hash; 200 clusters, fewer where that would leave under 20
     rows each.
     """
-    path = cache_dir / corpus.fingerprint / f"clusters-v{VERSION}.npz"
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            labels = file["labels"]
-        if labels.shape == (len(corpus),) and labels.dtype == np.int32 and labels.min() >= 0:
-            return labels
-        log.warning("%s is of another corpus and will be made anew", path)
-    except FileNotFoundError:
-        pass
-    except DAMAGED as error:
-        log.warning("%s is damaged and will be made anew: %s", path, error)
-    labels = _labels(corpus, poll)
-    with contextlib.suppress(StoreError), replacing(path) as part, part.open("wb") as file:
-        np.savez_compressed(file, labels=labels)  # a cache that cannot be written costs time, not the result
+    cache, entry = Cache(cache_dir), clusters_entry(corpus.fingerprint)
+    labels = cache.find(entry, lambda content: _kept_labels(content, len(corpus)))
+    if labels is None:
+        labels = _labels(corpus, poll)
+        cache.keep(entry, arrays={"labels": labels})
     return labels
+
+
+def clusters_entry(fingerprint: str) -> Entry:
+    """The name of a corpus's clusters in the cache."""
+    return Entry(fingerprint, "clusters", VERSION, stale=(f"clusters-v{VERSION}.npz",))
+
+
+def _kept_labels(content: Content, n: int) -> np.ndarray:
+    """The labels that a file holds. Raises Implausible where they are none of n rows."""
+    labels = content.arrays["labels"]
+    require(labels.dtype == np.int32 and labels.shape == (n,), "the clusters are of another corpus")
+    require(labels.min() >= 0 and labels.max() < cluster_count(n), "there are not so many clusters")
+    return labels
+
+
+def cluster_count(n: int) -> int:
+    """Clusters of n rows."""
+    return min(CLUSTERS, max(2, n // ROWS_PER_CLUSTER), n)
 
 
 def _labels(corpus: Corpus, poll: Poll) -> np.ndarray:
@@ -79,7 +84,7 @@ def _labels(corpus: Corpus, poll: Poll) -> np.ndarray:
     from threadpoolctl import threadpool_limits
 
     n = len(corpus)
-    count = min(CLUSTERS, max(2, n // ROWS_PER_CLUSTER), n)
+    count = cluster_count(n)
     sample = np.argsort(row_hash(corpus.ids, 0), kind="stable")[:FIT_ROWS]  # in random order already
     model = MiniBatchKMeans(count, random_state=0, batch_size=BATCH, n_init=1)
 
