@@ -10,18 +10,18 @@ from pathlib import Path
 
 from datamask.corpus import Corpus
 from datamask.dashboard import tasks
-from datamask.runs.boards import agreement_path, board_path
+from datamask.runs.boards import agreement_entry, board_entry
 from datamask.runs.store import Run
 
 
 def board_key(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> str:
     """The name under which `datamask.dashboard.tasks` knows the scoreboard of these runs."""
-    return f"{board_path(runs, corpus.fingerprint, cache_dir).stem}-{corpus.fingerprint}"
+    return f"board-{board_entry(runs, corpus.fingerprint).key}-{corpus.fingerprint}"
 
 
 def agreement_key(run: Run, corpus: Corpus) -> str:
     """The name under which `datamask.dashboard.tasks` knows the agreement of this run."""
-    return f"{agreement_path(run, corpus.fingerprint, Path()).stem}-{corpus.fingerprint}"
+    return f"agreement-{agreement_entry(run, corpus.fingerprint).key}-{corpus.fingerprint}"
 
 
 def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:

@@ -16,9 +16,8 @@ from datamask.evaluation.comparing import measure_all
 from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
-from datamask.files import replacing
-from datamask.runs.boards import agreement_path, board_path, read_board
-from datamask.runs.formats import to_plain, write_json
+from datamask.runs.boards import keep_agreement, keep_board, read_board
+from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
 
 Progress = Callable[[float, str], None]
@@ -34,16 +33,15 @@ def write_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, *,
     that work which was stopped is gone on with.
 
     Raises:
-        RunStateError: a run that is not done, or of other rows. Stopped: `should_stop` answered true.
+        RunStateError: a run that is not done, or of other rows. StoreError: nothing can be kept. Stopped:
+            `should_stop` answered true.
     """
     lists = {run.id: _selected(run, corpus) for run in runs}
-    path = board_path(runs, corpus.fingerprint, cache_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
     return scoreboard(corpus, lists, cache_dir, cut=True, device="cpu", progress=progress, calibrate=False,
                       optimised={run.id: optimised_by(run.config.selection) for run in runs},
                       poll=poll_of(should_stop, "measuring was stopped"),
                       before=read_board(runs, corpus.fingerprint, cache_dir),
-                      kept=lambda board: write_json(path, to_plain(board), sync=False))
+                      kept=lambda board: keep_board(to_plain(board), runs, corpus.fingerprint, cache_dir))
 
 
 def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Progress = lambda share, what: None,
@@ -52,17 +50,14 @@ def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Prog
 
     Raises:
         RunStateError: the run is not done, or of other rows. OptionError: its settings have pins, quotas, given rows or
-            a budget. Stopped: `should_stop` answered true.
+            a budget. StoreError: it cannot be kept. Stopped: `should_stop` answered true.
     """
     _selected(run, corpus)
     config, poll = run.config.selection, poll_of(should_stop, "selecting again was stopped")
     pool = Pool(corpus, torch.device("cpu"), Path(cache_dir), poll=poll, center=config.center,
                 neighbors=config.neighbors)
     found = agreement(pool, config, poll=poll, progress=progress)
-    path = agreement_path(run, corpus.fingerprint, cache_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as fresh, fresh.open("wb") as file:
-        np.savez(file, appeared=found.appeared, selected=found.selected)
+    keep_agreement(found.appeared, found.selected, run, corpus.fingerprint, cache_dir)
 
 
 def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:

@@ -145,8 +145,10 @@ class Cache:
 
     def _remove(self, entry: Entry, names: Iterable[str]) -> None:
         for name in filter(None, names):
-            with contextlib.suppress(OSError):  # never there, or in a folder that cannot be written
-                (self.folder(entry.subject) / name).unlink()
+            folder = self.folder(entry.subject)
+            for path in folder.glob(name) if "*" in name else [folder / name]:
+                with contextlib.suppress(OSError):  # never there, or in a folder that cannot be written
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
     def keys(self, every: Entry) -> list[str]:
         """The keys under which such results are kept, newest first.
@@ -211,14 +213,15 @@ class Cache:
             return None
         path = self.folder(entry.subject) / entry.old
         try:
-            content = load_old(path)
+            used, content = path.stat().st_mtime, load_old(path)
         except FileNotFoundError:
             return None
         except Exception as error:
             return _passed_over(path, error)
         result = _accepted(path, content, read)
-        if result is not None:
-            self.keep(entry, content.value, content.arrays)
+        if result is not None and self.keep(entry, content.value, content.arrays):
+            with contextlib.suppress(OSError):  # what was newer stays newer
+                os.utime(self.path(entry), (used, used))
         return result
 
 

@@ -30,7 +30,7 @@ class Entry:
             when the computation changes.
         old: file of the same result from before there were digests, relative to the subject's folder; where `read`
             accepts it, it is taken and written anew. "": there is none, or none that is believed.
-        stale: more such files, which are removed when the result is kept.
+        stale: more such files or folders, which are removed when the result is kept; ``*`` stands for any letters.
     """
 
     subject: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
 import pytest
 
 from datamask.dashboard import words
-from datamask.runs.boards import agreement_path, board_path
+from datamask.runs.boards import keep_agreement, keep_board
 from datamask.runs.store import Run
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import map_data, parcels, titles
@@ -42,10 +41,10 @@ def write_fake_board(runs, corpus, cache_dir, left=()) -> None:
             a: cell(2.0, "hatched"), b: cell(1.0, "best"), "random": cell(0.0), "top-quality": cell(3.0, "hatched")}},
         {**about, "measure": "vendi", "label": "Vendi <b>", "says": "Number.", "best": b, "selections": {
             a: cell(2.0), b: cell(5.0, "best"), "random": cell(4.0), "top-quality": cell(1.0)}}]
-    path = board_path(runs, corpus.fingerprint, cache_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"n": len(corpus), "notes": [], "measures": measures, "optimised": {},
-                                "left": [{"measure": label.lower(), "label": label} for label in left]}))
+    selected = dict.fromkeys((a, b, "random", "top-quality"), 72)
+    keep_board({"n": len(corpus), "selected": selected, "notes": [], "measures": measures, "optimised": {},
+                "left": [{"measure": label.lower(), "label": label} for label in left]},
+               runs, corpus.fingerprint, cache_dir)
 
 
 def text_of(app) -> str:
@@ -183,8 +182,7 @@ def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explai
     assert app.button(key="measure_agreement").label == "Select again 20 times"
     appeared = np.full(240, 16, np.int32)
     selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
-    path = agreement_path(runs[0], opened.corpus.fingerprint, store.cache_dir)
-    np.savez(path, appeared=appeared, selected=selected)
+    keep_agreement(appeared, selected, runs[0], opened.corpus.fingerprint, store.cache_dir)
     app.run()
     shown = {metric.label: metric.value for metric in app.metric}
     assert (shown["Consensus core"], shown["Coin-flips"]) == ("60", "10")

@@ -16,6 +16,7 @@ from datamask.evaluation import score_selection
 from datamask.runs import boards, measuring
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.cache import Cache
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 
@@ -65,7 +66,7 @@ def test_a_stop_keeps_what_is_measured_and_the_next_start_goes_on(made):
     whole = measuring.write_board(three, corpus, store.cache_dir, progress=lambda share, what: heard.append(share))
     assert heard[0] > 0.25 and whole["left"] == [] and len(whole["measures"]) > len(part["measures"])
     assert boards.read_board(three, corpus.fingerprint, store.cache_dir) == json.loads(json.dumps(whole))
-    boards.board_path(three, corpus.fingerprint, store.cache_dir).unlink()
+    Cache(store.cache_dir).drop(boards.board_entry(three, corpus.fingerprint))
     measuring.write_board(three, corpus, store.cache_dir)
     assert boards.read_board(three, corpus.fingerprint, store.cache_dir) == json.loads(json.dumps(whole))
 
@@ -78,7 +79,7 @@ def test_agreement_is_kept(made):
     assert appeared.sum() == 20 * 960 and selected.sum() == 20 * 192 and (selected <= appeared).all()
     chosen = runs[0].rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
     share = np.divide(selected, appeared, out=np.zeros(len(appeared)), where=appeared > 0)
-    path = boards.agreement_path(runs[0], corpus.fingerprint, store.cache_dir)
+    path = Cache(store.cache_dir).path(boards.agreement_entry(runs[0], corpus.fingerprint))
     path.write_bytes(path.read_bytes()[:500])  # cut short: as if it had never been there
     assert boards.read_agreement(runs[0], corpus.fingerprint, store.cache_dir) is None
     assert share[chosen].mean() > 0.8 and share[~chosen].mean() < 0.1

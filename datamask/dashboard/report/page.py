@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from datamask.dashboard.report import figures, raster
 from datamask.dashboard.report.samples import samples
 from datamask.dashboard.report.sentence import sentence
 from datamask.dashboard.views import convergence, frontier, listing, outcome, provenance, scoreboards
+from datamask.runs.boards import read_boards
 from datamask.runs.store import Run
 
 LENGTH = "length"
@@ -217,16 +216,13 @@ def stored_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | N
     """
     if cache_dir is None or not fingerprint:
         return None
-    paths = [(path.stat().st_mtime, path) for path in (Path(cache_dir) / fingerprint).glob("board-*.json")]
     part = None
-    for _, path in sorted(paths, reverse=True):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            board = json.loads(path.read_text(encoding="utf-8"))
-            known = set(board["selected"]) - set(scoreboards.BESIDE)
-            if run.id in known and len(known) <= comparison.MOST:
-                if not board.get("left"):
-                    return board
-                part = part or board
+    for board in read_boards(fingerprint, cache_dir):
+        known = set(board["selected"]) - set(scoreboards.BESIDE)
+        if run.id in known and len(known) <= comparison.MOST:
+            if not board["left"]:
+                return board
+            part = part or board
     return part
 
 

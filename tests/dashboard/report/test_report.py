@@ -20,7 +20,7 @@ from datamask.dashboard.report import raster, report, sentence
 from datamask.dashboard.report.page import stored_board
 from datamask.dashboard.report.samples import EACH, samples
 from datamask.dashboard.views import provenance
-from datamask.runs.boards import board_path
+from datamask.runs.boards import keep_board
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 
@@ -169,12 +169,10 @@ def test_a_stored_scoreboard_comes_along_and_else_the_objectives(world):
     store, corpus, runs = world
     assert "0.123457" in read(report(runs[1], runs, corpus, store.cache_dir, {"facility": 0.1234567})).text
     cell = {"value": 1.0, "low": 0.5, "high": 1.5, "verdict": "", "note": ""}
-    board = {"selected": {runs[1].id: 72, "random": 72}, "notes": [], "measures": [
+    board = {"n": 240, "left": [], "selected": {runs[1].id: 72, "random": 72}, "notes": [], "measures": [
         {"measure": "vendi", "label": "Vendi score", "says": EVIL, "better": "higher", "best": runs[1].id, "tied": [],
          "selections": {runs[1].id: cell, "random": cell}}]}
-    path = board_path([runs[1]], corpus.fingerprint, store.cache_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(board))
+    keep_board(board, [runs[1]], corpus.fingerprint, store.cache_dir)
     assert stored_board(runs[1], corpus.fingerprint, store.cache_dir) == board
     assert stored_board(runs[0], corpus.fingerprint, store.cache_dir) is None
     text = read(report(runs[1], runs, corpus, store.cache_dir, {"facility": 0.1234567})).text
