@@ -16,7 +16,8 @@ from datamask.corpus import Corpus
 from datamask.corpus.projection import GRAPH_K, Layout, load_layout, start_layout
 from datamask.dashboard import tasks
 from datamask.errors import DatamaskError, Stopped
-from datamask.files import replacing
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
 CROWD = 15
 """Other rows that crowding looks at."""
@@ -34,16 +35,21 @@ def key_of(corpus: Corpus) -> str:
 
 def crowding(corpus: Corpus, cache_dir: str | Path) -> np.ndarray | None:
     """Mean similarity of each row to its 15 nearest others, float32 ``(N,)``; None where it is not computed yet."""
-    try:
-        values = np.load(_crowding_path(corpus, cache_dir), allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return values if values.shape == (len(corpus),) and values.dtype == np.float32 else None
+    return Cache(cache_dir).find(crowding_entry(corpus.fingerprint), lambda content: _kept_crowding(content, corpus))
+
+
+def keep_crowding(values: np.ndarray, corpus: Corpus, cache_dir: str | Path) -> None:
+    """Keep the crowding of a corpus.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    Cache(cache_dir).keep(crowding_entry(corpus.fingerprint), arrays={"values": values}, required=True)
 
 
 def layout(corpus: Corpus, cache_dir: str | Path) -> Layout | None:
     """The UMAP layout; None where it is not computed yet."""
-    return load_layout(corpus.fingerprint, Path(cache_dir))
+    return load_layout(corpus, cache_dir)
 
 
 def start(corpus: Corpus, cache_dir: str | Path) -> tasks.Task:
@@ -66,14 +72,13 @@ def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None
     if crowding(corpus, cache_dir) is None:
         # torch and numba come with these, so only in the thread that needs them
         from datamask.corpus.density import local_density
-        from datamask.corpus.neighbors import cache_path, load_neighbors, neighbors_for
+        from datamask.corpus.neighbors import load_neighbors, neighbors_for
 
-        graph = load_neighbors(cache_path(corpus.fingerprint, cache_dir), len(corpus))
+        graph = load_neighbors(corpus, cache_dir)
         if graph is None or graph.k <= min(CROWD, len(corpus) - 1):
             graph = neighbors_for(corpus, GRAPH_K, cache_dir, should_stop=should_stop,
                                   progress=lambda share, what: report(GRAPH_SHARE * share, what))
-        with replacing(_crowding_path(corpus, cache_dir)) as part, part.open("wb") as file:
-            np.save(file, local_density(graph, CROWD))
+        keep_crowding(local_density(graph, CROWD), corpus, cache_dir)
     if layout(corpus, cache_dir) is not None:
         return
     handle = start_layout(corpus, cache_dir)
@@ -92,5 +97,14 @@ def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None
         time.sleep(wait)
 
 
-def _crowding_path(corpus: Corpus, cache_dir: str | Path) -> Path:
-    return Path(cache_dir) / corpus.fingerprint / "crowding.npy"
+def crowding_entry(fingerprint: str) -> Entry:
+    """The name of a corpus's crowding in the cache."""
+    return Entry(fingerprint, "crowding", 1, old="crowding.npy")
+
+
+def _kept_crowding(content: Content, corpus: Corpus) -> np.ndarray:
+    """The crowding that a file holds. Raises Implausible where it is none of the corpus."""
+    values = content.arrays["values"]
+    require(values.dtype == np.float32 and values.shape == (len(corpus),), "the crowding is of another corpus")
+    require((np.abs(values) <= 1.0 + 1e-4).all(), "the crowding is no mean of cosines")
+    return values

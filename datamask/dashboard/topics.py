@@ -17,7 +17,8 @@ import pyarrow as pa
 from datamask.corpus import Corpus
 from datamask.dashboard import tasks
 from datamask.errors import poll_of
-from datamask.files import DAMAGED, replacing
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
 VERSION = 1
 READ = 40
@@ -51,13 +52,7 @@ def key_of(corpus: Corpus) -> str:
 
 def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
     """The clusters; None where they are not computed yet."""
-    try:
-        with np.load(path_of(corpus, cache_dir), allow_pickle=False) as file:
-            codes, names = file["codes"], tuple(map(str, file["names"]))
-    except DAMAGED:
-        return None
-    valid = codes.shape == (len(corpus),) and codes.dtype == np.int32 and 0 <= codes.min() <= codes.max() < len(names)
-    return Topics(codes, names) if valid else None
+    return Cache(cache_dir).find(topics_entry(corpus.fingerprint), lambda content: _kept_topics(content, len(corpus)))
 
 
 def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) -> tasks.Task:
@@ -71,8 +66,7 @@ def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) 
         codes = cluster_labels(corpus, Path(cache_dir), poll).astype(np.int32)
         report(0.8, "finding words for the groups")
         names = names_of(codes, texts)
-        with replacing(path_of(corpus, cache_dir)) as part, part.open("wb") as file:
-            np.savez_compressed(file, codes=codes, names=np.array(names))
+        keep(Topics(codes, names), corpus, cache_dir)
 
     return tasks.start(key_of(corpus), work)
 
@@ -106,6 +100,26 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
     return tuple(names)
 
 
-def path_of(corpus: Corpus, cache_dir: str | Path) -> Path:
-    """Where the clusters are kept."""
-    return Path(cache_dir) / corpus.fingerprint / f"topics-v{VERSION}.npz"
+def keep(topics: Topics, corpus: Corpus, cache_dir: str | Path) -> None:
+    """Keep the clusters of a corpus.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    arrays = {"codes": topics.codes, "names": np.array(topics.names)}
+    Cache(cache_dir).keep(topics_entry(corpus.fingerprint), arrays=arrays, required=True)
+
+
+def topics_entry(fingerprint: str) -> Entry:
+    """The name of a corpus's clusters and their words in the cache."""
+    return Entry(fingerprint, "topics", VERSION, old=f"topics-v{VERSION}.npz")
+
+
+def _kept_topics(content: Content, n: int) -> Topics:
+    """The clusters that a file holds. Raises Implausible where they are none of n rows."""
+    codes, names = content.arrays["codes"], content.arrays["names"]
+    require(codes.dtype == np.int32 and codes.shape == (n,), "the clusters are of another corpus")
+    require(names.dtype.kind == "U" and names.ndim == 1 and len(set(names.tolist())) == len(names),
+            "the clusters have no names of their own")
+    require(codes.min() >= 0 and codes.max() < len(names), "a cluster has no name")
+    return Topics(codes, tuple(map(str, names)))

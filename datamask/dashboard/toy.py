@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from datamask.dashboard import tasks
-from datamask.files import DAMAGED
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
-FILE = "toy-1.npz"
-"""The number rises when the toy changes."""
+ENTRY = Entry("toy", "toy", 1, old="../toy-1.npz")
+"""Its name in the cache; the number rises when the toy changes."""
 
 GROUPS = ("crowd", "near-copies", "good niche", "outliers")
 FAMILY = 7
@@ -45,13 +46,23 @@ class Toy:
 
 def load(cache_dir: Path) -> Toy | None:
     """The solved toy; None where it is not there yet."""
-    try:
-        with np.load(Path(cache_dir) / FILE, allow_pickle=False) as stored:
-            arrays = dict(stored)
-        masks = {name: arrays[f"mask_{name}"] for name in TITLES}
-        return Toy(arrays["points"], arrays["group"], arrays["quality"], masks)
-    except DAMAGED:
-        return None
+    return Cache(cache_dir).find(ENTRY, _kept_toy)
+
+
+def _kept_toy(content: Content) -> Toy:
+    """The toy that a file holds. Raises Implausible where it is none."""
+    arrays = content.arrays
+    toy = Toy(arrays["points"], arrays["group"], arrays["quality"], {name: arrays[f"mask_{name}"] for name in TITLES})
+    n = len(toy.points)
+    require(toy.points.shape == (n, 2) and np.isfinite(toy.points).all(), "the points are none of the plane")
+    require(toy.group.shape == (n,) and toy.group.dtype.kind == "i", "the groups are of other points")
+    require(toy.group.min() >= 0 and toy.group.max() == len(GROUPS) - 1, "a group has no name")
+    require(toy.quality.shape == (n,) and np.isfinite(toy.quality).all(), "the quality is of other points")
+    require(all(mask.shape == (n,) and mask.dtype == bool for mask in toy.masks.values()),
+            "a selection is of other points")
+    require(len({int(mask.sum()) for mask in toy.masks.values()}) == 1 and toy.ratio > 0,
+            "the selections are not of one size")
+    return toy
 
 
 def start(cache_dir: Path) -> tasks.Task:
@@ -59,7 +70,7 @@ def start(cache_dir: Path) -> tasks.Task:
     def work(report: tasks.Progress, should_stop) -> None:
         from datamask.runs import toy
 
-        toy.write(Path(cache_dir) / FILE, should_stop=should_stop)
+        toy.write(cache_dir, ENTRY, should_stop=should_stop)
 
     return tasks.start(KEY, work)
 

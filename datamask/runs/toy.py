@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from datamask.errors import poll_of
 from datamask.evaluation.threads import threads
 from datamask.evaluation.toy import solve
-from datamask.files import replacing
+from datamask.work.cache import Cache
+from datamask.work.result_file import Entry
 
 
-def write(path: Path, *, should_stop: Callable[[], bool] = lambda: False) -> None:
-    """Solve the toy and write it down, whole or not at all: ``points, group, quality`` and one mask per objective.
+def write(cache_dir: str | Path, entry: Entry, *, should_stop: Callable[[], bool] = lambda: False) -> None:
+    """Solve the toy and keep it: ``points, group, quality`` and one mask per objective.
 
     Args:
-        path: an .npz file; the toy's graph and anchors go to folders beside it.
+        cache_dir: the toy's graph and anchors go there too.
+        entry: its name.
 
     Raises:
-        Stopped: `should_stop` answered true.
+        StoreError: it cannot be written. Stopped: `should_stop` answered true.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     with threads(1):  # a thousand rows: more threads only wait for each other, and for the server
-        toy = solve(path.parent, poll_of(should_stop, "solving the toy was stopped"))
+        toy = solve(Path(cache_dir), poll_of(should_stop, "solving the toy was stopped"))
     masks = {f"mask_{name}": mask for name, mask in toy.masks.items()}
-    with replacing(path) as fresh, fresh.open("wb") as file:
-        np.savez(file, points=toy.points, group=toy.group, quality=toy.quality, **masks)
+    Cache(cache_dir).keep(entry, arrays={"points": toy.points, "group": toy.group, "quality": toy.quality, **masks},
+                          required=True)

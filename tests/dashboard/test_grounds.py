@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from datamask.corpus import open_corpus
-from datamask.corpus.projection import layout_path
+from datamask.corpus.projection import Layout, keep_layout
 from datamask.dashboard import grounds, tasks
 from datamask.errors import DatamaskError, Stopped
 from tests.dashboard.made_runs import write_shard
@@ -71,22 +71,20 @@ def test_a_failure_is_a_sentence_and_keeps_crowding(corpus, tmp_path, monkeypatc
 
 
 def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
-    path = layout_path(corpus.fingerprint, tmp_path)
-    path.parent.mkdir()
-    np.savez(path, points=np.zeros((len(corpus), 2), np.float32), kept=0.4, fitted=len(corpus))
-    np.save(path.with_name("crowding.npy"), np.zeros(len(corpus), np.float32))
+    keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
+    grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
     monkeypatch.setattr(grounds, "start_layout", lambda *_: pytest.fail("the layout is there"))
     assert prepare(corpus, tmp_path) == [] and grounds.layout(corpus, tmp_path).kept == 0.4
     task = grounds.start(corpus, tmp_path)
     assert tasks.find(grounds.key_of(corpus)) is task
 
 
-@pytest.mark.parametrize("content", [b"", b"not numpy", None])
-def test_a_damaged_crowding_file_is_one_that_is_not_there(corpus, tmp_path, content):
+def test_crowding_from_before_is_taken_and_one_of_other_rows_is_not(corpus, tmp_path):
     path = tmp_path / corpus.fingerprint / "crowding.npy"
     path.parent.mkdir()
-    if content is None:
-        np.save(path, np.zeros(3, np.float32))
-    else:
-        path.write_bytes(content)
-    assert grounds.crowding(corpus, tmp_path) is None
+    for values in (np.zeros(3, np.float32), np.full(len(corpus), 10, np.float32)):
+        np.save(path, values)
+        assert grounds.crowding(corpus, tmp_path) is None
+    np.save(path, np.full(len(corpus), 0.5, np.float32))
+    assert (grounds.crowding(corpus, tmp_path) == 0.5).all() and not path.exists()
+    assert (grounds.crowding(corpus, tmp_path) == 0.5).all()

@@ -10,6 +10,7 @@ from datamask.dashboard.charts.toy import toy as picture
 from datamask.errors import Stopped
 from datamask.evaluation import toy as solver
 from datamask.runs.toy import write
+from datamask.work.cache import Cache
 from tests.reference import truth
 
 
@@ -63,12 +64,14 @@ def test_the_picture_shows_every_sample_in_every_panel(folder):
 
 def test_nothing_is_left_of_a_stopped_solving(tmp_path):
     with pytest.raises(Stopped):
-        write(tmp_path / toy.FILE, should_stop=lambda: True)
+        write(tmp_path, toy.ENTRY, should_stop=lambda: True)
     assert toy.load(tmp_path) is None and tasks.find("no such") is None
 
 
 def test_a_damaged_file_is_none_at_all(folder, tmp_path):
-    whole = (folder / toy.FILE).read_bytes()
+    path = Cache(tmp_path).path(toy.ENTRY)
+    path.parent.mkdir()
+    whole = Cache(folder).path(toy.ENTRY).read_bytes()
     for damaged in (whole[:len(whole) // 2], b"no archive", b""):
-        (tmp_path / toy.FILE).write_bytes(damaged)
+        path.write_bytes(damaged)
         assert toy.load(tmp_path) is None

@@ -16,7 +16,8 @@ from playwright.sync_api import Page, expect
 from datamask.api import select
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import Corpus
-from datamask.corpus.projection import layout_path
+from datamask.corpus.projection import Layout, keep_layout
+from datamask.dashboard import grounds
 from datamask.dashboard.openings import Opening, openings
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
@@ -41,10 +42,9 @@ def opening(tmp_path) -> Opening:
     """A corpus of 240 rows, its layout and crowding there already."""
     found = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     found.wait(LONG / 1000)
-    place = layout_path(found.corpus.fingerprint, RunStore(tmp_path / "runs").cache_dir)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(place, points=found.corpus.features[:, :2].astype(np.float32), kept=0.5, fitted=len(found.corpus))
-    np.save(place.with_name("crowding.npy"), np.zeros(len(found.corpus), np.float32))
+    corpus, cache_dir = found.corpus, RunStore(tmp_path / "runs").cache_dir
+    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, cache_dir)
+    grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, cache_dir)
     return found
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from datamask.corpus.projection import layout_path
+from datamask.corpus.projection import Layout, keep_layout
+from datamask.dashboard import grounds
 from datamask.dashboard.openings import openings
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
@@ -24,10 +25,8 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
     opening.wait(LONG / 1000)
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")
     # a layout that is there already: UMAP is another test's business
-    place = layout_path(corpus.fingerprint, store.cache_dir)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(place, points=corpus.features[:, :2].astype(np.float32), kept=0.5, fitted=len(corpus))
-    np.save(place.with_name("crowding.npy"), np.zeros(len(corpus), np.float32))
+    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
+    grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, store.cache_dir)
     first = finish_run(store, corpus, opening.config, corpus.quality, objective="pairwise", estimator="top-quality")
     with served(tmp_path) as address:
         page = browser_page

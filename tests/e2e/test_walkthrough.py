@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus, open_corpus
-from datamask.corpus.projection import layout_path, pca
+from datamask.corpus.projection import Layout, keep_layout, pca
 from datamask.dashboard.facets import codes_of
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served
@@ -25,9 +25,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "walkthrough.md"
 
 def without_umap(corpus: Corpus, cache_dir: Path) -> None:
     """A layout on disk: UMAP's compilation would take longer than the whole walk."""
-    path = layout_path(corpus.fingerprint, cache_dir)
-    path.parent.mkdir(parents=True)
-    np.savez(path, points=pca(corpus.features), kept=0.5, fitted=len(corpus))
+    keep_layout(Layout(pca(corpus.features), 0.5, len(corpus)), corpus, cache_dir)
 
 
 @pytest.mark.timeout(900)

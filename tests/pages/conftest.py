@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from datamask.corpus.projection import layout_path
+from datamask.corpus.projection import Layout, keep_layout
+from datamask.dashboard import grounds
 from datamask.dashboard.openings import Opening, openings
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
@@ -54,10 +55,8 @@ def mapped(opened, store) -> np.ndarray:
     clump = corpus.features[:, :3].argmax(axis=1)
     rng = np.random.default_rng(0)
     points = np.array([[0, 0], [10, 0], [0, 10]])[clump] + rng.normal(0, 0.3, (len(corpus), 2))
-    path = layout_path(corpus.fingerprint, store.cache_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, points=points.astype(np.float32), kept=0.5, fitted=len(corpus))
-    np.save(path.with_name("crowding.npy"), rng.random(len(corpus)).astype(np.float32))
+    keep_layout(Layout(points.astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
+    grounds.keep_crowding(rng.random(len(corpus)).astype(np.float32), corpus, store.cache_dir)
     return clump
 
 

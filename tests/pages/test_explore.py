@@ -235,7 +235,7 @@ def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, o
     run = finish_run(store, corpus, opened.config, np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
     app = page("pages/explore.py", corpus=opened.key, run=run.id)
     codes = (np.arange(240) % 12).astype(np.int32)
-    np.savez(topics.path_of(corpus, store.cache_dir), codes=codes, names=np.array([f"topic {k}" for k in range(12)]))
+    topics.keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))), corpus, store.cache_dir)
     app.session_state["explore_tab"] = "Starved and over-fed"
     app.run()
     assert not app.exception
