@@ -9,6 +9,9 @@ from pathlib import Path
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus
 from datamask.dashboard import tasks
+from datamask.errors import StoreError
+from datamask.runs.lambda_answers import answer_entry
+from datamask.work.cache import Cache
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts
         from datamask.runs.lambdas import answer
 
         with threads(beside_the_server()):
-            return answer(corpus, question, cache_dir, texts=texts, progress=report, should_stop=should_stop)["key"]
+            key = answer(corpus, question, cache_dir, texts=texts, progress=report, should_stop=should_stop)["key"]
+        if not Cache(cache_dir).has(answer_entry(corpus.fingerprint, key)):
+            raise StoreError(f"the answer was found, but cannot be kept in {cache_dir}, where this page looks for it; "
+                             "make room there, or make the folder writable, and ask again")
+        return key
 
     return tasks.start(key_of(corpus), work, sign=sign, about=Asked(question, tuple(texts)))

@@ -1,64 +1,64 @@
-"""Answers to "which lambda?", kept beside the runs: one JSON file per question and corpus, replaced whole.
+"""Answers to "which lambda?", kept beside the runs: one per question and corpus.
 
 Light, so that a page can list them; `datamask.runs.lambdas` computes and writes them.
 """
 
 from __future__ import annotations
 
-import contextlib
+import math
 import re
-import shutil
 from pathlib import Path
 
-from datamask.runs.formats import read_json, write_json
+from datamask.runs.formats import to_plain
+from datamask.work.cache import Cache
+from datamask.work.result_file import Content, Entry, require
 
 VERSION = 1
 """Of the record. A change of the method raises it, and answers of another version are not shown."""
 
 _KEY = re.compile(r"[0-9a-f]{12}")
-_UNFINISHED = ".unfinished"
 
 
-def folder(cache_dir: str | Path, fingerprint: str) -> Path:
-    """Where the answers on a corpus are kept."""
-    return Path(cache_dir) / fingerprint / "which-lambda"
+def answer_entry(fingerprint: str, key: str) -> Entry:
+    """The name of an answer in the cache."""
+    return Entry(fingerprint, "lambda-answer", VERSION, key, old=f"which-lambda/{key}.json")
 
 
-def save(cache_dir: str | Path, answer: dict) -> Path:
-    """Keep an answer under its question's key.
-
-    Raises:
-        StoreError: the folder cannot be written.
-    """
-    path = folder(cache_dir, answer["fingerprint"]) / f"{answer['key']}.json"
-    write_json(path, answer)
-    return path
-
-
-def unfinished(cache_dir: str | Path, fingerprint: str, key: str) -> Path:
-    """The folder in which a search keeps what it has selected, until its answer is saved."""
-    return folder(cache_dir, fingerprint) / f"{key}-{VERSION}{_UNFINISHED}"
-
-
-def forget_unfinished(cache_dir: str | Path, fingerprint: str, but: Path | None = None) -> None:
-    """Remove what stopped searches on a corpus have kept, except in the folder `but`."""
-    for path in folder(cache_dir, fingerprint).glob(f"*{_UNFINISHED}"):
-        if path != but:
-            shutil.rmtree(path, ignore_errors=True)
+def save(cache_dir: str | Path, answer: dict) -> bool:
+    """Keep an answer under its question's key; whether it could be written."""
+    return Cache(cache_dir).keep(answer_entry(answer["fingerprint"], answer["key"]), to_plain(answer))
 
 
 def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict | None:
     """The answer of that key; None where there is none, or only a damaged or outdated one."""
     if not _KEY.fullmatch(key):
         return None
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        answer = read_json(folder(cache_dir, fingerprint) / f"{key}.json")
-        if answer["version"] == VERSION and answer["key"] == key:
-            return answer
-    return None
+    entry = answer_entry(fingerprint, key)
+    return Cache(cache_dir).find(entry, lambda content: _kept_answer(content, entry))
 
 
 def answers(cache_dir: str | Path, fingerprint: str) -> list[dict]:
     """All answers on a corpus, newest first."""
-    found = (load(cache_dir, fingerprint, path.stem) for path in folder(cache_dir, fingerprint).glob("*.json"))
-    return sorted((answer for answer in found if answer), key=lambda answer: -answer["created"])
+    keys = Cache(cache_dir).keys(answer_entry(fingerprint, "*"))
+    kept = (load(cache_dir, fingerprint, key) for key in keys)
+    return sorted((answer for answer in kept if answer), key=lambda answer: -answer["created"])
+
+
+def _kept_answer(content: Content, entry: Entry) -> dict:
+    """The answer that a file holds. Raises Implausible where it is none to that question on that corpus."""
+    answer = content.value
+    require(answer["version"] == VERSION, f"its version is {answer['version']!r}, not {VERSION}")
+    require(answer["key"] == entry.key and answer["fingerprint"] == entry.subject, "it answers another question")
+    require(0 < answer["rows"] <= answer["n"] and math.isfinite(answer["created"]), "it is of rows that are not there")
+    require(isinstance(answer["headline"], str) and all(isinstance(note, str) for note in answer["notes"]),
+            "it has no sentences")
+    require({measure["name"] for measure in answer["measures"]} == {"cross_entropy", "coverage"},
+            "a measure is missing")
+    for measure in answer["measures"]:
+        for curve in measure["curves"]:
+            for point in curve["points"]:
+                require(0 <= point["lamb"] <= 1, "a lambda is not between 0 and 1")
+                low, value, high = point["low"], point["difference"], point["high"]
+                require(None in (low, value, high) or (low <= high and all(map(math.isfinite, (low, value, high)))),
+                        "a difference is none")
+    return answer

@@ -9,27 +9,28 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
 from datamask.errors import poll_of
 from datamask.evaluation.lambdas import which_lambda
-from datamask.runs.lambda_answers import VERSION, forget_unfinished, save, unfinished
+from datamask.evaluation.lambdas.kept import forget, kept_for
+from datamask.runs.lambda_answers import VERSION, save
 
 
 def answer(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, texts: Sequence[str] = (),
            device: str = "auto", progress: Callable[[float, str], None] = lambda share, what: None,
            should_stop: Callable[[], bool] = lambda: False) -> dict:
-    """Compute the answer and write it; see `datamask.evaluation.lambdas.which_lambda` for what it holds.
+    """Compute the answer and keep it; see `datamask.evaluation.lambdas.which_lambda` for what it holds.
 
-    What is selected on the way is kept until the answer is written, of the newest question on a corpus only: asked the
-    same again after a stop, the search goes on from there.
+    What is selected on the way is kept until the answer is, of the newest question on a corpus only: asked the same
+    again after a stop, the search goes on from there. An answer that cannot be kept is logged, and given all the same.
 
     Raises:
         InputError: no texts, or too few. OptionError: a target or ratio that does not fit the corpus.
-        StoreError: the answer cannot be written. Stopped: `should_stop` answered true.
+        Stopped: `should_stop` answered true.
     """
-    keep = unfinished(cache_dir, corpus.fingerprint, question.key)
-    forget_unfinished(cache_dir, corpus.fingerprint, but=keep)
+    forget(cache_dir, corpus.fingerprint, but=question.key)
     poll = poll_of(should_stop, "the search for a lambda was stopped; asked the same again, it goes on from what it "
                                 "has selected")
     found = {"version": VERSION, **which_lambda(corpus, question, cache_dir, texts=texts, device=device,
-                                                progress=progress, poll=poll, keep=keep)}
-    save(cache_dir, found)
-    forget_unfinished(cache_dir, corpus.fingerprint)
+                                                progress=progress, poll=poll,
+                                                keep=kept_for(cache_dir, corpus.fingerprint, question.key))}
+    if save(cache_dir, found):
+        forget(cache_dir, corpus.fingerprint)
     return found

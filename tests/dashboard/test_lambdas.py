@@ -12,6 +12,7 @@ from datamask.dashboard.charts.lambdas import band
 from datamask.dashboard.views import lambdas as view
 from datamask.evaluation.lambdas import wording
 from datamask.runs import lambda_answers
+from datamask.work.cache import Cache
 from tests.dashboard.made_answers import LAMBDAS, curve, made_answer
 
 
@@ -176,8 +177,9 @@ def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path
     assert [one["key"] for one in lambda_answers.answers(tmp_path, "abc")] == [new["key"], old["key"]]
     assert lambda_answers.load(tmp_path, "abc", old["key"])["headline"] == old["headline"]
     assert lambda_answers.load(tmp_path, "abc", "../../etc") is None
-    (lambda_answers.folder(tmp_path, "abc") / f"{old['key']}.json").write_text("{")
-    outdated = lambda_answers.folder(tmp_path, "abc") / "0123456789ab.json"
+    Cache(tmp_path).path(lambda_answers.answer_entry("abc", old["key"])).write_text("{")
+    outdated = tmp_path / "abc" / "which-lambda" / "0123456789ab.json"
+    outdated.parent.mkdir()
     outdated.write_text(json.dumps({**new, "version": 0, "key": "0123456789ab"}))
     assert len(lambda_answers.answers(tmp_path, "abc")) == 1 and lambda_answers.answers(tmp_path, "none") == []
 

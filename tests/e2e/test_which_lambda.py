@@ -14,10 +14,12 @@ from playwright.sync_api import Page, expect
 from datamask.config import CorpusConfig
 from datamask.config.lambda_question import LambdaQuestion, Target, texts_of
 from datamask.dashboard.openings import openings
+from datamask.evaluation.lambdas.kept import Kept
 from datamask.evaluation.lambdas.wording import named
 from datamask.runs import lambda_answers
 from datamask.runs.lambdas import answer
 from datamask.runs.store import RunStore
+from datamask.work.cache import Cache
 from tests.e2e.serving import served
 from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
 from tests.evaluation.lambdas.planted import planted_corpus
@@ -48,7 +50,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
     opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
     opening.wait(LONG / 1000)
     cache = RunStore(tmp_path / "runs").cache_dir
-    kept = lambda_answers.folder(cache, opening.corpus.fingerprint)
+    kept = Kept(cache, opening.corpus.fingerprint)
     with served(tmp_path) as address:
         page = browser_page
         page.set_default_timeout(LONG)
@@ -77,14 +79,14 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
         menu.get_by_role("button", name="Stop").click()
         expect(main.get_by_text(re.compile("What was selected so far is kept"))).to_be_visible()
         expect(menu.get_by_role("button", name="Stop")).to_have_count(0)
-        first = next(kept.glob("*.unfinished/1-0-0.npz"))
-        before, done = first.stat().st_mtime_ns, len(list(first.parent.iterdir()))
+        first = Cache(cache).path(kept.entry(next(name for name in kept.names() if name.endswith("-1-0-0"))))
+        before, done = first.stat().st_mtime_ns, len(kept.names())
         assert done >= 16, "facility location at the first ratio was selected before DiSF began"
         main.get_by_role("button", name="Continue").click()
         expect(main.get_by_text(re.compile(r"Selecting by DiSF .* round 1 of 5"))).to_be_visible()
         main.get_by_role("button", name="Stop").click()
         expect(main.get_by_role("button", name="Continue")).to_be_visible()
-        assert first.stat().st_mtime_ns == before and len(list(first.parent.iterdir())) >= done
+        assert first.stat().st_mtime_ns == before and len(kept.names()) >= done
         main.get_by_role("button", name="Put away").click()
         expect(main.get_by_text("No lambda has been tried on this corpus")).to_be_visible()
 
@@ -102,7 +104,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
         question = LambdaQuestion(target=Target.own(texts, "wanted.txt"))
         stored = lambda_answers.load(cache, opening.corpus.fingerprint, question.key)
         own = answer(opening.corpus, question, tmp_path / "own", texts=texts, device="cpu")
-        assert not list(kept.glob("*.unfinished")), "the answer is there, so nothing waits to be continued"
+        assert not kept.names(), "the answer is there, so nothing waits to be continued"
         assert f"answer={question.key}" in page.url
         assert own["headline"] == stored["headline"] and "at lambda 0.85" in own["headline"]
         expect(main.get_by_text(own["headline"])).to_be_visible()

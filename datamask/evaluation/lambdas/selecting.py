@@ -71,7 +71,7 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
     for place, lamb in enumerate(lambdas):
         poll()
         tick(lamb)
-        known = kept.find(str(place), size)
+        known = kept.find(str(place), size, len(world))
         if known is not None:
             if known[1] is not None:
                 starts[lamb] = y = torch.from_numpy(known[1]).to(world.device)

@@ -18,7 +18,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError
 from datamask.evaluation.lambdas import wording
-from datamask.evaluation.lambdas.kept import Kept
+from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.meaning import SAME_KIND, Meaning, agreement
 from datamask.evaluation.lambdas.measuring import DRAWS, available, measure
 from datamask.evaluation.lambdas.selecting import scales, select_all, settings
@@ -62,15 +62,15 @@ class _Ratio:
 
 def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, texts: Sequence[str] = (),
                  device: str = "auto", progress: Report = lambda share, what: None, poll: Poll = no_poll,
-                 keep: Path | None = None) -> dict:
+                 keep: Kept = NOTHING_KEPT) -> dict:
     """Answer a question.
 
     Args:
         corpus: with a text column.
         texts: where the target is the person's own texts.
         cache_dir: where the neighbour graph and the anchors are kept.
-        keep: a folder for this question on this corpus, where selections wait if the search is stopped; the next search
-            goes on from them. None: it begins anew.
+        keep: where the selections for this question on this corpus wait if the search is stopped; the next search goes
+            on from them.
 
     Returns:
         Plain values: ``question, key, fingerprint, n, rows, target, splits, draws, seconds, created, headline, notes``
@@ -104,7 +104,7 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
         worlds = [own_world(corpus, words, meaning, poll)]
     else:
         worlds = held_out_worlds(corpus, words, graph, question.target, poll)
-    made = _select(pool, worlds, question, progress, poll, Kept(keep))
+    made = _select(pool, worlds, question, progress, poll, keep)
     found = _measured(worlds, made, words, meaning, units, question, progress, poll)
     notes = _notes(whole_rows, len(corpus), agreement(meaning, graph, question.seed))
     asked = [split for world in worlds for split in world.splits]

@@ -8,9 +8,9 @@ import pytest
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.errors import Stopped
 from datamask.evaluation.lambdas import selecting
-from datamask.evaluation.lambdas.kept import Kept
-from datamask.runs import lambda_answers
+from datamask.evaluation.lambdas.kept import Kept, kept_for
 from datamask.runs.lambdas import answer
+from datamask.work.cache import Cache
 from tests.evaluation.made import made_corpus
 
 QUESTION = LambdaQuestion(("facility", "pairwise"), (0.2,), (0.0, 0.5, 1.0))
@@ -22,37 +22,39 @@ def test_what_was_selected_before_a_stop_is_not_selected_again(tmp_path, monkeyp
         solver = getattr(selecting, name)
         monkeypatch.setattr(selecting, name, lambda *given, solver=solver: (solved.append(1), solver(*given))[1])
     straight = answer(corpus, QUESTION, tmp_path / "straight")
-    assert len(solved) == 30 and not list(tmp_path.glob("straight/**/*.unfinished"))
+    assert len(solved) == 30 and not kept_for(tmp_path / "straight", corpus.fingerprint, QUESTION.key).names()
     solved.clear()
     # the fourth pair-wise search of the third round begins, and the person stops it
     with pytest.raises(Stopped, match="goes on from what it has selected"):
         answer(corpus, QUESTION, tmp_path / "stopped", should_stop=lambda: len(solved) >= 16)
     before = len(solved)
     assert before == 16
-    keep = lambda_answers.unfinished(tmp_path / "stopped", corpus.fingerprint, QUESTION.key)
-    assert len(list(keep.iterdir())) == 15, "the one that was being solved is not kept"
-    (keep / "1-0-0.npz").write_bytes(b"damaged")
+    keep = kept_for(tmp_path / "stopped", corpus.fingerprint, QUESTION.key)
+    assert len(keep.names()) == 15, "the one that was being solved is not kept"
+    Cache(tmp_path / "stopped").path(keep.entry("1-0-0")).write_bytes(b"damaged")
     again = answer(corpus, QUESTION, tmp_path / "stopped")
-    assert len(solved) == before + 15 + 1 and not keep.exists()
+    assert len(solved) == before + 15 + 1 and not keep.names()
     assert again["measures"] == straight["measures"] and again["headline"] == straight["headline"]
 
 
 def test_another_question_lets_the_kept_go(tmp_path):
     corpus = made_corpus(800)
-    first = lambda_answers.unfinished(tmp_path, corpus.fingerprint, "0123456789ab")
-    Kept(first).put("1-0-0", np.arange(3), None)
+    first = kept_for(tmp_path, corpus.fingerprint, "0123456789ab")
+    first.put("1-0-0", np.arange(3), None)
+    assert first.names() == ["1-0-0"]
     with pytest.raises(Stopped):
         answer(corpus, QUESTION, tmp_path, should_stop=lambda: True)
-    assert not first.exists()
+    assert not first.names()
 
 
 def test_kept_selections_come_back_as_they_were(tmp_path):
-    kept = Kept(tmp_path / "folder").under("1").under("0")
+    kept = Kept(tmp_path, "abc").under("1").under("0")
     kept.put("2", np.array([3, 1_000_000]), np.array([0.1, 1 / 3]))
-    rows, end = kept.find("2", 2)
+    rows, end = kept.find("2", 2, 1_000_001)
     assert rows.dtype == np.int64 and rows.tolist() == [3, 1_000_000] and end.tolist() == [0.1, 1 / 3]
-    assert kept.find("2", 3) is None and kept.find("3", 2) is None and kept.under("2").find("2", 2) is None
+    assert kept.find("2", 3, 1_000_001) is None and kept.find("2", 2, 1_000_000) is None
+    assert kept.find("3", 2, 9) is None and kept.under("2").find("2", 2, 1_000_001) is None
     kept.put("3", np.array([1]), None)
-    assert kept.find("3", 1)[1] is None
+    assert kept.find("3", 1, 2)[1] is None
     Kept().put("2", rows, None)
-    assert Kept().find("2", 2) is None
+    assert Kept().find("2", 2, 1_000_001) is None
