@@ -29,6 +29,8 @@ from datamask.dashboard import sample
 from datamask.dashboard.copies import Copies, count
 from datamask.errors import DatamaskError, Stopped
 from datamask.files import write_text
+from datamask.work.cache import NOTES
+from datamask.work.result_file import open_regular
 
 KEPT = 2
 """Corpora held open at a time; the shelf behind them keeps as many."""
@@ -114,7 +116,7 @@ class Openings:
     """All openings of one runs folder in this process. Thread-safe."""
 
     def __init__(self, runs_dir: str | Path) -> None:
-        self.folder = Path(runs_dir) / ".cache" / "openings"
+        self.folder = Path(runs_dir) / ".cache" / NOTES
         self._lock = threading.Lock()
         self._by_key: dict[str, Opening] = {}
 
@@ -223,7 +225,8 @@ class Openings:
     @staticmethod
     def _read(path: Path) -> Recent | None:
         try:
-            note = json.loads(path.read_text(encoding="utf-8"))
+            with open_regular(path) as file:
+                note = json.load(file)
             return Recent(note["key"], str(note["title"]), CorpusConfig.from_dict(note["config"]),
                           bool(note["sample"]), int(note["rows"]), int(note["dim"]), str(note["fingerprint"]),
                           float(note["opened"]))
