@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import entropy as scipy_entropy
 
-from datamask.evaluation.measures.clusters import cluster_labels, entropy
+from datamask.evaluation.measures.clusters import cluster_labels, clusters_entry, entropy
+from datamask.work.cache import Cache
 from tests.evaluation.made import corpus_of, ground_of, made_corpus, reading
 
 
@@ -27,12 +28,12 @@ def test_labels_are_kept_and_made_anew_where_damaged(tmp_path):
     corpus = made_corpus(texts=False)
     first = cluster_labels(corpus, tmp_path)
     assert first.dtype == np.int32 and first.shape == (1200,)
-    (path,) = (tmp_path / corpus.fingerprint).glob("clusters-*")
+    cache, entry = Cache(tmp_path), clusters_entry(corpus.fingerprint)
+    path = cache.path(entry)
     for damage in (b"", b"no archive", path.read_bytes()[:200]):
         path.write_bytes(damage)
         assert np.array_equal(cluster_labels(corpus, tmp_path), first)
-    with path.open("wb") as file:
-        np.savez(file, labels=np.zeros(1200, np.int32))
+    cache.keep(entry, arrays={"labels": np.zeros(1200, np.int32)})
     assert not cluster_labels(corpus, tmp_path).any()  # read, not made
 
 
