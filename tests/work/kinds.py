@@ -44,14 +44,12 @@ class Kind:
         entry, content: what a good file is called and holds.
         read: from the folder to the result, None where there is none to believe.
         wrong: by name, what no such result can hold: refused even where the digest fits.
-        old: whether a file from before there were digests is taken.
     """
 
     entry: Entry
     content: Content
     read: Callable[[Path], Any]
     wrong: dict[str, Spoil] = field(default_factory=dict)
-    old: bool = False
 
 
 def put(name: str, place: Any, number: Any) -> Spoil:
@@ -82,7 +80,7 @@ def graph(corpus: Corpus) -> Kind:
     return Kind(graph_entry(corpus.fingerprint), Content({}, arrays), lambda folder: load_neighbors(corpus, folder), {
         "NaN": put("similarities", (3, 4), np.nan), "ten times": put("similarities", (3, 1), 10.0),
         "no row": put("indices", (3, 2), N), "other rows": cut("indices", "similarities"),
-        "not itself": put("indices", (0, 0), 1)}, old=True)
+        "not itself": put("indices", (0, 0), 1)})
 
 
 def unfinished(corpus: Corpus) -> Kind:
@@ -105,29 +103,31 @@ def layout(corpus: Corpus) -> Kind:
     arrays = {"points": corpus.features[:, :2].copy(), "kept": np.array(0.5), "fitted": np.array(N)}
     return Kind(layout_entry(corpus.fingerprint), Content({}, arrays), lambda folder: load_layout(corpus, folder), {
         "NaN": put("points", (0, 1), np.nan), "ten times": put("kept", (), 5.0), "other rows": cut("points"),
-        "fitted on more": put("fitted", (), N + 1)}, old=True)
+        "fitted on more": put("fitted", (), N + 1)})
 
 
 def crowding(corpus: Corpus) -> Kind:
     return Kind(grounds.crowding_entry(corpus.fingerprint), Content({}, {"values": np.full(N, 0.5, np.float32)}),
                 lambda folder: grounds.crowding(corpus, folder), {
-        "NaN": put("values", 0, np.nan), "ten times": put("values", 0, 5.0), "other rows": cut("values")}, old=True)
+        "NaN": put("values", 0, np.nan), "ten times": put("values", 0, 5.0), "other rows": cut("values")})
 
 
-def ends(name: str) -> Callable[[Corpus], Kind]:
-    """Anchors of an objective, made once by its reference solver."""
+def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
+    """Anchors of an objective by its reference solver, on a corpus of n rows."""
     def kind(corpus: Corpus) -> Kind:
+        corpus = corpus if n == N else made_corpus(n, 12)
+
         def pool(folder: Path) -> Pool:
             return Pool(corpus, torch.device("cpu"), folder)
 
-        entry = anchor_entry(pool(Path()), name, SIZE)
+        entry = anchor_entry(pool(Path()), name, size)
 
         def read(folder: Path) -> Any:
-            return kept_ends(pool(folder), name, SIZE)
+            return kept_ends(pool(folder), name, size)
 
-        content = computed(entry, lambda folder: diversity_anchor(pool(folder), name, SIZE))
+        content = computed(entry, lambda folder: diversity_anchor(pool(folder), name, size))
         arrays, proved = content.arrays, "weights" in content.arrays
-        moved = np.packbits(np.roll(np.unpackbits(arrays["mask"], count=N), 1))
+        moved = np.packbits(np.roll(np.unpackbits(arrays["mask"], count=n), 1))
         return Kind(entry, content, read, {
             "best ten times": lambda value, _: value.update(best=value["best"] + 10 * abs(value["best"])),
             "random above best": lambda value, _: value.update(random=value["best"], best=value["random"]),
@@ -138,10 +138,10 @@ def ends(name: str) -> Callable[[Corpus], Kind]:
             "NaN": say("best", None), "another kind": say("best_kind", "certain"), "other rows": cut("mask"),
             "another size": put("mask", slice(None), arrays["mask"] ^ np.uint8(255)),
             "another subset": put("mask", slice(None), moved),
-            **({"weights that prove nothing": put("weights", slice(None), SIZE / N), "no weights": lambda _, arrays:
+            **({"weights that prove nothing": put("weights", slice(None), size / n), "no weights": lambda _, arrays:
                 arrays.pop("weights"), "NaN in the weights": put("weights", 0, np.nan)} if proved else
                {"proved": say("best_kind", "proved"), "proved by nothing": lambda value, arrays: (
-                   value.update(best_kind="proved"), arrays.update(weights=np.full(N, SIZE / N)))})})
+                   value.update(best_kind="proved"), arrays.update(weights=np.full(n, size / n)))})})
     return kind
 
 
@@ -156,8 +156,7 @@ def named_clusters(corpus: Corpus) -> Kind:
     arrays = {"codes": (np.arange(N) % 3).astype(np.int32), "names": np.array(["1 · a", "2 · b", "3 · c"])}
     return Kind(topics.topics_entry(corpus.fingerprint), Content({}, arrays),
                 lambda folder: topics.load(corpus, folder), {
-        "no name": put("codes", 0, 3), "one name twice": put("names", 0, "2 · b"), "other rows": cut("codes")},
-        old=True)
+        "no name": put("codes", 0, 3), "one name twice": put("names", 0, "2 · b"), "other rows": cut("codes")})
 
 
 def board(corpus: Corpus) -> Kind:
@@ -174,7 +173,7 @@ def board(corpus: Corpus) -> Kind:
                 lambda folder: boards.read_board(RUNS, corpus.fingerprint, folder), {
         "text for a number": first({"value": "many"}), "upside down": first({"low": 2.0}),
         "other runs": say("selected", {"run-c": SIZE}), "more than all": say("selected", dict.fromkeys(names, N + 1)),
-        "no measures": say("measures", None)}, old=True)
+        "no measures": say("measures", None)})
 
 
 def agreed(corpus: Corpus) -> Kind:
@@ -182,7 +181,7 @@ def agreed(corpus: Corpus) -> Kind:
     return Kind(boards.agreement_entry(RUNS[0], corpus.fingerprint), Content({}, arrays),
                 lambda folder: boards.read_agreement(RUNS[0], corpus.fingerprint, folder), {
         "more often than there": put("selected", 0, 17), "below": put("selected", 0, -1),
-        "other rows": cut("selected")}, old=True)
+        "other rows": cut("selected")})
 
 
 def answer(corpus: Corpus) -> Kind:
@@ -195,7 +194,7 @@ def answer(corpus: Corpus) -> Kind:
                 lambda folder: lambda_answers.load(folder, corpus.fingerprint, value["key"]), {
         "upside down": point({"low": 9.0}), "text for a number": point({"difference": "much"}),
         "another question": say("key", "0123456789ab"), "another version": say("version", 0),
-        "no measure": say("measures", [])}, old=True)
+        "no measure": say("measures", [])})
 
 
 def selection(corpus: Corpus) -> Kind:
@@ -213,14 +212,18 @@ def planted(corpus: Corpus) -> Kind:
               "quality": np.zeros(N), **masks}
     return Kind(toy.ENTRY, Content({}, arrays), toy.load, {
         "NaN": put("points", (0, 0), np.nan), "no group": put("group", 0, 4), "other sizes": put("mask_disf", 0, True),
-        "other points": cut("quality")}, old=True)
+        "other points": cut("quality")})
 
 
 KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "graph": graph, "half-built graph": unfinished, "layout": layout, "crowding": crowding,
-    "ends of pairwise": ends("pairwise"), "ends of facility": ends("facility"), "clusters": clusters,
+    "ends of pairwise": ends("pairwise"), "ends of facility": ends("facility"),
+    "proved ends of pairwise": ends("pairwise", 1200, 400), "clusters": clusters,
     "topics": named_clusters, "scoreboard": board, "agreement": agreed, "which lambda": answer,
     "selection of a search": selection, "toy": planted}
+
+FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda", "toy")
+"""Kinds of which files from before there were digests are taken, where they can be true."""
 
 
 def computed(entry: Entry, make: Callable[[Path], Any]) -> Content:
