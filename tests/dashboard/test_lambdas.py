@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from datamask.config.lambda_question import Target
+from datamask.config.lambda_question import LambdaQuestion, Target
+from datamask.dashboard import lambdas
 from datamask.dashboard.charts.lambdas import band
 from datamask.dashboard.views import lambdas as view
 from datamask.evaluation.lambdas import wording
@@ -188,3 +190,15 @@ def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path
                                          ([[0, 0.1], [0.5, 0.5], [1, 1]], "lambda 0 to 0.1, 0.5 and 1")])
 def test_spoken_lambdas(found, said):
     assert wording.spoken(found) == said and len(LAMBDAS) == 4
+
+
+def test_an_answer_that_cannot_be_kept_is_said_to_whoever_looks_for_it_on_the_page(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    answer = made_answer("abc")
+    assert not lambda_answers.save(tmp_path / "file", answer)
+    monkeypatch.setattr("datamask.runs.lambdas.answer", lambda *args, **options: answer)
+    for folder, state in ((tmp_path / "file", "failed"), (tmp_path / "kept", "done")):
+        lambda_answers.save(folder, answer)
+        task = lambdas.start(SimpleNamespace(fingerprint="abc"), LambdaQuestion(), folder)
+        task.wait(120)
+        assert task.state == state and ("cannot be kept" in task.error) is (state == "failed")

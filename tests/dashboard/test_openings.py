@@ -1,6 +1,7 @@
 """Openings: once per process, in the background, stoppable, remembered, and bounded."""
 
 import json
+import os
 import threading
 import time
 
@@ -158,3 +159,11 @@ def test_a_build_that_fails_says_its_last_line(tmp_path, monkeypatch):
     monkeypatch.setattr(sample, "BUILT", folder / "built")
     with pytest.raises(InputError, match="no space left"):
         sample.build_in_child(lambda *_: None, lambda: False)
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_among_the_notes_is_no_note_and_blocks_nothing(tmp_path):
+    shelf = openings(tmp_path)
+    shelf.folder.mkdir(parents=True)
+    os.mkfifo(shelf.folder / "0123456789ab.json")
+    assert shelf.recent() == [] and shelf.resume("0123456789ab") is None
