@@ -9,7 +9,8 @@ that fails is logged in one line and passed over, as if nothing were kept: its o
 regular files are opened, so nothing else under the name can block. What cannot be written is logged and not kept.
 
 *Size.* `Cache.sizes` and `Cache.free` tell and free it. Beyond ``DATAMASK_CACHE_GB`` (`MOST_GB` unless set) the
-subjects that were used longest ago are removed as results are kept, but none whose lock somebody holds.
+results of the subjects that were used longest ago are removed as others are kept, but none whose lock somebody holds.
+The root may be any folder that somebody names, so nothing is ever removed but files of this module's own making.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import numpy as np
 from datamask.errors import Stopped, StoreError
 from datamask.files import replacing
 from datamask.work.locks import none_held, only_one
-from datamask.work.result_file import Content, Entry, Implausible, load, load_old, require, store
+from datamask.work.result_file import Content, Entry, Implausible, is_result, load, load_old, require, store
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -40,7 +41,12 @@ MOST_GB = 20.0
 """Bound on everything that is kept under one root, unless ``DATAMASK_CACHE_GB`` says otherwise."""
 
 NOTES = "openings"
-"""A folder under the root that holds no results: what was opened, and under which address. It is never freed."""
+"""A folder under the root that holds no results: what was opened, and under which address."""
+
+BEFORE = ("neighbors.npz", "neighbors-unfinished.npz", "umap.npz", "crowding.npy", "clusters-v1.npz", "topics-v1.npz",
+          "anchor-v[123]-*.json", "anchor-v[123]-*.npy", "board-*.json", "agreement-1-*.npz", "which-lambda/*.json",
+          "which-lambda/*.unfinished/*.npz")
+"""What results were called before there were digests, in folders named by a fingerprint."""
 
 SWEPT_SHARE = 0.02
 """Of the bound: after so much was written by one process, sizes are looked at again."""
@@ -49,6 +55,7 @@ TOUCHED_SECONDS = 600.0
 """The time of last use is noted at most so often."""
 
 _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,120}")
+_FINGERPRINT = re.compile(r"[0-9a-f]{32,64}(-centered)?")
 _SUFFIX = ".cache"
 _written: dict[Path, float] = {}
 
@@ -168,7 +175,8 @@ class Cache:
 
     def sizes(self) -> dict[str, int]:
         """Bytes on disk of each subject, those used longest ago first."""
-        return {folder.name: _size(folder) for _, folder in sorted(self._folders())}
+        sizes = {folder.name: _size(folder) for _, folder in sorted(self._folders())}
+        return {name: size for name, size in sizes.items() if size}
 
     def size(self, subject: str | None = None) -> int:
         """Bytes on disk of a subject; None: of all."""
@@ -177,13 +185,13 @@ class Cache:
     def free(self, subject: str | None = None) -> int:
         """Remove the results of a subject, None: of all, where nobody works on them; how many bytes that freed."""
         folders = [path for _, path in self._folders()] if subject is None else [self.folder(subject)]
-        return sum(_removed(folder) for folder in folders if folder.name != NOTES)
+        return sum(map(_removed, folders))
 
     def _folders(self) -> Iterator[tuple[float, Path]]:
         """When each subject was last used, and its folder."""
         with contextlib.suppress(OSError):
             for path in list(self.root.iterdir()):
-                if path.name != NOTES and path.is_dir() and not path.is_symlink():
+                if path.is_dir() and not path.is_symlink():
                     yield path.stat().st_mtime, path
 
     def _touch(self, folder: Path) -> None:
@@ -262,19 +270,32 @@ def _safe(name: str) -> str:
     return name if _SAFE.fullmatch(name) else "x" + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:24]
 
 
+def _own_files(folder: Path) -> Iterator[Path]:
+    """The results in a folder, and what killed writers left of some. Locks stay: they are empty, and may be waited for.
+    """
+    yield from (path for path in folder.glob(f"*-v*{_SUFFIX}") if is_result(path))
+    yield from folder.glob(f".*-v*{_SUFFIX}.*.part")
+    if _FINGERPRINT.fullmatch(folder.name):
+        for pattern in BEFORE:
+            yield from folder.glob(pattern)
+
+
 def _size(folder: Path) -> int:
     total = 0
-    for at, _, names in os.walk(folder):
-        for name in names:
+    with contextlib.suppress(OSError):  # a folder that may not be looked into
+        for path in _own_files(folder):
             with contextlib.suppress(OSError):  # gone meanwhile
-                total += Path(at, name).lstat().st_size
+                total += path.lstat().st_size
     return total
 
 
 def _removed(folder: Path) -> int:
-    """Remove a folder unless a lock in it is held; the bytes that freed."""
+    """Remove the results in a folder unless a lock in it is held; the bytes that freed."""
     before = _size(folder)
-    with none_held(list(folder.glob("*.lock"))) as nobody:
-        if nobody:
-            shutil.rmtree(folder, ignore_errors=True)
+    with none_held(list(folder.glob("*.lock"))) as nobody, contextlib.suppress(OSError):
+        for path in list(_own_files(folder)) if nobody else ():
+            with contextlib.suppress(OSError):  # gone meanwhile, or in a folder that cannot be written
+                path.unlink()
+        if before:
+            folder.rmdir()  # fails where anything is left
     return before - _size(folder)

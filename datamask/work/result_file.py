@@ -19,6 +19,7 @@ import numpy as np
 
 FORMAT = 1
 _DIGEST = 64
+_BEGINNING = f'{{"format": {FORMAT}, "subject": '.encode()
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,15 @@ def store(path: Path, entry: Entry, value: Mapping[str, Any], arrays: Mapping[st
         for array in arrays.values():
             np.lib.format.write_array(hashing, array, allow_pickle=False)
         file.write(hashing.digest.hexdigest().encode())
+
+
+def is_result(path: Path) -> bool:
+    """Whether a file begins as those of `store` do."""
+    try:
+        with open_regular(path) as file:
+            return file.read(len(_BEGINNING)) == _BEGINNING
+    except OSError:
+        return False
 
 
 def load(path: Path, entry: Entry) -> Content:

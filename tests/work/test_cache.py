@@ -100,6 +100,36 @@ def test_sizes_are_told_and_freed(tmp_path):
     assert (tmp_path / NOTES / "0123456789ab.json").exists(), "where a corpus lies is no result"
 
 
+def test_nothing_is_removed_that_is_no_result(tmp_path, monkeypatch):
+    """Whoever calls with a folder of his own, full of other things, finds them all there afterwards."""
+    for name in ("thesis.txt", "texts/shard.parquet", "texts/model-v2.cache", "texts/poetry.lock", "texts/umap.npz",
+                 "abc/board-2024.json", "abc/more/result-v1.cache", NOTES + "/0123456789ab.json"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"mine" * 100_000)
+    (tmp_path / "empty").mkdir()
+    there = sorted(tmp_path.rglob("*"))
+    monkeypatch.setenv("DATAMASK_CACHE_GB", "0")
+    cache = Cache(tmp_path)
+    for subject in ("abc", "def"):
+        assert cache.keep(entry(subject), arrays={"a": np.zeros(1000)})
+    assert list(cache.sizes()) == ["def"] and cache.free() > 8000
+    assert sorted(tmp_path.rglob("*")) == there
+    for subject in ("texts", "abc", NOTES, "..", ""):
+        assert cache.free(subject) == 0
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+def test_results_from_before_are_counted_and_freed_too(tmp_path):
+    folder = tmp_path / ("0" * 64)
+    for name in ("neighbors.npz", "anchor-v3-pairwise-60.json", "which-lambda/0123456789ab.json", "board-0123.json",
+                 "mine.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x" * 100)
+    assert Cache(tmp_path).sizes() == {folder.name: 400} and Cache(tmp_path).free() == 400
+    assert [path.name for path in folder.iterdir() if path.is_file()] == ["mine.txt"]
+
+
 def test_beyond_the_bound_what_was_used_longest_ago_goes_but_not_what_is_in_use(tmp_path, monkeypatch):
     cache = Cache(tmp_path)
     for age, subject in enumerate(("locked", "old", "read", "newer")):
