@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import re
 import shutil
+import stat
 import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from datamask.errors import InputError, StoreError
 
@@ -17,12 +22,54 @@ DAMAGED = (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile
 """What numpy raises on an .npz file that is cut short, overwritten or no archive at all: a cache is then made anew."""
 
 
+UNFINISHED = re.compile(r"\..+\.[a-z0-9_]{8}\.(part|npz|npy)")
+"""Names of what `replacing` and `replacing_folder` write before it is whole."""
+
+ABANDONED_SECONDS = 86400.0
+"""On a file system without locks nobody can tell whether a writer lives; a day is longer than any file takes."""
+
+
+def open_regular(path: str | os.PathLike) -> BinaryIO:
+    """Open an ordinary file for reading, without ever waiting: a pipe or a device in its place is refused at once.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StoreError: it is no ordinary file.
+        OSError: it cannot be opened.
+    """
+    # without O_NONBLOCK the opening of a pipe waits for somebody who writes into it
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise StoreError(f"{path} must be an ordinary file, not a folder, pipe, socket or device; remove it")
+        return open(handle, "rb")  # noqa: PTH123
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_bounded(path: str | os.PathLike, most: int) -> bytes:
+    """The bytes of an ordinary file, at most so many.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StoreError: it is no ordinary file, or larger.
+        OSError: it cannot be read.
+    """
+    with open_regular(path) as file:
+        data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
+    if data is None or len(data) > most:
+        raise StoreError(f"{path} is larger than {most:,} bytes, which no such file is")
+    return data
+
+
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it becomes `path` at once, on failure it is gone.
 
     The file is synced before the rename, so that after a power cut `path` holds the old or the new bytes, never half.
-    `sync=False` leaves that out, for files such as heartbeats that are rewritten every second.
+    `sync=False` leaves that out, for files such as heartbeats that are rewritten every second. Until then the temporary
+    file is locked, by which `sweep` tells it from what a killed writer left.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
@@ -30,11 +77,9 @@ def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=suffix or ".part", dir=target.parent)
-        os.close(handle)
+        handle, part = _locked_part(target, suffix or ".part")
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
-    part = Path(name)
     try:
         try:
             yield part
@@ -51,7 +96,61 @@ def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -
                 raise
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        # what happened counts, not whether the disk lets go of the rest: `sweep` tries again
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _locked_part(target: Path, suffix: str, *, folder: bool = False) -> tuple[int, Path]:
+    """An empty temporary file or folder beside `target`, and the handle that holds its lock."""
+    while True:
+        naming = {"prefix": f".{target.name}.", "suffix": suffix, "dir": target.parent}
+        if folder:
+            name = tempfile.mkdtemp(**naming)
+            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        else:
+            handle, name = tempfile.mkstemp(**naming)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if Path(name).exists():
+            return handle, Path(name)
+        os.close(handle)  # swept in the instant before it was locked
+
+
+def sweep(folder: str | os.PathLike) -> None:
+    """Remove the unfinished files and folders in `folder` whose writers were killed; what cannot be removed stays.
+
+    A living writer holds the lock of what it writes. Where the file system knows no locks, they must be a day old.
+    """
+    with contextlib.suppress(OSError):
+        for path in list(Path(folder).iterdir()):
+            if UNFINISHED.fullmatch(path.name):
+                with contextlib.suppress(OSError):
+                    remove_abandoned(path)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove a temporary file or folder, unless somebody holds its lock.
+
+    Raises:
+        OSError: it is gone, or cannot be removed.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        except OSError:
+            if time.time() - os.fstat(handle).st_mtime < ABANDONED_SECONDS:
+                return
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -67,7 +166,7 @@ def replacing_folder(path: str | os.PathLike) -> Iterator[Path]:
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        handle, part = _locked_part(target, ".part", folder=True)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
     try:
@@ -89,6 +188,7 @@ def replacing_folder(path: str | os.PathLike) -> Iterator[Path]:
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+        os.close(handle)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask.errors import StoreError
-from datamask.files import replacing
+from datamask.files import open_regular, read_bounded, replacing
 
 META = "__meta__"
 """The name under which an npz keeps its JSON."""
@@ -42,14 +42,42 @@ def write_json(path: Path, data: Mapping[str, Any], *, sync: bool = True) -> Non
         part.write_text(text + "\n", encoding="ascii")
 
 
-def read_json(path: Path) -> dict:
-    """The JSON object in `path`.
+MOST_BYTES = 64 << 20
+"""Of a JSON file: the record of a run of a hundred thousand shards has some 10 MB."""
+
+LARGEST_INTEGER = 2**63
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What `text` says, with nothing in it that breaks a reader: NaN, infinities and integers past 2^63 are None.
 
     Raises:
-        OSError: it cannot be read.
+        ValueError: it is no JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text, parse_constant=lambda name: None, parse_float=_finite, parse_int=_integer)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _integer(text: str) -> int | None:
+    number = int(text) if len(text) <= 20 else LARGEST_INTEGER
+    return number if abs(number) < LARGEST_INTEGER else None
+
+
+def read_json(path: Path) -> dict:
+    """The JSON object in `path`, see `parse_json`.
+
+    Raises:
+        OSError: it cannot be read, is no ordinary file, or has more than `MOST_BYTES`.
         ValueError: it is no JSON object.
     """
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = parse_json(read_bounded(path, MOST_BYTES).decode())
     if not isinstance(data, dict):
         raise ValueError(f"{path.name} must hold a JSON object, got {type(data).__name__}")
     return data
@@ -84,9 +112,9 @@ def load_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict | None]:
         StoreError: the file is damaged.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
             meta = arrays.pop(META, None)
-            return arrays, None if meta is None else json.loads(meta.tobytes().decode())
+            return arrays, None if meta is None else parse_json(meta.tobytes().decode())
     except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
         raise StoreError(f"{path} is damaged: {error}") from error

@@ -11,10 +11,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import time
 from pathlib import Path
 
 from datamask.errors import StoreError
+from datamask.files import open_regular
 
 PATIENCE = 0.3
 """Seconds: longer than a watcher's probe, shorter than a person's."""
@@ -31,13 +33,16 @@ class FileLock:
         """Take the lock, trying for `patience` seconds; False if somebody else holds it.
 
         Raises:
-            StoreError: the lock file cannot be opened (the folder is gone, no rights, a folder of that name).
+            StoreError: the lock file cannot be opened (the folder is gone, no rights, a folder or pipe of that name).
         """
         deadline = time.monotonic() + patience
         try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise StoreError(f"{self.path} cannot be opened: {error.strerror}") from error
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise StoreError(f"{self.path} must be an ordinary file, not a folder, pipe, socket or device; remove it")
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,14 +67,16 @@ class FileLock:
 def is_held(path: str | os.PathLike) -> bool:
     """Whether some process holds the lock on `path` at this moment; a missing file is held by nobody."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = open_regular(path)
     except OSError:
         return False
+    with file:
+        return _is_locked(file.fileno())
+
+
+def _is_locked(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
-    else:
-        return False
-    finally:
-        os.close(handle)
+    return False

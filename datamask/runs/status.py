@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from datamask.runs.records import STATUS, check
+
 STATES = ("queued", "running", "done", "stopped", "failed", "interrupted")
 WRITTEN_STATES = STATES[:-1]
 """What status.json may say; ``interrupted`` is only ever derived (see `datamask.runs.store`)."""
@@ -63,9 +65,11 @@ class RunStatus:
         """Read a record, ignoring keys of newer versions.
 
         Raises:
-            ValueError: it names no known state.
+            ValueError: it names no known state, or an entry is of another type than `datamask.runs.records` says.
         """
-        if data.get("state") not in STATES:
-            raise ValueError(f"state must be one of {', '.join(STATES)}, got {data.get('state')!r}")
+        state = data.get("state")
+        if not isinstance(state, str) or state not in STATES:
+            raise ValueError(f"state must be one of {', '.join(STATES)}, got {str(state)[:60]!r}")
+        check(data, STATUS)
         known = {f.name for f in fields(cls)}
         return cls(**{k: v for k, v in data.items() if k in known})

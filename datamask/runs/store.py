@@ -5,8 +5,9 @@ The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_lo
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
 rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
 measured elsewhere, if attached), ``stop`` (a request), and the lock files ``lock`` and ``queue``. A folder is a run if
-its name matches ``^[a-z0-9-]+$`` and it holds a status.json; anything else under the root is ignored. A run id is never
-used as a path before it matched.
+its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else under the root is
+ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in the place of a file is
+a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
 checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and
@@ -43,14 +44,20 @@ import pyarrow.parquet as pq
 
 from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
+from datamask.files import read_bounded
 from datamask.runs import writer
 from datamask.runs.formats import load_arrays, read_json
 from datamask.runs.labels import Label, Result, clean_tags
 from datamask.runs.locks import FileLock, is_held
+from datamask.runs.records import RESULTS, RunRecord, check
 from datamask.runs.status import RunStatus
-from datamask.runs.writer import RunWriter
+from datamask.runs.writer import MOST_METRICS_BYTES, RunWriter
 
-RUN_ID = re.compile(r"[a-z0-9-]+")
+LONGEST_ID = 200
+"""Characters: a file name may have 255 bytes, and temporary names add to it."""
+
+RUN_ID = re.compile(rf"[a-z0-9-]{{1,{LONGEST_ID}}}")
+
 QUEUE_GRACE = 10.0
 """Seconds a run may say queued before its owner must hold the queue lock: from `create` to the worker's start."""
 
@@ -84,6 +91,7 @@ class RunStore:
             StoreError: the runs folder cannot be written.
         """
         name = writer.new_run_id(config) if run_id is None else _valid_id(run_id)
+        writer.sweep_root(self.root)
         return Run(writer.create_folder(self.root, name, config, output))
 
     def get(self, run_id: str) -> Run:
@@ -93,7 +101,7 @@ class RunStore:
             InputError: the id is malformed, or there is no such run.
         """
         folder = self.root / _valid_id(run_id)
-        if not (folder / "status.json").is_file():
+        if not os.path.isfile(folder / "status.json"):  # noqa: PTH113 (no rights to look are no run either)
             raise InputError(f"there is no run {run_id!r} in {self.root}; `runs list` shows those there are")
         return Run(folder)
 
@@ -109,11 +117,11 @@ class RunStore:
             return []
         except OSError as error:
             raise StoreError(f"the runs folder {self.root} cannot be listed: {error.strerror}") from error
-        runs = [Run(e) for e in entries if RUN_ID.fullmatch(e.name) and (e / "status.json").is_file()]
+        runs = [Run(e) for e in entries if RUN_ID.fullmatch(e.name) and os.path.isfile(e / "status.json")]  # noqa: PTH113
         return sorted(runs, key=lambda run: (run.created, run.id), reverse=True)
 
     def remove(self, run_id: str) -> None:
-        """Delete a run and all its files.
+        """Delete a run and all its files; of one that is a link to a folder elsewhere, the link.
 
         Raises:
             RunStateError: it is running.
@@ -127,7 +135,7 @@ class Run:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self.id = self.path.name
-        self._cached: tuple[object, dict] | None = None
+        self._cached: tuple[object, RunRecord] | None = None
 
     def __repr__(self) -> str:
         return f"Run({self.id})"
@@ -141,29 +149,28 @@ class Run:
         Raises:
             StoreError: config.json cannot be read.
         """
-        try:
-            config = RunConfig.from_dict(self._record()["config"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StoreError(f"config.json of run {self.id} is not of a run: {error!r}") from error
         label = self.label()
-        return config.renamed(label.name, label.notes)
+        return self._record().config.renamed(label.name, label.notes)
 
     def facts(self) -> dict:
         """What was found out about the run: ``fingerprint, n, selected, total_rows, dim, anchors, versions, columns,
-        command, output ...``, and ``format_version``, ``created``."""
+        command, output ...``, and ``format_version``, ``created``; each of the type `datamask.runs.records` says.
+
+        Raises:
+            StoreError: config.json cannot be read, or something in it is of another type.
+        """
         record = self._record()
-        return {"format_version": record.get("format_version"), "created": record.get("created"),
-                **record.get("facts", {})}
+        return {"format_version": record.format_version, "created": record.created, **record.facts}
 
     @property
     def created(self) -> float:
         """When it was made, seconds since 1970; for a damaged record, its folder's time."""
-        try:
-            return float(self._record()["created"])
-        except (StoreError, KeyError, TypeError, ValueError):
-            with contextlib.suppress(OSError):
-                return self.path.stat().st_mtime
-            return 0.0
+        with contextlib.suppress(StoreError):
+            if (created := self._record().created) is not None:
+                return created
+        with contextlib.suppress(OSError):
+            return self.path.stat().st_mtime
+        return 0.0
 
     def status(self) -> RunStatus:
         """How it stands now. Never raises: a damaged or removed folder is a failed run with a sentence."""
@@ -187,7 +194,7 @@ class Run:
             return status
         except FileNotFoundError:
             reason = f"run {self.id} has been removed" if not self.path.exists() else "its status.json is gone"
-        except (OSError, ValueError, TypeError, AttributeError) as error:
+        except (OSError, ValueError) as error:
             reason = f"its record is damaged: {error}"
         return RunStatus(state="failed", error=f"This run cannot be read: {reason}.", created=None)
 
@@ -197,15 +204,16 @@ class Run:
         if status.state == "running":
             return False
         waited = time.time() - (status.queued or status.created or 0.0)
-        return waited < QUEUE_GRACE or is_held(self.path / "queue")
+        # queued in the future, by a clock that ran ahead, says nothing about its owner
+        return abs(waited) < QUEUE_GRACE or is_held(self.path / "queue")
 
-    def _record(self) -> dict:
+    def _record(self) -> RunRecord:
         path = self.path / "config.json"
         try:
             stat = path.stat()
             key = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
             if self._cached is None or self._cached[0] != key:
-                self._cached = (key, read_json(path))
+                self._cached = (key, RunRecord.from_dict(read_json(path)))
         except (OSError, ValueError) as error:
             raise StoreError(f"config.json of run {self.id} cannot be read: {error}") from error
         return self._cached[1]
@@ -218,9 +226,10 @@ class Run:
 
     def results(self) -> list[Result]:
         """Numbers measured elsewhere that were attached to it; a damaged file has none."""
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            return [Result(str(row["task"]), float(row["score"]), str(row.get("seed", "")))
-                    for row in read_json(self.path / "results.json")["results"]]
+        with contextlib.suppress(OSError, ValueError):
+            record = read_json(self.path / "results.json")
+            check(record, RESULTS)
+            return [Result(row["task"], float(row["score"]), str(row.get("seed", ""))) for row in record["results"]]
         return []
 
     # -- what the worker measured and found ---------------------------------------------------------------------
@@ -231,14 +240,14 @@ class Run:
         Empty before the first record. Lines that are no JSON object (a torn last one) are left out.
         """
         try:
-            lines = (self.path / "metrics.jsonl").read_bytes().split(b"\n")
+            lines = read_bounded(self.path / "metrics.jsonl", MOST_METRICS_BYTES).split(b"\n")
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise StoreError(f"metrics.jsonl of run {self.id} cannot be read: {error.strerror}") from error
+            raise StoreError(f"metrics.jsonl of run {self.id} cannot be read: {error.strerror or error}") from error
         records = []
         for line in lines:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError):
                 record = json.loads(line)
                 if isinstance(record, dict):
                     records.append(record)
@@ -336,9 +345,13 @@ class Run:
 
 def _valid_id(run_id: str) -> str:
     if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
-        raise InputError(f"a run id has only lower-case letters, digits and hyphens, got {str(run_id)[:80]!r}")
+        raise InputError(f"a run id has only lower-case letters, digits and hyphens, at most {LONGEST_ID}, got "
+                         f"{str(run_id)[:80]!r}")
     return run_id
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else float("nan")
+    try:
+        return float(value) if isinstance(value, (int, float)) else float("nan")
+    except OverflowError:  # a whole number of hundreds of digits
+        return float("nan")

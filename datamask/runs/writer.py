@@ -22,15 +22,22 @@ import pyarrow as pa
 from datamask import __version__
 from datamask.config import RunConfig
 from datamask.errors import RunStateError, StoreError
-from datamask.files import replacing
+from datamask.files import ABANDONED_SECONDS, read_bounded, replacing, sweep
 from datamask.runs.formats import load_arrays, read_json, save_arrays, to_plain, write_json, write_table
 from datamask.runs.labels import Label, Result
 from datamask.runs.locks import FileLock
+from datamask.runs.records import RECORD, check
 from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus
 
 FORMAT_VERSION = 1
 BEAT_SECONDS = 0.5
 FLOAT16_MAX = 65504.0
+
+MOST_METRICS_BYTES = 512 << 20
+"""Of metrics.jsonl: a million steps."""
+
+SWEPT = (".cache", ".uploads", ".rules")
+"""Folders beside the runs into which other parts of the program write."""
 
 
 def new_run_id(config: RunConfig) -> str:
@@ -99,8 +106,19 @@ def request_stop(folder: Path) -> None:
         raise StoreError(f"{folder / 'stop'} cannot be written: {error.strerror}") from error
 
 
+def sweep_root(root: Path) -> None:
+    """Remove what processes that were killed left beside the runs, in their caches and among uploads."""
+    young = time.time() - ABANDONED_SECONDS
+    for left in (*root.glob(".new-*"), *root.glob(".trash-*")):
+        with contextlib.suppress(OSError):
+            if left.lstat().st_mtime < young:
+                shutil.rmtree(left)
+    for folder in (root, *(root / name for name in SWEPT), *(sub for name in SWEPT for sub in root.glob(f"{name}/*/"))):
+        sweep(folder)
+
+
 def remove_folder(folder: Path) -> None:
-    """Delete a run that nobody works on.
+    """Delete a run that nobody works on; of a link to a folder elsewhere, the link.
 
     Raises:
         RunStateError: it is running.
@@ -114,7 +132,10 @@ def remove_folder(folder: Path) -> None:
         # renamed first: it vanishes from every listing at once, and a crash leaves a hidden folder, not half a run
         trash = folder.with_name(f".trash-{folder.name}-{secrets.token_hex(4)}")
         folder.rename(trash)
-        shutil.rmtree(trash)
+        if trash.is_symlink():
+            trash.unlink()
+        else:
+            shutil.rmtree(trash)
     except OSError as error:
         raise StoreError(f"run {folder.name} cannot be removed: {error.strerror}") from error
     finally:
@@ -124,8 +145,9 @@ def remove_folder(folder: Path) -> None:
 class RunWriter:
     """What the holder of a run's lock may do; a context manager that takes the lock and gives it back.
 
-    Entering takes the lock and repairs what a killed writer left: a torn last metrics line is cut off. A stop request
-    that was meant for an earlier attempt is forgotten; one made while the run was queued still counts.
+    Entering takes the lock and repairs what a killed writer left: a torn last metrics line is cut off, and unfinished
+    files are removed. A stop request that was meant for an earlier attempt is forgotten; one made while the run was
+    queued still counts.
 
     All methods raise `StoreError` when the disk refuses; nothing half written is left in a file that is replaced whole.
     One thread at a time.
@@ -149,6 +171,7 @@ class RunWriter:
             if self._status.state != "queued":
                 self._forget_stop()
             self._repair_metrics()
+            sweep(self.folder)
         except BaseException:
             self._lock.release()
             raise
@@ -165,6 +188,7 @@ class RunWriter:
         path = self.folder / "config.json"
         try:
             record = read_json(path)
+            check(record, RECORD)
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
         record["facts"] = {**record.get("facts", {}), **facts}
@@ -188,7 +212,7 @@ class RunWriter:
                 values["ended"] = now
         if state == "queued":
             self._forget_stop()
-        status = RunStatus.from_dict({**values, **fields})
+        status = RunStatus.from_dict(to_plain({**values, **fields}))
         write_json(self.folder / "status.json", status.to_dict())
         self._status = status
 
@@ -234,7 +258,9 @@ class RunWriter:
         path = self.folder / "metrics.jsonl"
         try:
             if self._metrics is None:
-                self._metrics = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+                # O_NONBLOCK: opening a pipe that nobody reads would wait for ever
+                self._metrics = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC,
+                                        0o666)
             size = os.fstat(self._metrics).st_size
             try:
                 while line:
@@ -251,9 +277,13 @@ class RunWriter:
         """Drop the records past `step`: those a killed run wrote after its last checkpoint."""
         self._close_metrics()
         path = self.folder / "metrics.jsonl"
-        if not path.exists():
+        try:
+            lines = read_bounded(path, MOST_METRICS_BYTES).splitlines(keepends=True)
+        except FileNotFoundError:
             return
-        kept = [line for line in path.read_bytes().splitlines(keepends=True) if _step_of(line) <= step]
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
+        kept = [line for line in lines if _step_of(line) <= step]
         with replacing(path) as part:
             part.write_bytes(b"".join(kept))
 
@@ -325,7 +355,7 @@ class RunWriter:
 def _step_of(line: bytes) -> float:
     try:
         return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return float("inf")
 
 

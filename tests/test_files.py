@@ -1,0 +1,76 @@
+"""Files written whole or not at all; what killed writers left, and what is no ordinary file."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from datamask.errors import StoreError
+from datamask.files import open_regular, read_bounded, replacing, replacing_folder, sweep
+from tests.runs.helpers import in_another_process, kill, names
+
+WRITER = """
+import sys, time
+from datamask.files import replacing, replacing_folder
+with replacing(sys.argv[1] + "/table.parquet") as part, replacing_folder(sys.argv[1] + "/corpus") as folder:
+    part.write_text("half")
+    (folder / "shard").write_text("half")
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def make(kind: str, path: Path) -> None:
+    """Something that is no ordinary file."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(path))
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "socket", "device", "loop"])
+def test_only_an_ordinary_file_is_opened_and_nothing_waits(tmp_path, kind):
+    make(kind, tmp_path / "x")
+    with pytest.raises(OSError):
+        open_regular(tmp_path / "x")
+
+
+def test_a_file_is_read_up_to_a_bound(tmp_path):
+    (tmp_path / "x").write_bytes(b"123")
+    assert read_bounded(tmp_path / "x", 3) == b"123"
+    with pytest.raises(StoreError, match="larger than 2 bytes"):
+        read_bounded(tmp_path / "x", 2)
+
+
+def test_what_killed_writers_left_is_swept_and_what_living_ones_write_is_not(tmp_path):
+    (tmp_path / ".hidden").write_text("somebody's own")
+    (tmp_path / "table.npz").write_text("whole")
+    writer = in_another_process(WRITER, tmp_path)
+    with replacing(tmp_path / "mine.npz", ".npz") as part, replacing_folder(tmp_path / "deep") as folder:
+        sweep(tmp_path)
+        assert part.exists() and folder.exists()
+        assert len(names(tmp_path)) == 6
+    kill(writer)
+    sweep(tmp_path)
+    assert names(tmp_path) == [".hidden", "deep", "mine.npz", "table.npz"]
+
+
+def test_an_error_while_the_temporary_file_is_removed_hides_nothing(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with replacing(tmp_path / "x") as part:
+        part.write_text("new")
+    assert (tmp_path / "x").read_text() == "new"
+    with pytest.raises(ZeroDivisionError), replacing(tmp_path / "x"):
+        raise ZeroDivisionError
+    assert (tmp_path / "x").read_text() == "new"
