@@ -70,6 +70,8 @@ def runs_export(options: argparse.Namespace) -> int:
     if not (options.ids or options.rows or options.mask):
         raise OptionError("runs export needs at least one of --ids OUT.csv, --rows OUT.parquet or --mask FOLDER")
     written: dict[str, Any] = {}
+    if (options.rows or options.mask) and (doubt := exports.unchecked(run)):
+        say(f"warning: {doubt}")
     with stop_on_signals() as stop, Progress() as progress:
         if options.ids:
             written["ids"] = exports.write_ids(run, options.ids)

@@ -40,6 +40,8 @@ class Pool:
         quality: the bound quality term.
         seconds_graph: time spent building or loading neighbour graphs.
         ends: ends of scales that are known already, of `datamask.evaluation.anchors`.
+        stamps: by what the system knew the corpus's files before they were opened (`datamask.runs.contents`); empty
+            where nobody noted it.
     """
 
     def __init__(self, corpus: Corpus, device: torch.device, cache_dir: Path, *, poll: Poll = no_poll,
@@ -56,6 +58,7 @@ class Pool:
         self.features = tensor(self.space.features).to(device)
         self.quality = Quality(tensor(corpus.quality).to(device))
         self.seconds_graph = 0.0
+        self.stamps: dict[str, tuple[int, ...]] = {}
         self._graph: NeighborGraph | None = None
         self._functions: dict[tuple[str, int, float | None], SetFunction] = {}
         self._spent: dict[float, Quality] = {}

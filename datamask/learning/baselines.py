@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
-from datamask.learning.learner import State, StepRecord
+from datamask.learning.learner import State, StepRecord, check_finite, check_state
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
 
@@ -31,6 +31,17 @@ class Baseline:
     def init(self) -> State:
         """A state without anything learned."""
         return State(torch.zeros(0, device=self.device), 0, torch.zeros(0, dtype=torch.uint8))
+
+    def check(self, state: State) -> None:
+        """Refuse a state that is not of this baseline on this problem.
+
+        Raises:
+            ValueError: what is wrong with it.
+        """
+        scored = len(self.problem.eligible) if state.step else 0
+        check_state(state, self.problem, logits=(scored,), kinds=(torch.float64, torch.float32), rng=0,
+                    steps=self.total_steps)
+        check_finite(state.logits)
 
     def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
         """There is none to take: `finished` answers before it."""

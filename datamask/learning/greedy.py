@@ -19,7 +19,7 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.learning.additions import additions
-from datamask.learning.learner import State, StepRecord
+from datamask.learning.learner import State, StepRecord, check_state
 from datamask.learning.medoids import LazyGreedy, reverse_lists
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
@@ -55,6 +55,19 @@ class Greedy:
     def init(self) -> State:
         """Nothing is picked: all logits are ``-inf``."""
         return self._state(np.zeros(0, dtype=np.int64))
+
+    def check(self, state: State) -> None:
+        """Refuse a state that is not of this solver on this problem: picks are numbered, all others ``-inf``.
+
+        Raises:
+            ValueError: what is wrong with it.
+        """
+        check_state(state, self.problem, logits=(len(self.problem.eligible),), kinds=(torch.float32,), rng=0,
+                    steps=self.problem.size)
+        if not torch.equal(state.logits, self._state(picks_of(state.logits)).logits):
+            raise ValueError("logits must number the picks from 0 downwards, and be -inf for all other rows")
+        if (made := int(torch.isfinite(state.logits).sum())) != state.step:
+            raise ValueError(f"step must be the number of picks ({made:,}), got {state.step:,}")
 
     def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
         """Pick for about `STEP_SECONDS`; the last step measures the subset.

@@ -7,6 +7,7 @@ the state written down, resuming is stepping on, and a step that was stopped hal
 from __future__ import annotations
 
 import abc
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,13 +60,57 @@ class State:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], values: dict[str, Any], device: torch.device) -> State:
-        """The inverse of `arrays`."""
+        """The inverse of `arrays`.
+
+        Raises:
+            ValueError: an array is missing, or none of a state.
+        """
+        missing, unknown = {"logits", "rng"} - set(arrays), set(arrays) - {"logits", "rng", "subset", "best"}
+        if missing or unknown:
+            raise ValueError(f"it must hold logits and rng, and subset and best once there are any; it holds "
+                             f"{', '.join(sorted(arrays)) or 'nothing'}")
+
         def tensor(name: str, where: torch.device) -> Tensor | None:
             return torch.from_numpy(arrays[name].copy()).to(where) if name in arrays else None
         return cls(tensor("logits", device), int(values["step"]), tensor("rng", torch.device("cpu")),
                    tensor("subset", device), tensor("best", device),
                    # JSON has no -inf: a checkpoint from before the first evaluation says null
                    float("-inf" if values["best_joint"] is None else values["best_joint"]), int(values["quiet"]))
+
+
+def check_state(state: State, problem: Problem, *, logits: tuple[int, ...], kinds: tuple[torch.dtype, ...], rng: int,
+                steps: int) -> None:
+    """Refuse a state that none of a learner's steps can have left; what of a learner's own it holds, `check` looks at.
+
+    Args:
+        logits: the shape they have; kinds: the types they may have.
+        rng: bytes of the generator's state.
+        steps: the most there are.
+
+    Raises:
+        ValueError: a sentence that names the array or number, what was expected and what came.
+    """
+    n = problem.joint.n
+    arrays = {"logits": (state.logits, logits, kinds), "rng": (state.rng, (rng,), (torch.uint8,)),
+              "subset": (state.subset, (n,), (torch.bool,)), "best": (state.best, (n,), (torch.bool,))}
+    for name, (array, shape, allowed) in arrays.items():
+        if array is not None and (tuple(array.shape) != shape or array.dtype not in allowed):
+            raise ValueError(f"{name} must be {allowed[0]} {shape}, got {array.dtype} {tuple(array.shape)}")
+    if not 0 <= state.step <= steps:
+        raise ValueError(f"step must be from 0 to {steps:,}, got {state.step:,}")
+    if len({state.best is None, state.subset is None, math.isinf(state.best_joint)}) > 1:
+        raise ValueError("subset, best and its value must come together, and some of them are missing")
+    for name, mask in (("subset", state.subset), ("best", state.best)):
+        if mask is not None and not (bool(mask[problem.eligible].sum() == mask.sum()) and problem.allowed(mask)):
+            raise ValueError(f"{name} must be a selection that this run may make, got one of {int(mask.sum()):,} rows")
+
+
+def check_finite(values: Tensor) -> None:
+    """Raises:
+        ValueError: not all of these logits are finite numbers.
+    """
+    if not bool(torch.isfinite(values).all()):
+        raise ValueError("logits must be finite numbers, and some are not")
 
 
 @dataclass(frozen=True)
@@ -174,6 +219,21 @@ class Learner(abc.ABC):
         orders = gumbel_orders(logits, size, self.config.n_rollout, generator, poll)
         masks = torch.zeros(len(orders), len(logits), dtype=torch.bool, device=logits.device)
         return masks.scatter_(1, orders, True), ordered_scores(logits, orders, poll)
+
+    def check(self, state: State) -> None:
+        """Refuse a state that is not of this learner on this problem.
+
+        Raises:
+            ValueError: what is wrong with it.
+        """
+        generator = torch.Generator(self.device)
+        check_state(state, self.problem, logits=(len(self.problem.eligible),), kinds=(torch.float32,),
+                    rng=len(generator.get_state()), steps=self.config.n_epochs)
+        check_finite(state.logits)
+        try:
+            generator.set_state(state.rng)
+        except RuntimeError as error:
+            raise ValueError(f"rng must be the state of a generator: {error}") from error
 
     @abc.abstractmethod
     def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None

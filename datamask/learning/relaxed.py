@@ -10,7 +10,7 @@ from torch import Tensor
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.learning.learner import State, StepRecord
+from datamask.learning.learner import State, StepRecord, check_finite, check_state
 from datamask.learning.newton import TOLERANCE, PairwiseDual, Point, solvable
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
@@ -73,6 +73,24 @@ class Relaxed:
             return State(even, 0, rng, best, best, value)
         return State(start.inclusion(self.problem)[self.problem.eligible], first_step(self.config.n_epochs), rng, best,
                      best, value)
+
+    def check(self, state: State) -> None:
+        """Refuse a state that is not of this solver on this problem.
+
+        Raises:
+            ValueError: what is wrong with it.
+        """
+        newton = self._dual is not None and not self._dual.modular
+        shape = len(self.problem.eligible) if self._dual is None else (self._dual.x.shape[1] + 2 if newton else 0)
+        check_state(state, self.problem, logits=(shape,), kinds=(torch.float64,), rng=0,
+                    steps=1 if self._direct else self.config.n_epochs)
+        check_finite(state.logits)
+        if newton and not float(state.logits[-2]) > 0:
+            raise ValueError(f"mu, the last but one of the logits, must be above 0, got {float(state.logits[-2])}")
+        if self._dual is None and not bool(((state.logits >= -CLOSED) & (state.logits <= 1 + CLOSED)).all()):
+            raise ValueError("inclusion weights must be from 0 to 1, and some are not")
+        if state.step and state.best is None:
+            raise ValueError(f"best must be there after step {state.step:,}")
 
     def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
         """One step; for facility, the whole direct solution."""

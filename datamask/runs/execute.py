@@ -18,7 +18,7 @@ from torch import Tensor
 from datamask import catalogue, learning
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.shelf import shelf
-from datamask.errors import DatamaskError, RunStateError, Stopped
+from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
@@ -26,8 +26,9 @@ from datamask.learning.device import resolve
 from datamask.learning.gauges import overlap
 from datamask.learning.learner import State, StepRecord
 from datamask.learning.start import Start
-from datamask.runs import health, outcome
+from datamask.runs import contents, health, outcome
 from datamask.runs.progress import STEPS
+from datamask.runs.records import CHECKPOINT, check
 from datamask.runs.store import RUN_ID, Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
@@ -179,6 +180,9 @@ class _Execution:
             "neighbors": pool.graph_facts(), "warnings": self.look()}
         self.writer.update_facts(selected=summary["selected"])  # until here a guess, where there is a budget
         self.writer.write_rows(selection.rows_table())
+        self.writer.update_facts(contents=contents.digests(
+            contents.shards_of(self.run), pool.stamps, self.poll,
+            lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold")))
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step,
                            total_steps=self.config.n_epochs or learner.total_steps)
@@ -189,11 +193,14 @@ class _Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say(0.0, "opening the corpus")
+        opened = contents.stamps(self.run.config.corpus)
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(self.opened * share, what),
                              should_stop=self.poll.stopped)
-        return Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
+        pool = Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
                     progress=lambda share, what: self.say(self.opened + (self.ready - self.opened) * share, what),
                     center=self.config.center, neighbors=self.config.neighbors)
+        pool.stamps = opened
+        return pool
 
     def start(self, corpus: Corpus, device: torch.device) -> dict[str, Start]:
         """Where the learner starts, if not from nothing: the end of the run that the fact ``start_from`` names.
@@ -229,13 +236,8 @@ class _Execution:
             self.writer.update_facts(warm_from=self.run.facts()["start_from"] if warm else None, first_step=self.first)
         else:
             self.first = int(self.run.facts().get("first_step") or 0)
-            arrays, meta = stored
-            state = State.from_arrays(arrays, meta["state"], learner.device)
-            self.clock.learning, self.clock.before = meta["seconds"], meta["seconds_total"]
-            self.clock.graph = max(self.clock.graph, meta["seconds_graph"])
-            kept = self.run.history()
-            history = {int(step): row for step, row in zip(kept.get("step", []), kept.get("logits", []))
-                       if step <= state.step}
+            state = self.resumed(learner, *stored)
+            history = self.earlier(state)
         self.writer.truncate_metrics(state.step)
         wanted = set(np.unique(np.geomspace(self.first + 1, max(total, 1), HISTORY_STEPS).round().astype(int)).tolist())
         saved = looked = time.monotonic()
@@ -260,8 +262,35 @@ class _Execution:
                           f"{STEPS}{state.step:,} of {total:,}")
             self.writer.beat(state.step, total, "learning")
         if len(state.logits):
-            self.checkpoint(state, history)
+            with contextlib.suppress(ValueError):  # logits that are no longer finite: nothing to go on from
+                learner.check(state)
+                self.checkpoint(state, history)
         return state, ending
+
+    def resumed(self, learner, arrays: dict[str, np.ndarray], meta: dict) -> State:
+        """The state of a checkpoint, after making sure that it is one of this learner on this problem.
+
+        Raises:
+            StoreError: it is not.
+        """
+        try:
+            check(meta, CHECKPOINT)
+            state = State.from_arrays(arrays, meta["state"], learner.device)
+            learner.check(state)
+        except (ValueError, TypeError) as error:  # TypeError: an array of what torch has no numbers for
+            raise self.writer.refused_checkpoint(error) from error
+        self.clock.learning, self.clock.before = meta["seconds"], meta["seconds_total"]
+        self.clock.graph = max(self.clock.graph, meta["seconds_graph"])
+        return state
+
+    def earlier(self, state: State) -> dict[int, np.ndarray]:
+        """The logits that were kept up to `state`, by step; none where the file is damaged: they are only shown."""
+        with contextlib.suppress(StoreError):
+            kept = self.run.history()
+            steps, logits = kept.get("step", np.zeros(0, int)), kept.get("logits", np.zeros((0, len(state.logits))))
+            if steps.dtype.kind == "i" and logits.dtype.kind == "f" and logits.shape == (len(steps), len(state.logits)):
+                return {int(step): row for step, row in zip(steps, logits) if step <= state.step}
+        return {}
 
     def look(self) -> list[str]:
         """What is wrong with the run as it stands, in sentences; those that are new are told at once."""

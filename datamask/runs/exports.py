@@ -1,13 +1,13 @@
 """Files to take home from a run: the selected ids, the corpus's own rows filtered, and a mask per shard.
 
 Command line and dashboard share these. All of them read the run folder and, where rows are wanted, the shards again,
-batch by batch; a shard that is gone or changed since the run is refused, never half used.
+batch by batch; a shard that is gone, or whose selected rows hold something else than when the run ended, is refused,
+never half used. `unchecked` says where a run is too old for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +16,16 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from datamask.errors import InputError, OptionError, Stopped
+from datamask.errors import InputError, OptionError, poll_of
 from datamask.files import replacing
-from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
+from datamask.runs.contents import UNSETTLED, Digest, Shard, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 
-BATCH_ROWS = 8192
-"""Rows read at a time: 768 float32 dimensions are 24 MB."""
-
-FORMULA_STARTS = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
-"""What spreadsheets take for the start of a formula, full-width forms included (OWASP, CSV injection)."""
+_UNSEEN = r"[\x{0}-\x{20}\x{7F}-\x{A0}\p{Z}\x{AD}\x{200B}-\x{200F}\x{2028}-\x{202F}\x{2060}-\x{2064}\x{FEFF}]*"
+FORMULA_STARTS = rf"^(?:[\t\r\n]|{_UNSEEN}[=+\-@\x{{FF1D}}\x{{FF0B}}\x{{FF0D}}\x{{FF20}}])"
+"""What spreadsheets take for the start of a formula, full-width forms included (OWASP, CSV injection); blanks of every
+kind, control characters and marks without width before the sign are dropped by some of them when they read a cell."""
 
 Progress = Callable[[float, str], None]
 
@@ -89,23 +88,6 @@ def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
 # -- the corpus's own rows --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Shard:
-    """One input file with the rows of it that were in the corpus.
-
-    Attributes:
-        path: the file.
-        rows: int64 ``(n,)`` positions in it, rising.
-        ids: what the id column held there, in the same order.
-        selected: bool ``(n,)``.
-    """
-
-    path: Path
-    rows: np.ndarray
-    ids: pa.ChunkedArray
-    selected: np.ndarray
-
-
 def filtered_rows(run: Run, path: str | Path, *, progress: Progress | None = None,
                   should_stop: Callable[[], bool] | None = None) -> int:
     """Write the selected rows as the corpus has them: original columns and types, in input order.
@@ -120,29 +102,21 @@ def filtered_rows(run: Run, path: str | Path, *, progress: Progress | None = Non
         StoreError: `path` cannot be written.
         RunStateError: the run has not finished.
     """
-    id_name, shards = _shards(run)
-    shards = [shard for shard in shards if shard.selected.any()]
+    run.selection()  # rows.parquet of an unfinished run is not the last word
+    shards, known = [shard for shard in shards_of(run) if shard.selected.any()], _known(run)
     schema = _common_schema(shards)
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
+    poll = poll_of(should_stop, "the export was stopped")
     with replacing(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as sink:
         for shard in shards:
-            keep = shard.rows[shard.selected]
-            expected = shard.ids.filter(pa.array(shard.selected))
-            done = 0
-            for start, batch in _batches(shard.path):
-                if should_stop is not None and should_stop():
-                    raise Stopped("the export was stopped")
-                stop = int(np.searchsorted(keep, start + batch.num_rows))
-                if stop == done:
-                    continue
-                rows = pa.Table.from_batches([batch]).take(pa.array(keep[done:stop] - start))
-                _check_unchanged(shard.path, rows, id_name, expected.slice(done, stop - done))
+            digest = Digest()
+            for rows in selected_rows(shard, poll):
+                digest.add(rows)
                 sink.write_table(_conform(rows, schema))
-                written, done = written + stop - done, stop
+                written += rows.num_rows
                 if progress is not None:
                     progress(written / total, f"writing row {written:,} of {total:,}")
-            if done < len(keep):
-                raise _changed(shard.path, f"it has no row {int(keep[-1]):,} any more")
+            _check_contents(shard.path, digest, known)
     return written
 
 
@@ -161,8 +135,16 @@ def mask_per_shard(run: Run, folder: str | Path, *, progress: Progress | None = 
         StoreError: the folder cannot be written.
         RunStateError: the run has not finished.
     """
-    _, shards = _shards(run)
+    run.selection()  # rows.parquet of an unfinished run is not the last word
+    shards, known = shards_of(run), _known(run)
     counts = [_row_count(shard) for shard in shards]
+    if known is not None:
+        for shard in shards:
+            if shard.selected.any():
+                digest = Digest()
+                for rows in selected_rows(shard, poll_of(None)):
+                    digest.add(rows)
+                _check_contents(shard.path, digest, known)
     names = _mask_names([shard.path for shard in shards])
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
@@ -180,56 +162,36 @@ def mask_per_shard(run: Run, folder: str | Path, *, progress: Progress | None = 
 # -- helpers ----------------------------------------------------------------------------------------------------------
 
 
-def _shards(run: Run) -> tuple[str, list[_Shard]]:
-    """The id column's name, and the input files in reading order, those without a row in the corpus included."""
-    # the selection is asked first: rows.parquet of an unfinished run is not the last word
-    run.selection()
-    table = run.rows()
-    facts = run.facts()
-    id_name = facts.get("columns", {}).get("id", table.column_names[0])
-    names = table["source_file"].combine_chunks().dictionary_encode()
-    if isinstance(names, pa.ChunkedArray):
-        names = names.combine_chunks()
-    codes = names.indices.to_numpy(zero_copy_only=False)
-    found = names.dictionary.to_pylist()
-    files = list(dict.fromkeys([*facts.get("files", []), *found]))
-    rows = table["source_row"].to_numpy()
-    selected = table["selected"].to_numpy()
-    shards = []
-    for file in files:
-        where = np.flatnonzero(codes == found.index(file)) if file in found else np.zeros(0, np.int64)
-        where = where[np.argsort(rows[where], kind="stable")]
-        shards.append(_Shard(Path(file), rows[where], table[id_name].take(pa.array(where)), selected[where]))
-    return id_name, shards
+def unchecked(run: Run) -> str | None:
+    """Why an export of this run's rows cannot be checked, in a sentence; None where it can."""
+    if _known(run) is not None:
+        return None
+    return ("This run was made before selected rows were digested: whether its shards still hold what was selected "
+            "cannot be checked beyond their ids and lengths.")
 
 
-def _open(path: Path) -> pq.ParquetFile:
-    try:
-        return open_parquet(path)
-    except FileNotFoundError:
-        raise InputError(f"{path} is gone since the run; put it back to export its rows") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}") from error
+def _known(run: Run) -> dict[str, str] | None:
+    return run.facts().get("contents")
 
 
-def _row_count(shard: _Shard) -> int:
-    with _open(shard.path) as file:
+def _check_contents(path: Path, digest: Digest, known: dict[str, str] | None) -> None:
+    kept = digest.text() if known is None else known.get(str(path))
+    if kept == UNSETTLED:
+        raise changed(path, "it was written anew while the run was going on")
+    if kept != digest.text():
+        raise changed(path, "its selected rows hold something else")
+
+
+def _row_count(shard: Shard) -> int:
+    with open_file(shard.path) as file:
         count = file.metadata.num_rows
     if len(shard.rows) and shard.rows[-1] >= count:
-        raise _changed(shard.path, f"it has {count:,} rows, and row {int(shard.rows[-1]):,} was in the corpus")
+        raise changed(shard.path, f"it has {count:,} rows, and row {int(shard.rows[-1]):,} was in the corpus")
     return count
 
 
-def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
-    start = 0
-    with _open(path) as file, refusing(f"{path} is damaged or has changed since the run"):
-        for batch in read_batches(path, file, most_rows=BATCH_ROWS):
-            yield start, batch
-            start += batch.num_rows
-
-
-def _common_schema(shards: list[_Shard]) -> pa.Schema:
-    schemas = [_open(shard.path).schema_arrow for shard in shards]
+def _common_schema(shards: list[Shard]) -> pa.Schema:
+    schemas = [open_file(shard.path).schema_arrow for shard in shards]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:
@@ -243,16 +205,6 @@ def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [rows[field.name].cast(field.type) if field.name in rows.column_names
                else pa.nulls(rows.num_rows, field.type) for field in schema]
     return pa.table(columns, schema=schema)
-
-
-def _check_unchanged(path: Path, rows: pa.Table, id_name: str, expected: pa.ChunkedArray) -> None:
-    # ids may come from a side shard; then this file has no such column and its length is all there is to compare
-    if id_name in rows.column_names and not rows[id_name].cast(expected.type).equals(expected):
-        raise _changed(path, f"its {id_name!r} column holds other ids")
-
-
-def _changed(path: Path, how: str) -> InputError:
-    return InputError(f"{path} has changed since the run: {how}; run the selection again")
 
 
 def _mask_names(paths: list[Path]) -> list[Path]:

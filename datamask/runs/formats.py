@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ from datamask.files import open_regular, read_bounded, replacing
 
 META = "__meta__"
 """The name under which an npz keeps its JSON."""
+
+SEAL = "__digest__"
+"""The name, in that JSON, of the digest of everything else."""
 
 
 def to_plain(value: Any) -> Any:
@@ -103,6 +107,37 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str,
         stored[META] = np.frombuffer(json.dumps(to_plain(meta)).encode(), dtype=np.uint8)
     with replacing(path) as part, part.open("wb") as sink:
         np.savez(sink, **stored)
+
+
+def save_sealed(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+    """As `save_arrays`, with a digest of all of it, by which `load_sealed` knows that nobody altered it."""
+    plain = to_plain(meta)
+    save_arrays(path, arrays, {**plain, SEAL: _seal(arrays, plain)})
+
+
+def load_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict]:
+    """Read what `save_sealed` wrote, or `save_arrays` of a version that knew no digests.
+
+    Raises:
+        StoreError: the file is damaged, or was altered.
+    """
+    arrays, meta = load_arrays(path)
+    if not isinstance(meta, (dict, type(None))):
+        raise StoreError(f"{path} is damaged: its description is no object")
+    meta = dict(meta or {})
+    seal = meta.pop(SEAL, None)
+    if seal is not None and seal != _seal(arrays, meta):
+        raise StoreError(f"{path} is damaged: it was altered after it was written")
+    return arrays, meta
+
+
+def _seal(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> str:
+    digest = hashlib.blake2b(json.dumps(meta, sort_keys=True).encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name])
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def load_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict | None]:

@@ -24,7 +24,7 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.runs import outcome
+from datamask.runs import contents, outcome
 from datamask.runs.store import Run, RunStore
 
 
@@ -49,6 +49,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     began = time.perf_counter()
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
+    opened = contents.stamps(config.corpus)
     corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
                          should_stop=should_stop)
     found = read_rows(config.ids, corpus)
@@ -81,7 +82,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
         "seconds_total": time.perf_counter() - began, "peak_memory_bytes": outcome.peak_memory(),
         "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "warm_from": None,
         "unknown_ids": found.unknown}
-    run = _written(store, config, facts, selection, summary, _ending(config.ids, found))
+    run = _written(store, config, facts, selection, summary, _ending(config.ids, found), opened, poll)
     progress(1.0, "done")
     return run
 
@@ -95,7 +96,8 @@ def _sized(selection: SelectionConfig, size: int, n: int) -> SelectionConfig:
     return replace(selection, select_ratio=size / n)
 
 
-def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selection, summary: dict, ending: str) -> Run:
+def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selection, summary: dict, ending: str,
+             opened: contents.Stamps, poll: Callable[[], None]) -> Run:
     """The run folder, whole or not at all."""
     run = store.create(config)
     try:
@@ -103,6 +105,7 @@ def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selecti
             writer.set_status("running", message="writing")
             writer.update_facts(**facts)
             writer.write_rows(selection.rows_table())
+            writer.update_facts(contents=contents.digests(contents.shards_of(run), opened, poll))
             writer.write_selection(selection.table(), outcome.provenance(run))
             writer.finish("done", {"run_id": run.id, "status": "done"} | summary, ending)
     except BaseException:

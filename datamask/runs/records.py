@@ -93,6 +93,10 @@ CONFIG: Schema = {
 
 RESULTS: Schema = Whole(results=[Whole(task=TEXT, score=NUMBER)])
 
+CHECKPOINT: Schema = Whole(
+    state=Whole(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
+    **dict.fromkeys(("seconds", "seconds_total", "seconds_graph"), Kind("seconds", lambda v: _is_number(v) and v >= 0)))
+
 RECORD: Schema = {"format_version": COUNT, "run_id": TEXT, "created": TIME, "config": CONFIG, "facts": FACTS}
 
 

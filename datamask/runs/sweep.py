@@ -24,6 +24,7 @@ from datamask.errors import DatamaskError, OptionError, poll_of
 from datamask.evaluation.pool import Pool
 from datamask.files import write_text
 from datamask.learning.device import resolve
+from datamask.runs import contents
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
 from datamask.runs.formats import to_plain, write_table
 from datamask.runs.store import Run, RunStore
@@ -109,11 +110,14 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
 
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
+    opened = contents.stamps(plan.corpus)
     corpus = shelf().get(plan.corpus, progress=lambda share, what: progress(0.05 * share, what),
                          should_stop=should_stop)
     first = plan.points[0].selection
-    return Pool(corpus, resolve(first.device), store.cache_dir, poll=poll_of(should_stop),
+    pool = Pool(corpus, resolve(first.device), store.cache_dir, poll=poll_of(should_stop),
                 progress=lambda share, what: progress(0.05, what), center=first.center, neighbors=first.neighbors)
+    pool.stamps = opened
+    return pool
 
 
 def known_runs(store: RunStore, plan: Plan, fingerprint: str, reuse: bool = False) -> dict[Any, Run]:

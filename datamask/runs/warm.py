@@ -14,7 +14,7 @@ import numpy as np
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import DatamaskError, StoreError
-from datamask.runs.formats import load_arrays
+from datamask.runs.formats import load_sealed
 from datamask.runs.store import Run
 
 FARTHEST = 0.2
@@ -86,7 +86,9 @@ def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
     could = rows["eligible"].to_numpy() | given
     found = {"mask": rows["selected"].to_numpy() | given, "score": rows["score"].to_numpy().astype(np.float64)}
     checkpoint = run.path / "checkpoint.npz"
-    state = load_arrays(checkpoint)[0].get("logits") if checkpoint.is_file() else None
+    state = load_sealed(checkpoint)[0].get("logits") if checkpoint.is_file() else None
+    if state is not None and (state.ndim != 1 or state.dtype.kind != "f"):
+        raise StoreError(f"{checkpoint} is damaged: its logits are {state.dtype} {state.shape}")
     if run.config.selection.estimator != "relaxed":
         logits = rows["logit"].to_numpy(zero_copy_only=False).astype(np.float32)
         # given rows have no line of their own in the selection, but a logit they had

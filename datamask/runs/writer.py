@@ -23,7 +23,7 @@ from datamask import __version__
 from datamask.config import RunConfig
 from datamask.errors import RunStateError, StoreError
 from datamask.files import ABANDONED_SECONDS, read_bounded, replacing, sweep
-from datamask.runs.formats import load_arrays, read_json, save_arrays, to_plain, write_json, write_table
+from datamask.runs.formats import load_sealed, read_json, save_arrays, save_sealed, to_plain, write_json, write_table
 from datamask.runs.labels import Label, Result
 from datamask.runs.locks import FileLock
 from datamask.runs.records import RECORD, check
@@ -35,6 +35,9 @@ FLOAT16_MAX = 65504.0
 
 MOST_METRICS_BYTES = 512 << 20
 """Of metrics.jsonl: a million steps."""
+
+WAY_OUT = "delete it to start this run from its beginning"
+"""What to do about a damaged checkpoint."""
 
 SWEPT = (".cache", ".uploads", ".rules")
 """Folders beside the runs into which other parts of the program write."""
@@ -291,22 +294,25 @@ class RunWriter:
 
     def save_checkpoint(self, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
         """Replace checkpoint.npz: named arrays of plain numbers, and `meta` as JSON."""
-        save_arrays(self.folder / "checkpoint.npz", arrays, meta)
+        save_sealed(self.folder / "checkpoint.npz", arrays, meta)
 
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict] | None:
         """The arrays and meta of the last `save_checkpoint`; None if there was none. Executes no code from the file.
 
         Raises:
-            StoreError: the file is damaged.
+            StoreError: the file is damaged, or was altered.
         """
         path = self.folder / "checkpoint.npz"
-        if not path.exists():
+        if not os.path.lexists(path):
             return None
         try:
-            arrays, meta = load_arrays(path)
+            return load_sealed(path)
         except StoreError as error:
-            raise StoreError(f"{error}; delete it to start this run from its beginning") from error
-        return arrays, meta or {}
+            raise StoreError(f"{error}; {WAY_OUT}") from error
+
+    def refused_checkpoint(self, reason: object) -> StoreError:
+        """The error for a checkpoint that can be read and makes no sense."""
+        return StoreError(f"{self.folder / 'checkpoint.npz'} is damaged: {reason}; {WAY_OUT}")
 
     def write_history(self, **arrays: np.ndarray) -> None:
         """Replace history.npz. Floating arrays of two or more dimensions are kept as float16, the rest as they are."""

@@ -192,7 +192,8 @@ import sys, time
 from datamask.files import replacing
 from datamask.runs.store import RunStore
 run = RunStore(sys.argv[1]).get(sys.argv[2])
-with run.writer(), replacing(run.path / "rows.parquet"), replacing(run.path.parent / ".cache" / "abc" / "x.npz", ".npz"):
+cached = run.path.parent / ".cache" / "abc" / "x.npz"
+with run.writer(), replacing(run.path / "rows.parquet"), replacing(cached, ".npz"):
     print("ready", flush=True)
     time.sleep(60)
 """

@@ -1,0 +1,260 @@
+"""What the selected rows hold: read again from the shards, and kept as a digest that tells whether they are the same.
+
+Ids alone do not tell: a shard may be written anew with the same ids and other texts. When a run ends, all columns of
+the selected rows are read once more and digested per shard; an export reads them anyway, and compares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from datamask.config import CorpusConfig
+from datamask.corpus.shards import list_files
+from datamask.errors import InputError
+from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
+from datamask.runs.store import Run
+
+BATCH_ROWS = 8192
+"""Rows read at a time: 768 float32 dimensions are 24 MB."""
+
+UNSETTLED = "changed"
+"""In the place of the digest of a shard that was rewritten while the run went on: equal to no digest."""
+
+Stamps = Mapping[str, tuple[int, ...]]
+"""Path -> size, times of the last change of contents and of the file's record, and its number on the disk."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One input file with the rows of it that were in the corpus.
+
+    Attributes:
+        path: the file.
+        rows: int64 ``(n,)`` positions in it, rising.
+        ids: what the id column held there, in the same order.
+        selected: bool ``(n,)``.
+        id_name: the id column.
+    """
+
+    path: Path
+    rows: np.ndarray
+    ids: pa.ChunkedArray
+    selected: np.ndarray
+    id_name: str
+
+
+def shards_of(run: Run) -> list[Shard]:
+    """The input files in reading order, those without a row in the corpus included; by the run's rows.parquet."""
+    table = run.rows()
+    facts = run.facts()
+    id_name = facts.get("columns", {}).get("id", table.column_names[0])
+    names = table["source_file"].combine_chunks().dictionary_encode()
+    if isinstance(names, pa.ChunkedArray):
+        names = names.combine_chunks()
+    codes = names.indices.to_numpy(zero_copy_only=False)
+    known = names.dictionary.to_pylist()
+    files = list(dict.fromkeys([*facts.get("files", []), *known]))
+    rows = table["source_row"].to_numpy()
+    selected = table["selected"].to_numpy()
+    shards = []
+    for file in files:
+        where = np.flatnonzero(codes == known.index(file)) if file in known else np.zeros(0, np.int64)
+        where = where[np.argsort(rows[where], kind="stable")]
+        shards.append(Shard(Path(file), rows[where], table[id_name].take(pa.array(where)), selected[where], id_name))
+    return shards
+
+
+def open_file(path: Path) -> pq.ParquetFile:
+    """A shard, opened again.
+
+    Raises:
+        InputError: it is gone, or cannot be read.
+    """
+    try:
+        return open_parquet(path)
+    except FileNotFoundError:
+        raise InputError(f"{path} is gone since the run; put it back to export its rows") from None
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}") from error
+
+
+def selected_rows(shard: Shard, poll: Callable[[], None]) -> Iterator[pa.Table]:
+    """The selected rows of a shard as it has them, batch by batch.
+
+    Raises:
+        InputError: it is gone, cannot be read, or has other ids in these rows.
+    """
+    keep, expected = shard.rows[shard.selected], shard.ids.filter(pa.array(shard.selected))
+    done = 0
+    for start, batch in _batches(shard.path, keep):
+        poll()
+        first, stop = np.searchsorted(keep, [start, start + batch.num_rows]).tolist()
+        if stop > first:
+            rows = pa.Table.from_batches([batch]).take(pa.array(keep[first:stop] - start))
+            _check_ids(shard, rows, expected.slice(first, stop - first))
+            yield rows
+            done = stop
+    if done < len(keep):
+        raise changed(shard.path, f"it has no row {int(keep[-1]):,} any more")
+
+
+def changed(path: Path, how: str) -> InputError:
+    """The error for a shard that is not what it was when the run read it."""
+    return InputError(f"{path} has changed since the run: {how}; run the selection again")
+
+
+def _batches(path: Path, keep: np.ndarray) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batches of the row groups that hold one of the rows `keep`, each with its first row."""
+    with open_file(path) as file:
+        edges = np.cumsum([0, *(file.metadata.row_group(k).num_rows for k in range(file.num_row_groups))])
+        for group, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist())):
+            if np.searchsorted(keep, low) == np.searchsorted(keep, high):
+                continue
+            start = low
+            with refusing(f"{path} is damaged or has changed since the run"):
+                for batch in read_batches(path, file, groups=[group], most_rows=BATCH_ROWS):
+                    yield start, batch
+                    start += batch.num_rows
+
+
+def _check_ids(shard: Shard, rows: pa.Table, expected: pa.ChunkedArray) -> None:
+    # ids may come from a side shard; then this file has no such column
+    if shard.id_name in rows.column_names and not rows[shard.id_name].cast(expected.type).equals(expected):
+        raise changed(shard.path, f"its {shard.id_name!r} column holds other ids")
+
+
+# -- the digest -------------------------------------------------------------------------------------------------------
+
+
+class Digest:
+    """A digest of rows: names and values of all columns, whatever the batches, chunks, encodings and compression."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, hashlib.blake2b] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Take note of more rows, in their order."""
+        for place, (name, column) in enumerate(zip(rows.column_names, rows.columns)):
+            for chunk in column.chunks:
+                self._add(f"{place} {name}", chunk)
+
+    def text(self) -> str:
+        """The digest of all rows so far, in hex."""
+        whole = hashlib.blake2b(digest_size=16)
+        for name in sorted(self._parts):
+            whole.update(f"{name}\0{self._parts[name].hexdigest()}\0".encode())
+        return whole.hexdigest()
+
+    def _add(self, name: str, values: pa.Array) -> None:
+        kind = values.type
+        if isinstance(kind, pa.BaseExtensionType):
+            self._add(name, values.storage)
+            return
+        if pa.types.is_dictionary(kind):
+            self._add(name, values.dictionary_decode())
+            return
+        self._update(f"{name} valid", pc.is_valid(values).cast(pa.uint8()))
+        if _is_text(kind):
+            values = values.cast(pa.large_binary()).fill_null(b"")
+            self._update(f"{name} lengths", pc.binary_length(values))
+            self._update_bytes(f"{name} bytes", values)
+        elif pa.types.is_struct(kind):
+            for field, child in zip(kind, values.flatten()):
+                self._add(f"{name}.{field.name}", child)
+        elif _is_list(kind):
+            self._update(f"{name} lengths", pc.list_value_length(values).cast(pa.int64()))
+            self._add(f"{name}[]", pc.list_flatten(values))
+        elif pa.types.is_nested(kind):  # maps and unions are rare, and have no one layout: as Python writes them
+            self._add(f"{name} repr", pa.array([repr(value) for value in values.to_pylist()], pa.large_string()))
+        elif not pa.types.is_null(kind):
+            self._update(f"{name} {kind}", values)
+
+    def _update(self, name: str, values: pa.Array) -> None:
+        """Take note of values of a fixed width; what lies under a null counts as zero."""
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.uint8())
+        buffer, width = values.buffers()[1], values.type.bit_width // 8
+        if buffer is None:
+            return
+        data = np.frombuffer(buffer, np.uint8)[values.offset * width:(values.offset + len(values)) * width]
+        if values.null_count:
+            data = data.reshape(len(values), width) * pc.is_valid(values).to_numpy(zero_copy_only=False)[:, None]
+        self._hasher(name).update(np.ascontiguousarray(data))
+
+    def _update_bytes(self, name: str, values: pa.LargeBinaryArray) -> None:
+        _, offsets, data = values.buffers()
+        if data is None or not len(values):
+            return
+        edges = np.frombuffer(offsets, np.int64)[values.offset:values.offset + len(values) + 1]
+        self._hasher(name).update(memoryview(data)[int(edges[0]):int(edges[-1])])
+
+    def _hasher(self, name: str) -> hashlib.blake2b:
+        if name not in self._parts:
+            self._parts[name] = hashlib.blake2b(digest_size=16)
+        return self._parts[name]
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+            or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+            or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+
+
+# -- when a run ends --------------------------------------------------------------------------------------------------
+
+
+def stamps(config: CorpusConfig) -> Stamps:
+    """By what the system knows the input files; taken before they are opened.
+
+    Raises:
+        InputError: a path does not exist.
+    """
+    return {path: _stamp(path) for path in list_files(config.inputs)}
+
+
+def _stamp(path: str | Path) -> tuple[int, ...]:
+    try:
+        facts = Path(path).stat()
+    except OSError:
+        return ()
+    return facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino
+
+
+def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
+            progress: Callable[[float], None] = lambda share: None) -> dict[str, str]:
+    """A digest of the contents of the selected rows, by file; files without one are left out.
+
+    Args:
+        opened: stamps of the files from before they were opened: what has another now was read as something else.
+        progress: called with a share from 0 to 1.
+
+    Raises:
+        Stopped: from `poll`.
+    """
+    shards = [shard for shard in shards if shard.selected.any()]
+    total, done, found = sum(int(shard.selected.sum()) for shard in shards), 0, {}
+    for shard in shards:
+        digest, path = Digest(), str(shard.path)
+        try:
+            for rows in selected_rows(shard, poll):
+                digest.add(rows)
+                done += rows.num_rows
+                progress(done / total)
+            found[path] = digest.text()
+        except InputError:  # the run is right about what it read; an export will say that it is there no longer
+            found[path] = UNSETTLED
+        if path in opened and _stamp(path) != opened[path]:
+            found[path] = UNSETTLED
+    return found
