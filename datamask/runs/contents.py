@@ -7,6 +7,7 @@ the selected rows are read once more and digested per shard; an export reads the
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from datamask.corpus.shards import list_files
 from datamask.errors import InputError
 from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
 from datamask.runs.store import Run
+
+log = logging.getLogger(__name__)
 
 BATCH_ROWS = 8192
 """Rows read at a time: 768 float32 dimensions are 24 MB."""
@@ -98,12 +101,19 @@ def selected_rows(shard: Shard, poll: Callable[[], None]) -> Iterator[pa.Table]:
         poll()
         first, stop = np.searchsorted(keep, [start, start + batch.num_rows]).tolist()
         if stop > first:
-            rows = pa.Table.from_batches([batch]).take(pa.array(keep[first:stop] - start))
+            rows = _without_views(pa.Table.from_batches([batch])).take(pa.array(keep[first:stop] - start))
             _check_ids(shard, rows, expected.slice(first, stop - first))
             yield rows
             done = stop
     if done < len(keep):
         raise changed(shard.path, f"it has no row {int(keep[-1]):,} any more")
+
+
+def _without_views(rows: pa.Table) -> pa.Table:
+    """The rows with plain texts in the place of views, of which pyarrow cannot take some."""
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return rows.cast(pa.schema([field.with_type(plain.get(field.type, field.type)) for field in rows.schema],
+                               rows.schema.metadata))
 
 
 def changed(path: Path, how: str) -> InputError:
@@ -233,8 +243,9 @@ def _stamp(path: str | Path) -> tuple[int, ...]:
 
 
 def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
-            progress: Callable[[float], None] = lambda share: None) -> dict[str, str]:
-    """A digest of the contents of the selected rows, by file; files without one are left out.
+            progress: Callable[[float], None] = lambda share: None) -> dict[str, str | None]:
+    """A digest of the contents of the selected rows, by file, None where there is no telling; files without selected
+    rows are left out.
 
     Args:
         opened: stamps of the files from before they were opened: what has another now was read as something else.
@@ -255,6 +266,9 @@ def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
             found[path] = digest.text()
         except InputError:  # the run is right about what it read; an export will say that it is there no longer
             found[path] = UNSETTLED
+        except pa.ArrowException as error:  # a type that pyarrow reads and cannot take rows of
+            log.warning("what the selected rows of %s hold cannot be noted: %s", path, error)
+            found[path] = None
         if path in opened and _stamp(path) != opened[path]:
             found[path] = UNSETTLED
     return found

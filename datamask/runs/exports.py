@@ -164,21 +164,22 @@ def mask_per_shard(run: Run, folder: str | Path, *, progress: Progress | None = 
 
 def unchecked(run: Run) -> str | None:
     """Why an export of this run's rows cannot be checked, in a sentence; None where it can."""
-    if _known(run) is not None:
+    known = _known(run)
+    if known is not None and None not in known.values():
         return None
-    return ("This run was made before selected rows were digested: whether its shards still hold what was selected "
-            "cannot be checked beyond their ids and lengths.")
+    return ("This run keeps no digest of what its selected rows hold: whether the shards still hold the same cannot be "
+            "checked beyond ids and lengths.")
 
 
-def _known(run: Run) -> dict[str, str] | None:
+def _known(run: Run) -> dict[str, str | None] | None:
     return run.facts().get("contents")
 
 
-def _check_contents(path: Path, digest: Digest, known: dict[str, str] | None) -> None:
-    kept = digest.text() if known is None else known.get(str(path))
+def _check_contents(path: Path, digest: Digest, known: dict[str, str | None] | None) -> None:
+    kept = None if known is None else known.get(str(path))
     if kept == UNSETTLED:
         raise changed(path, "it was written anew while the run was going on")
-    if kept != digest.text():
+    if kept is not None and kept != digest.text():
         raise changed(path, "its selected rows hold something else")
 
 

@@ -77,7 +77,8 @@ FACTS: Schema = {
     "device": TEXT, "given": COUNT, "pinned": COUNT, "banned": COUNT, "eligible": COUNT, "selected": COUNT,
     "budget": NUMBER | NONE, "anchors": ANCHORS, "references": {"random": REFERENCE, "top_quality": REFERENCE},
     "switched_off": TEXTS, "neighbors": (NEIGHBORS, NONE), "warm_from": TEXT | NONE, "start_from": TEXT | NONE,
-    "first_step": COUNT, "sweep": TEXT, "swept": {}, "own_code": {EVERY: TEXT}, "contents": ({EVERY: TEXT}, NONE),
+    "first_step": COUNT, "sweep": TEXT, "swept": {}, "own_code": {EVERY: TEXT},
+    "contents": ({EVERY: TEXT | NONE}, NONE),
 }
 
 _OPTIONAL_TEXTS = ("estimator", "objective", "scale", "init", "score", "readout", "polish", "collapse", "pin", "ban",
