@@ -110,10 +110,10 @@ def _plain(told: Explanation, corpus: Corpus) -> dict[str, Any]:
 def _write(told: Sequence[Explanation], corpus: Corpus, output: str) -> None:
     """One row per sample, one column per part, to parquet or CSV."""
     import pyarrow as pa
-    import pyarrow.csv
     import pyarrow.parquet as pq
 
     from datamask.files import replacing
+    from datamask.runs.exports import table_csv
 
     names = [part.name for part in told[0].parts] if told else []
     table = pa.table({
@@ -130,7 +130,7 @@ def _write(told: Sequence[Explanation], corpus: Corpus, output: str) -> None:
         "sentence": [one.sentence for one in told]})
     with replacing(output) as path:
         if output.lower().endswith(".csv"):
-            pa.csv.write_csv(table, path)
+            path.write_bytes(table_csv(table))
         else:
             pq.write_table(table, path)
 

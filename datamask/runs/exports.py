@@ -7,8 +7,10 @@ never half used. `unchecked` says where a run is too old for that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +24,8 @@ from datamask.runs.contents import UNSETTLED, Digest, Shard, changed, open_file,
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 
-_UNSEEN = r"[\x{0}-\x{20}\x{7F}-\x{A0}\p{Z}\x{AD}\x{200B}-\x{200F}\x{2028}-\x{202F}\x{2060}-\x{2064}\x{FEFF}]*"
-FORMULA_STARTS = rf"^(?:[\t\r\n]|{_UNSEEN}[=+\-@\x{{FF1D}}\x{{FF0B}}\x{{FF0D}}\x{{FF20}}])"
+_UNSEEN = "\\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff"
+FORMULA_STARTS = f"^(?:[\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠])"
 """What spreadsheets take for the start of a formula, full-width forms included (OWASP, CSV injection); blanks of every
 kind, control characters and marks without width before the sign are dropped by some of them when they read a cell."""
 
@@ -61,6 +63,11 @@ def write_ids(run: Run, path: str | Path) -> str:
 def selected_csv(run: Run) -> bytes:
     """The selection as UTF-8 CSV, the columns of OUT.parquet; see `table_csv`."""
     return table_csv(run.selection())
+
+
+def defused(value: Any) -> Any:
+    """A value for a CSV cell: text that a spreadsheet would take for a formula with a leading apostrophe."""
+    return f"'{value}" if isinstance(value, str) and re.match(FORMULA_STARTS, value) else value
 
 
 def table_csv(table: pa.Table) -> bytes:

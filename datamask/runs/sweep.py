@@ -26,6 +26,7 @@ from datamask.files import write_text
 from datamask.learning.device import resolve
 from datamask.runs import contents
 from datamask.runs.attempt import attempt, fault_sentence, one_sentence
+from datamask.runs.exports import defused
 from datamask.runs.formats import to_plain, write_table
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan, Point
@@ -184,9 +185,9 @@ def write_rows(rows: Sequence[dict[str, Any]], path: str) -> None:
         write_text(path, json.dumps(to_plain(rows), indent=1, allow_nan=False) + "\n")
     else:
         out = io.StringIO()
-        writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(map(defused, rows[0] if rows else ()))
+        writer.writerows(map(defused, row.values()) for row in rows)
         write_text(path, out.getvalue())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import unicodedata
 
 import numpy as np
 import pyarrow as pa
@@ -40,15 +41,29 @@ def run(tmp_path):
 # -- csv --------------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=8))
+UNSEEN = "\t\n\r\x00\x0b\x1f \x7f\x85\xa0\xad\u1680\u2003\u200b\u200e\u2028\u202f\u2060\u3000\ufeff"
+LETTERS = st.one_of(st.sampled_from([*UNSEEN, *"=+-@＝＋－＠"]), st.characters(exclude_categories=["C", "Z"]))
+
+
+@pytest.mark.parametrize("before", UNSEEN)
+@pytest.mark.parametrize("sign", "=+-@＝＋－＠")
+def test_a_sign_behind_what_nobody_sees_is_a_formula_too(before, sign):
+    text = f"{before}{sign}1+1"
+    cells = list(csv.reader(io.StringIO(exports.table_csv(pa.table({"text": [text]})).decode(), newline="")))
+    assert cells == [["text"], ["'" + text]]
+    assert exports.defused(text) == "'" + text
+
+
+@given(st.lists(st.text(LETTERS, max_size=8), min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
 def test_csv_reads_back_and_no_cell_is_a_formula(texts):
     data = exports.table_csv(pa.table({"text": texts, "=n": pa.array(range(len(texts)))}))
     rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
     assert rows[0] == ["text", "'=n"]
     for text, (cell, number) in zip(texts, rows[1:], strict=True):
-        dangerous = text[:1] in tuple("=+-@\t\r\n＝＋－＠") and text != ""
-        assert cell == ("'" + text if dangerous else text)
+        first = next((letter for letter in text if unicodedata.category(letter)[0] not in "ZC"), "")
+        dangerous = text.startswith(("\t", "\r", "\n")) or first in tuple("=+-@＝＋－＠")
+        assert cell == exports.defused(text) == ("'" + text if dangerous else text)
         assert number.isdigit()
 
 
