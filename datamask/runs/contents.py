@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datamask.config import CorpusConfig
-from datamask.corpus.shards import list_files
 from datamask.errors import InputError
 from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
 from datamask.runs.store import Run
@@ -225,13 +223,9 @@ def _is_text(kind: pa.DataType) -> bool:
 # -- when a run ends --------------------------------------------------------------------------------------------------
 
 
-def stamps(config: CorpusConfig) -> Stamps:
-    """By what the system knows the input files; taken before they are opened.
-
-    Raises:
-        InputError: a path does not exist.
-    """
-    return {path: _stamp(path) for path in list_files(config.inputs)}
+def stamps(files: Iterable[str]) -> Stamps:
+    """By what the system knows the input files; taken before they are opened."""
+    return {path: _stamp(path) for path in files}
 
 
 def _stamp(path: str | Path) -> tuple[int, ...]:

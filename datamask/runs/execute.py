@@ -17,6 +17,7 @@ from torch import Tensor
 
 from datamask import catalogue, learning
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.shards import list_files
 from datamask.corpus.shelf import shelf
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
 from datamask.evaluation.pool import Pool
@@ -193,7 +194,7 @@ class _Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say(0.0, "opening the corpus")
-        opened = contents.stamps(self.run.config.corpus)
+        opened = contents.stamps(list_files(self.run.config.corpus.inputs))
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(self.opened * share, what),
                              should_stop=self.poll.stopped)
         pool = Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from datamask.config import RunConfig, SelectionConfig
+from datamask.corpus.shards import list_files
 from datamask.corpus.shelf import shelf
 from datamask.errors import DatamaskError, InputError, poll_of
 from datamask.evaluation.id_lists import IdList, read_rows
@@ -49,7 +50,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     began = time.perf_counter()
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
-    opened = contents.stamps(config.corpus)
+    opened = contents.stamps(list_files(config.corpus.inputs))
     corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
                          should_stop=should_stop)
     found = read_rows(config.ids, corpus)

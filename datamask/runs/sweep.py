@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from datamask.config import RunConfig
+from datamask.corpus.shards import list_files
 from datamask.corpus.shelf import shelf
 from datamask.errors import DatamaskError, OptionError, poll_of
 from datamask.evaluation.pool import Pool
@@ -111,7 +112,7 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
 
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
-    opened = contents.stamps(plan.corpus)
+    opened = contents.stamps(list_files(plan.corpus.inputs))
     corpus = shelf().get(plan.corpus, progress=lambda share, what: progress(0.05 * share, what),
                          should_stop=should_stop)
     first = plan.points[0].selection
