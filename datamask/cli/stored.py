@@ -79,7 +79,8 @@ def runs_export(options: argparse.Namespace) -> int:
             exports.filtered_rows(run, options.rows, progress=progress, should_stop=stop.is_set)
             written["rows"] = options.rows
         if options.mask:
-            written["mask"] = [str(path) for path in exports.mask_per_shard(run, options.mask, progress=progress)]
+            written["mask"] = [str(path) for path in exports.mask_per_shard(run, options.mask, progress=progress,
+                                                                            should_stop=stop.is_set)]
     if options.json:
         print_json({"run_id": run.id, **written})
     else:

@@ -225,7 +225,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def stamps(files: Iterable[str]) -> Stamps:
     """By what the system knows the input files; taken before they are opened."""
-    return {path: _stamp(path) for path in files}
+    return {str(Path(path)): _stamp(path) for path in files}
 
 
 def _stamp(path: str | Path) -> tuple[int, ...]:

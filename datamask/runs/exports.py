@@ -127,7 +127,8 @@ def filtered_rows(run: Run, path: str | Path, *, progress: Progress | None = Non
     return written
 
 
-def mask_per_shard(run: Run, folder: str | Path, *, progress: Progress | None = None) -> list[Path]:
+def mask_per_shard(run: Run, folder: str | Path, *, progress: Progress | None = None,
+                   should_stop: Callable[[], bool] | None = None) -> list[Path]:
     """Write one small parquet per shard that says, for each of its rows in order, whether it was selected.
 
     Columns: ``selected`` (uint8, 0 or 1) and ``considered`` (bool): whether the row was in the corpus at all; a row
@@ -147,11 +148,7 @@ def mask_per_shard(run: Run, folder: str | Path, *, progress: Progress | None = 
     counts = [_row_count(shard) for shard in shards]
     if known is not None:
         for shard in shards:
-            if shard.selected.any():
-                digest = Digest()
-                for rows in selected_rows(shard, poll_of(None)):
-                    digest.add(rows)
-                _check_contents(shard.path, digest, known)
+            _check_unread(shard, known, poll_of(should_stop, "the export was stopped"))
     names = _mask_names([shard.path for shard in shards])
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
@@ -180,6 +177,14 @@ def unchecked(run: Run) -> str | None:
 
 def _known(run: Run) -> dict[str, str | None] | None:
     return run.facts().get("contents")
+
+
+def _check_unread(shard: Shard, known: dict[str, str | None], poll: Callable[[], None]) -> None:
+    if shard.selected.any():
+        digest = Digest()
+        for rows in selected_rows(shard, poll):
+            digest.add(rows)
+        _check_contents(shard.path, digest, known)
 
 
 def _check_contents(path: Path, digest: Digest, known: dict[str, str | None] | None) -> None:

@@ -73,7 +73,8 @@ def rows(run: Run, shards: provenance.Shards) -> None:
         elif shards.bytes <= provenance.SMALL and not shards.newer:
             st.download_button("Parquet, all columns", lambda: filtered(run), on_click="ignore",
                                file_name=f"{run.id}-rows.parquet", mime=PARQUET, icon=":material/download:",
-                               width="stretch", key="rows_parquet", help="Reads the shards again when you press it.")
+                               width="stretch", key="rows_parquet",
+                               help=_with_doubt(run, "Reads the shards again when you press it."))
         else:
             target = run.path / "exports" / "rows.parquet"
             _to_folder(f"rows-{run.id}", "Write the rows to disk", target,
@@ -92,11 +93,17 @@ def masks(run: Run, shards: provenance.Shards) -> None:
         elif not shards.newer:
             st.download_button("Zip of masks", lambda: zip_of_masks(run), on_click="ignore",
                                file_name=f"{run.id}-masks.zip", mime="application/zip", icon=":material/download:",
-                               width="stretch", key="masks_zip", help="Files keep their shards' names.")
+                               width="stretch", key="masks_zip",
+                               help=_with_doubt(run, "Files keep their shards' names."))
         else:
             folder = run.path / "exports" / "masks"
             _to_folder(f"masks-{run.id}", "Write them to disk", folder,
                        lambda progress, stop: exports.mask_per_shard(run, folder, progress=progress))
+
+
+def _with_doubt(run: Run, help_text: str) -> str:
+    """A button's help, and what of the export cannot be checked."""
+    return " ".join(filter(None, (help_text, exports.unchecked(run))))
 
 
 def filtered(run: Run) -> bytes:
