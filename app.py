@@ -2,21 +2,27 @@
 
 import streamlit as st
 
-from datamask.dashboard.ui import corpus_form, corpus_panel, session
-from datamask.dashboard.ui.frame import frame
+if __name__ == "__main__":
+    from datamask.dashboard.ui import corpus_form, corpus_panel, session
+    from datamask.dashboard.ui.frame import frame
 
-frame("Home", "Which corpus?")
+    frame("Home", "Which corpus?")
 
-opening = session.current_opening()
-form, picture = st.columns([1, 2.6], gap="large")
+    opening = session.current_opening()
+    form, picture = st.columns([1, 2.6], gap="large")
 
-with form:
-    corpus_form.corpus_form(opening)
+    with form:
+        corpus_form.corpus_form(opening)
 
-with picture:
-    if opening is None:
-        corpus_panel.nothing_open()
-    elif opening.state == "ready":
-        corpus_panel.show(opening)
-    else:
-        session.draw_opening(opening)
+    with picture:
+        if opening is None:
+            corpus_panel.nothing_open()
+        elif opening.state == "ready":
+            corpus_panel.show(opening)
+        else:
+            session.draw_opening(opening)
+else:
+    # the web server imports this file for the name `app`; as a page, the first of its own server, it is __main__
+    from datamask.dashboard.ui import server
+
+    app = st.App(__file__, **server.around())

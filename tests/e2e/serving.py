@@ -14,6 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+FAILED = '[data-testid="stException"], .st-key-fault'
+"""What a page shows where its script failed."""
+
 
 # as `streamlit run app.py`, with the sample in a folder that is given
 LAUNCH = """

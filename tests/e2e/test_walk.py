@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projection import pca
-from tests.e2e.serving import served
+from tests.e2e.serving import FAILED, served
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
@@ -71,7 +71,7 @@ def go(page: Page, label: str, question: str) -> None:
     """To another page by the menu on the left."""
     page.get_by_test_id("stSidebar").get_by_role("link", name=label).click()
     expect(page.get_by_role("heading", name=question)).to_be_visible()
-    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(page.locator(FAILED)).to_have_count(0)
 
 
 def choose(page: Page, menu: str, entry: str) -> None:

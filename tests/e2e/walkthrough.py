@@ -16,6 +16,7 @@ from datamask.corpus import open_corpus
 from datamask.dashboard import groups
 from datamask.dashboard.facets import codes_of
 from datamask.runs.store import RunStore
+from tests.e2e.serving import FAILED
 
 DOMAINS = {"web": 420, "code": 200, "papers": 120, "recipes": 60}
 """Rows of each; the last one is the smallest."""
@@ -149,7 +150,7 @@ class Walk:
         """To another page by the menu."""
         self.click(self.page.get_by_test_id("stSidebar").get_by_role("link", name=label, exact=True))
         expect(self.page.get_by_role("heading", name=question)).to_be_visible()
-        expect(self.page.get_by_test_id("stException")).to_have_count(0)
+        expect(self.page.locator(FAILED)).to_have_count(0)
 
     def settle(self) -> None:
         """Wait until the page stands still."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from datamask.corpus.projection import Layout, keep_layout
@@ -15,6 +16,9 @@ from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# a visitor is told no details of a fault; a failing test is
+config.set_option("client.showErrorDetails", "full")
 
 
 @pytest.fixture
