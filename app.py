@@ -15,7 +15,9 @@ if __name__ == "__main__":
         corpus_form.corpus_form(opening)
 
     with picture:
-        if opening is None:
+        if opening is None and session.outside():
+            session.draw_outside()
+        elif opening is None:
             corpus_panel.nothing_open()
         elif opening.state == "ready":
             corpus_panel.show(opening)

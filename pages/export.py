@@ -36,7 +36,7 @@ if not run.has_selection:
     export_cards.not_finished(run)
     st.stop()
 
-shards = provenance.shards(run)
+shards = provenance.shards(run, session.check_readable)
 if shards.newer:
     st.warning(f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
                "checked against its ids before anything is written.")

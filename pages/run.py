@@ -20,7 +20,9 @@ if run is None and runs:
 controls, picture = st.columns([1, 2.6], gap="large")
 
 with controls:
-    if opening.corpus is None:
+    if opening is None:
+        run_panel.no_corpus(run)
+    elif opening.corpus is None:
         session.draw_opening(opening)
     else:
         columns = opening.corpus.provenance.columns.get("quality") or ()

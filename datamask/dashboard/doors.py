@@ -18,9 +18,40 @@ from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
 from datamask.files import confined, replacing, user_path
 
+KINDS = {"inputs": "input", "features": "features", "scores": "scores"}
+"""By part of a configuration, how its files are called in an error."""
+
 UPLOADS = ".uploads"
 IDLE_SECONDS = 3600.0
 """An upload so young may be about to be opened, by whoever sent it."""
+
+
+class Outside(InputError):
+    """A corpus that somebody else named, in a run folder or a note, and that this server may not read."""
+
+
+def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
+    """Refuse a corpus that reads any file outside the roots, without a word about what it names.
+
+    For a corpus that no visitor typed: a run folder names it, or a note of an opening. Files that are missing are not
+    refused, opening it says so.
+
+    Raises:
+        Outside: a path, or a file found below one, leads outside.
+    """
+    roots = tuple(roots)
+    try:
+        for name in ("inputs", "features", "scores"):
+            paths = [str(_absolute(text, roots)) for text in getattr(config, name)]
+            files = ()
+            if paths:
+                with contextlib.suppress(InputError):
+                    files = list_files(paths, KINDS[name])
+            for file in files:
+                confined(file, roots)
+    except InputError as error:
+        raise Outside("this corpus lies outside the folders that this server may read, so it is not opened; start the "
+                      "server with DATAMASK_ROOTS naming its folder") from error
 
 
 def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> CorpusConfig:
@@ -40,13 +71,28 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
     for name in ("inputs", "features", "scores"):
         paths = []
         for text in getattr(config, name):
-            path = user_path(text).absolute()
-            confined(_fixed_part(path), roots)
-            paths.append(str(path))
-        for file in list_files(paths, name.removesuffix("s") if name == "inputs" else name) if paths else ():
+            paths.append(str(_absolute(text, roots)))
+        for file in list_files(paths, KINDS[name]) if paths else ():
             confined(file, roots)
         checked[name] = tuple(paths)
     return replace(config, **checked)
+
+
+def _absolute(text: str, roots: Iterable[str | Path]) -> Path:
+    """The path from the root of the file system, provided its fixed part lies under one of the roots.
+
+    Raises:
+        InputError: it does not, or no file system has such a path.
+    """
+    try:
+        path = user_path(text).absolute()
+        confined(_fixed_part(path), roots)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        # without the reason: that would tell of what lies outside
+        raise InputError(f"{text[:200]!r} is no path that this server can read") from error
+    return path
 
 
 def _fixed_part(path: Path) -> Path:

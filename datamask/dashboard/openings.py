@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
+import secrets
 import sys
 import threading
 import time
-import traceback
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ KEPT = 2
 COUNTED_AT_ONCE = 30_000
 """Up to this many rows near-copies are counted unasked, in seconds; above, on request: it takes the rows squared."""
 
+log = logging.getLogger(__name__)
+
 Progress = Callable[[float, str], None]
 _ANCHOR = "_datamask_openings"
 
@@ -53,7 +56,7 @@ class Opening:
         sample: whether it is the built-in sample, whose shards are built first where they are missing.
         state: ``opening``, ``ready``, ``failed`` or ``stopped``.
         share, message: progress of the opening, 0..1, and what it is doing.
-        error: the sentence to show when it failed; details: the traceback where the fault is the program's own.
+        error: the sentence to show when it failed. The traceback of a fault of the program's own is in the log.
         corpus: the corpus once ready. copies: how many rows repeat others, counted after that.
         used: when a page last asked for it (seconds since 1970); the longest unused is let go first.
     """
@@ -66,7 +69,6 @@ class Opening:
     share: float = 0.0
     message: str = "starting"
     error: str = ""
-    details: str = ""
     corpus: Corpus | None = None
     copies: Copies = field(default_factory=Copies)
     started: float = field(default_factory=time.time)
@@ -144,12 +146,17 @@ class Openings:
             opening._thread = endings.start(self._open, opening, name=f"open-{key}", stop=opening.stop)
         return opening
 
-    def resume(self, key: str) -> Opening | None:
-        """The opening of that key, started anew from the note on disk where this process does not have it."""
+    def resume(self, key: str, check: Callable[[CorpusConfig], None]) -> Opening | None:
+        """The opening of that key, started anew from the note on disk where this process does not have it.
+
+        Args:
+            check: raises where the corpus of a note may not be opened: a note may be older than the rules, or false.
+        """
         found = self.get(key)
         if found is None and re.fullmatch(r"[0-9a-f]{12}", key or ""):
             recent = self._read(self.folder / f"{key}.json")
             if recent is not None:
+                check(recent.config)
                 found = self.start(recent.config, recent.title, sample=recent.sample)
         return found
 
@@ -191,8 +198,12 @@ class Openings:
             opening.error, opening.state = str(error), "failed"
         # the thread's last door: whatever else went wrong must reach the page, not vanish with the thread
         except Exception as error:
-            opening.error = f"Opening stopped on an unexpected error: {type(error).__name__}: {error}"
-            opening.details, opening.state = traceback.format_exc(), "failed"
+            # its words and its traceback may name folders of the server: they are for whoever runs it
+            number = secrets.token_hex(4)
+            log.exception("fault %s while %s was opened", number, opening.title)
+            opening.error = (f"Opening failed, which is a fault of the program: {type(error).__name__}. The server's "
+                             f"log tells more under the number {number}")
+            opening.state = "failed"
         else:
             opening.corpus = corpus
             unasked = len(corpus) <= COUNTED_AT_ONCE

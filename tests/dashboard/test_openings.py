@@ -16,6 +16,10 @@ from datamask.errors import InputError, Stopped
 from tests.dashboard.made_runs import write_shard
 
 
+def anything(config: CorpusConfig) -> None:
+    """Every corpus may be opened."""
+
+
 @pytest.fixture
 def config(tmp_path):
     return write_shard(tmp_path / "shard.parquet")
@@ -65,17 +69,32 @@ def test_a_second_asker_joins_the_opening_under_way(tmp_path, config, monkeypatc
 def test_what_cannot_be_opened_says_why(tmp_path):
     opening = Openings(tmp_path / "runs").start(CorpusConfig((str(tmp_path / "none.parquet"),)), "gone")
     opening.wait(120)
-    assert opening.state == "failed" and "does not exist" in opening.error and opening.details == ""
+    assert opening.state == "failed" and "does not exist" in opening.error
 
 
-def test_a_fault_of_the_program_keeps_its_traceback(tmp_path, config, monkeypatch):
+def test_a_fault_of_the_program_is_a_number_and_its_traceback_is_in_the_log(tmp_path, config, monkeypatch, caplog):
     def broken(self, *_, **__):
-        raise ZeroDivisionError("by zero")
+        raise ZeroDivisionError("in /a/folder")
 
     monkeypatch.setattr(Shelf, "get", broken)
     opening = Openings(tmp_path / "runs").start(config, "mine")
     opening.wait(120)
-    assert opening.state == "failed" and "ZeroDivisionError" in opening.error and "Traceback" in opening.details
+    assert opening.state == "failed" and "ZeroDivisionError" in opening.error and "/a/folder" not in opening.error
+    number = opening.error.split("the number ")[1]
+    assert f"fault {number}" in caplog.text and "ZeroDivisionError: in /a/folder" in caplog.text
+
+
+def test_a_note_is_opened_only_where_its_corpus_may_be(tmp_path, config):
+    key = ready(Openings(tmp_path / "runs").start(config, "mine")).key
+    asked = []
+
+    def refuse(named):
+        asked.append(named)
+        raise InputError("outside")
+
+    with pytest.raises(InputError, match="outside"):
+        Openings(tmp_path / "runs").resume(key, refuse)
+    assert asked == [config]
 
 
 def test_only_a_few_corpora_stay_open_and_the_rest_come_back(tmp_path):
@@ -86,12 +105,12 @@ def test_only_a_few_corpora_stay_open_and_the_rest_come_back(tmp_path):
         keys.append(opening.key)
         opening.used = i
     assert all_.get(keys[0]) is None and all_.get(keys[2]) is not None
-    assert len(ready(all_.resume(keys[0])).corpus) == 60
+    assert len(ready(all_.resume(keys[0], anything)).corpus) == 60
 
 
 @pytest.mark.parametrize("key", ["", "../../../etc/passwd", "0123456789ab", "ABCDEF012345", "0" * 13])
 def test_keys_that_name_nothing_open_nothing(tmp_path, key):
-    assert Openings(tmp_path / "runs").resume(key) is None
+    assert Openings(tmp_path / "runs").resume(key, anything) is None
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", json.dumps({"key": 1}), json.dumps({"config": {"inputs": []}})])
@@ -99,7 +118,7 @@ def test_a_damaged_note_is_no_note(tmp_path, content):
     all_ = Openings(tmp_path / "runs")
     all_.folder.mkdir(parents=True)
     (all_.folder / "0123456789ab.json").write_text(content)
-    assert all_.recent() == [] and all_.resume("0123456789ab") is None
+    assert all_.recent() == [] and all_.resume("0123456789ab", anything) is None
 
 
 def test_near_copies_of_a_large_corpus_wait_to_be_asked_for(tmp_path, config, monkeypatch):

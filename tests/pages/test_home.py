@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus.shelf import shelf
@@ -79,6 +80,13 @@ def test_paths_outside_the_roots_are_refused_without_a_look(page):
         app = choose_path(page(), path)
         assert len(app.error) == 1 and "outside the folders" in app.error[0].value
         assert not any(b.label == "Open" for b in app.button)
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/x.parquet", "x" * 5000, "/" + "y/" * 3000, "a\x00b.parquet",
+                                  "~nobody-of-that-name", "[" * 300])
+def test_what_is_no_path_is_a_sentence(page, path):
+    app = choose_path(page(), path)
+    assert len(app.error) == 1 and not app.exception and not any(b.label == "Open" for b in app.button)
 
 
 def test_a_link_out_of_the_roots_is_refused(page, tmp_path, shard):

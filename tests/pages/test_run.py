@@ -160,9 +160,12 @@ def test_runs_that_did_not_finish_say_why_and_what_next(page, opened, store, sta
     assert app.get("vega_lite_chart"), "what was learned before it ended is still to be seen"
 
 
-def test_a_fault_of_the_program_shows_its_traceback_to_copy(page, opened, store):
-    run = ended(store, opened, "failed", "datamask failed unexpectedly", traceback="Traceback: <b>boom</b>")
-    assert any("boom" in code.value for code in page("pages/run.py", corpus=opened.key, run=run.id).code)
+def test_the_traceback_of_a_fault_stays_in_the_run_folder_and_the_page_says_where(page, opened, store):
+    run = ended(store, opened, "failed", "datamask failed unexpectedly", traceback="Traceback: /a/folder")
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    assert not any("/a/folder" in element.value for kind in ("code", "markdown", "caption", "error")
+                   for element in app.get(kind))
+    assert "status.json in the run" in said(app)
 
 
 def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store, monkeypatch):

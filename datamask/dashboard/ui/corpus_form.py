@@ -11,7 +11,7 @@ import streamlit as st
 from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
 from datamask.dashboard import sample, words
-from datamask.dashboard.doors import confined_config, idle_uploads, keep_upload, remove_uploads
+from datamask.dashboard.doors import UPLOADS, confined_config, idle_uploads, keep_upload, remove_uploads
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import session
 from datamask.errors import DatamaskError
@@ -218,7 +218,7 @@ def _open(config: CorpusConfig, title: str, is_sample: bool = False) -> None:
     """Start an opening, its paths checked once more: a note on disk may be older than the roots."""
     if not is_sample:
         try:
-            config = confined_config(config, (*session.roots(), session.runs_dir() / ".uploads"))
+            config = confined_config(config, (*session.roots(), session.runs_dir() / UPLOADS))
         except DatamaskError as error:
             _say(error)
             return

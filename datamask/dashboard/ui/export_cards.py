@@ -68,7 +68,9 @@ def rows(run: Run, shards: provenance.Shards) -> None:
         st.caption("The corpus's own rows, all columns as they are in the shards, only the selected ones, in input "
                    "order. Ready to train on.")
         st.space("stretch")
-        if not shards.found:
+        if shards.outside:
+            st.warning(words.sentence(shards.outside), icon=":material/lock:")
+        elif not shards.found:
             st.warning("The corpus's shards are no longer where they were; put them back to export their rows.")
         elif shards.bytes <= provenance.SMALL and not shards.newer:
             st.download_button("Parquet, all columns", lambda: filtered(run), on_click="ignore",
@@ -88,7 +90,9 @@ def masks(run: Run, shards: provenance.Shards) -> None:
         st.caption("One small parquet per shard in its own row order with two columns: selected (0 or 1), and "
                    "considered (false if the row was not opened or was invalid).")
         st.space("stretch")
-        if not shards.found:
+        if shards.outside:
+            st.warning(words.sentence(shards.outside), icon=":material/lock:")
+        elif not shards.found:
             st.warning("The corpus's shards are no longer where they were; put them back to export masks.")
         elif not shards.newer:
             st.download_button("Zip of masks", lambda: zip_of_masks(run), on_click="ignore",

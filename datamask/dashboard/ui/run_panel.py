@@ -54,8 +54,17 @@ def other_corpus(run: Run) -> None:
         st.caption(f"Learned on another corpus: {words.plain(session.title_of(run.config.corpus), 80)}",
                    width="content")
         st.button("Open that one", key="open_other", type="tertiary", icon=":material/folder_open:",
-                  on_click=lambda: session.choose_opening(session.open_corpus_of(run)),
+                  on_click=session.choose_corpus_of, args=(run,),
                   help="Makes it the open corpus on every page.")
+
+
+def no_corpus(run: Run) -> None:
+    """In the place of the form, where a run is shown without its corpus: its record is damaged, or it lies outside."""
+    if session.outside():
+        session.draw_outside()
+        return
+    st.info(f"The corpus of **{words.plain(listing.name_of(run), 80)}** cannot be opened, because the run's record is "
+            "damaged. Choose a corpus on the home page to start another run.", icon=":material/info:")
 
 
 def _line(run: Run) -> str:
@@ -133,10 +142,9 @@ def _ended(run: Run) -> None:
             st.write("Its folder is deleted, with what it has learned. Nothing else refers to it.")
             st.button("Delete it", icon=":material/delete:", key="remove_run", on_click=_act,
                       args=("remove", run.id), help="There is no way back.")
-    traceback = run.status().traceback
-    if traceback:
-        with st.expander("Details for a bug report"):
-            st.code(traceback, language=None)
+    if run.status().traceback:
+        # not shown: it names folders of the server
+        st.caption("For a bug report: status.json in the run's folder holds the traceback.")
 
 
 def _numbers(run: Run) -> None:
@@ -235,6 +243,7 @@ def _act(action: str, run_id: str) -> None:
     """Resume or remove a run; what cannot be done is said when the page is drawn again."""
     try:
         if action == "resume":
+            session.check_readable(session.store().get(run_id).config.corpus)
             session.office().resume(run_id)
         else:
             session.store().remove(run_id)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
-from datamask.dashboard import words
+from datamask.dashboard import sample, words
+from datamask.dashboard.doors import UPLOADS, Outside, check_roots
 from datamask.dashboard.openings import Opening, Openings, openings, title_of
 from datamask.errors import DatamaskError, StoreError
 from datamask.files import user_path
@@ -25,9 +27,12 @@ if TYPE_CHECKING:
     from datamask.runs.jobs import Office
     from datamask.runs.store import Run, RunStore
 
-_OPENED = "opened_runs"
+_OPENED, _OUTSIDE = "opened_runs", "corpus_outside"
 REMEMBERED = 20
 """Runs that a session knows it has looked at."""
+
+LONGEST_NAME = 255
+"""Letters of the longest name that a file can have."""
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -81,10 +86,13 @@ def current_run() -> Run | None:
     if not run_id:
         return None
     try:
-        run = store().get(run_id)
-    except DatamaskError as error:
+        # the store's own sentence names the folder on the server; and no file system has a longer name
+        run = store().get(run_id) if len(run_id) <= LONGEST_NAME else None
+    except (DatamaskError, OSError):
+        run = None
+    if run is None:
         del st.query_params["run"]
-        st.warning(words.sentence(error))
+        st.warning(f"There is no run called {words.plain(run_id, 80)} here; it may have been removed.")
         return None
     st.session_state[_OPENED] = [run.id, *(other for other in opened_runs() if other != run.id)][:REMEMBERED]
     return run
@@ -123,29 +131,69 @@ def choose_opening(opening: Opening) -> None:
 
 
 def current_opening() -> Opening | None:
-    """The corpus this session looks at, in whatever state: by the URL, else by the session, else by the chosen run."""
+    """The corpus this session looks at, in whatever state: by the URL, else by the session, else by the chosen run.
+
+    None also where that corpus lies outside the roots; `outside` then has the sentence.
+    """
     key = st.query_params.get("corpus") or st.session_state.get("corpus_key")
-    opening = all_openings().resume(key) if key else None
-    if opening is None and st.query_params.get("run"):
-        run = current_run()
-        # a run whose settings cannot be read is listed with its reason; it must not take the page down
-        with contextlib.suppress(StoreError):
-            opening = open_corpus_of(run) if run is not None else None
+    st.session_state.pop(_OUTSIDE, None)
+    opening = None
+    try:
+        opening = all_openings().resume(key, check_readable) if key else None
+        if opening is None and st.query_params.get("run"):
+            run = current_run()
+            # a run whose settings cannot be read is listed with its reason; it must not take the page down
+            with contextlib.suppress(StoreError):
+                opening = open_corpus_of(run) if run is not None else None
+    except Outside as error:
+        st.session_state[_OUTSIDE] = str(error)
     if opening is not None and st.query_params.get("corpus") != opening.key:
         choose_opening(opening)
     return opening
 
 
+def check_readable(config: CorpusConfig) -> None:
+    """Refuse a corpus that a run or a note names and that lies neither under the roots nor among the uploads.
+
+    Raises:
+        Outside: it lies elsewhere.
+    """
+    check_roots(config, (*roots(), runs_dir() / UPLOADS, sample.BUILT))
+
+
+def outside() -> str:
+    """Why the corpus of the address was not opened, where it lies outside the roots; else nothing."""
+    return st.session_state.get(_OUTSIDE, "")
+
+
 def open_corpus_of(run: Run) -> Opening:
-    """The opening of the corpus a run was learned on, started in the background where it is not open yet."""
+    """The opening of the corpus a run was learned on, started in the background where it is not open yet.
+
+    Raises:
+        Outside: the run names files that this server may not read.
+    """
     config = run.config.corpus
     existing = [o for o in all_openings().all() if o.config == config and o.state in ("opening", "ready")]
-    return existing[0] if existing else all_openings().start(config, title_of(config))
+    if existing:
+        return existing[0]
+    check_readable(config)
+    return all_openings().start(config, title_of(config))
+
+
+def choose_corpus_of(run: Run) -> None:
+    """Make a run's corpus the open one. For a button's `on_click`; what cannot be done is kept in `trouble`."""
+    try:
+        choose_opening(open_corpus_of(run))
+    except DatamaskError as error:
+        st.session_state["trouble"] = str(error)
 
 
 def open_corpus_or_stop() -> Corpus:
     """The open corpus. Where there is none yet, draws what to do next, or the opening's progress, and ends the page."""
     opening = current_opening()
+    if opening is None and outside():
+        draw_outside()
+        st.stop()
     if opening is None:
         with st.container(border=True):
             st.subheader("No corpus is open")
@@ -161,6 +209,17 @@ def open_corpus_or_stop() -> Corpus:
     return opening.corpus
 
 
+def draw_outside() -> None:
+    """Why the corpus of a run is not opened, and what there is to see all the same."""
+    with st.container(border=True):
+        st.subheader("This corpus is not opened", anchor=False)
+        st.warning(words.sentence(outside()), icon=":material/lock:")
+        if st.query_params.get("run"):
+            st.page_link("pages/run.py", label="Its run, as far as it stands in the run's folder",
+                         icon=":material/arrow_forward:", query_params=link_parameters())
+        st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
+
+
 def draw_opening(opening: Opening) -> None:
     """Progress of an opening with a Stop button, or the sentence why it ended without a corpus."""
     if opening.state == "opening":
@@ -174,17 +233,18 @@ def draw_opening(opening: Opening) -> None:
         with st.container(border=True):
             st.subheader("This corpus could not be opened")
             st.error(words.sentence(opening.error, 1000), icon=":material/error:")
-            if opening.details:
-                with st.expander("Details for a bug report"):
-                    st.code(opening.details, language=None)
             with st.container(horizontal=True):
                 st.button("Try again", icon=":material/refresh:", key="reopen", on_click=_reopen, args=(opening,))
                 st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
 
 
 def _reopen(opening: Opening) -> None:
-    again = all_openings().start(opening.config, opening.title, sample=opening.sample)
-    choose_opening(again)
+    try:
+        check_readable(opening.config)
+    except Outside as error:
+        st.session_state["trouble"] = str(error)
+        return
+    choose_opening(all_openings().start(opening.config, opening.title, sample=opening.sample))
 
 
 def _opening_progress(key: str) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
+from datamask.config import CorpusConfig
 from datamask.dashboard import words
 from datamask.dashboard.views import listing, outcome
+from datamask.errors import InputError
 from datamask.runs.store import Run
 
 SMALL = 100_000_000
@@ -58,19 +61,31 @@ class Shards:
         bytes: the selected share of the shards' bytes. What is written may be half as large again, or less: it tells
             a small file from a large one, and is not shown.
         newer: how many were written after the run was made; their rows may no longer be those it selected from.
+        outside: why they may not be read, where that is so.
     """
 
     found: bool
     bytes: int
     newer: int
+    outside: str = ""
 
 
-def shards(run: Run) -> Shards:
-    """Look at the files a run's rows came from; no row is read."""
+def shards(run: Run, check: Callable[[CorpusConfig], None] = lambda config: None) -> Shards:
+    """Look at the files a run's rows came from; no row is read.
+
+    Args:
+        check: raises where a corpus may not be read by whoever asks: then nothing is looked at.
+    """
     facts = run.facts()
     try:
-        seen = [Path(file).stat() for file in source_files(run)]
-    except OSError:
+        files = source_files(run)
+        check(run.config.corpus)
+        if files:
+            check(CorpusConfig(tuple(files)))
+        seen = [Path(file).stat() for file in files]
+    except InputError as error:
+        return Shards(False, 0, 0, str(error))
+    except (OSError, ValueError):
         return Shards(False, 0, 0)
     on_disk = sum(stat.st_size for stat in seen)
     selected, total = facts.get("selected"), facts.get("total_rows")

@@ -1,0 +1,82 @@
+"""A run folder or a note naming a corpus outside the roots: nothing of it is read, what stands in the run is shown."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.corpus import open_corpus
+from datamask.dashboard.openings import Openings, openings
+from datamask.dashboard.ui.frame import PAGES
+from tests.dashboard.made_runs import finish_run, write_shard
+
+WORDS = "lies outside the folders"
+
+
+@pytest.fixture
+def foreign(tmp_path_factory, store):
+    """A finished run on a shard outside the roots, as somebody else's command line leaves one."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    config = write_shard(folder / "secret-name.parquet", seed=9)
+    corpus = open_corpus(config)
+    return finish_run(store, corpus, config, corpus.quality, name="from elsewhere")
+
+
+def told(app) -> list[str]:
+    return [element.value.replace("\\", "") for kind in ("warning", "error", "info") for element in app.get(kind)]
+
+
+@pytest.mark.parametrize("script", [script for script, *_ in PAGES])
+def test_no_page_opens_it_by_the_run(page, foreign, runs_dir, script):
+    app = page(script, run=foreign.id)
+    assert openings(runs_dir).all() == []
+    assert any(WORDS in text and "DATAMASK_ROOTS" in text for text in told(app))
+    assert not any("secret-name" in text for text in told(app))
+
+
+def test_no_page_opens_it_by_a_note_of_before(page, foreign, runs_dir):
+    before = Openings(runs_dir)
+    opening = before.start(foreign.config.corpus, "before")
+    opening.wait(240)
+    assert opening.state == "ready" and openings(runs_dir).all() == []
+    app = page("pages/explore.py", corpus=opening.key)
+    assert openings(runs_dir).all() == [] and any(WORDS in text for text in told(app))
+    app = page()
+    app.button(key=f"recent_{opening.key}").click().run()
+    assert openings(runs_dir).all() == [] and any("outside the folders" in text for text in told(app))
+
+
+def test_the_values_of_the_run_are_shown_all_the_same(page, foreign):
+    app = page("pages/run.py", run=foreign.id)
+    assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
+    assert app.get("vega_lite_chart")
+
+
+def test_its_ids_can_be_taken_home_and_its_rows_not(page, foreign):
+    app = page("pages/export.py", run=foreign.id)
+    keys = {element.proto.id.rsplit("-", 1)[-1] for element in app.get("download_button")}
+    assert {"ids_parquet", "ids_csv"} <= keys and not keys & {"rows_parquet", "masks_zip"}
+    assert not any(button.key and button.key.startswith(("rows-", "masks-")) for button in app.button)
+
+
+def test_it_is_not_opened_beside_another_and_not_gone_on_with(page, foreign, opened, store, runs_dir):
+    app = page("pages/run.py", corpus=opened.key, run=foreign.id)
+    app.button(key="open_other").click().run()
+    assert openings(runs_dir).all() == [opened] and any(WORDS in text for text in told(app))
+    stopped = store.create(foreign.config)
+    with stopped.writer() as writer:
+        writer.finish("stopped", message="stopped")
+    app = page("pages/run.py", corpus=opened.key, run=stopped.id)
+    app.button(key="resume_run").click().run()
+    assert stopped.status().state == "stopped" and any(WORDS in text for text in told(app))
+
+
+def test_rows_that_a_run_folder_claims_from_elsewhere_are_not_read(page, opened, store, foreign):
+    mine = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    rows = pq.read_table(mine.path / "rows.parquet")
+    place = rows.column_names.index("source_file")
+    names = pa.array([foreign.config.corpus.inputs[0]] * len(rows)).dictionary_encode()
+    pq.write_table(rows.set_column(place, "source_file", names), mine.path / "rows.parquet")
+    app = page("pages/export.py", corpus=opened.key, run=mine.id)
+    assert sum(WORDS in text for text in told(app)) == 2
