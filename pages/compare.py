@@ -13,6 +13,7 @@ from datamask.dashboard.ui import (
     comparison_panel,
     downstream_panel,
     label_panel,
+    menus,
     preparing,
     scene,
     scoreboard_panel,
@@ -52,8 +53,9 @@ if len(runs) < 2 and not archived:
     st.stop()
 
 session.current_run()
+menus.settle("compare", names)
 comparison_panel.begin(runs)
-st.session_state["compare"] = [run_id for run_id in st.session_state.get("compare", ()) if run_id in by_id]
+st.session_state["compare"] = list(st.session_state.get("compare", ()))
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     # those chosen before stay in the menu, or a search would take them off the page
     kept = {run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))}

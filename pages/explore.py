@@ -19,6 +19,7 @@ from datamask.dashboard.ui import (
     filter_panel,
     groups_panel,
     linked,
+    menus,
     preparing,
     scene,
     session,
@@ -49,16 +50,18 @@ asked, refused = candidates.candidates([current] if current is not None else [],
 runs += [run for run in asked if run.id not in {other.id for other in runs}]
 by_id = {run.id: run for run in runs}
 names = listing.unlike({run.id: listing.name_of(run) for run in runs})
+menus.settle("explore_run", names)
 if current is not None and current.id in by_id:
     st.session_state["explore_run"] = current.id
 elif st.session_state.get("explore_run") not in by_id:
     st.session_state["explore_run"] = next(iter(by_id), None)
 
 
-def take_run(ids: dict[str, str]) -> None:
-    """Make the chosen run the current one. A run renamed since its name was drawn comes back under the old name."""
-    choice = st.session_state["explore_run"]
-    session.choose_run(ids.get(choice, choice))
+def take_run() -> None:
+    """Make the chosen run the current one."""
+    chosen_id = menus.id_of("explore_run", st.session_state["explore_run"])
+    if chosen_id is not None:
+        session.choose_run(chosen_id)
 
 
 run_id = st.session_state["explore_run"]
@@ -76,7 +79,6 @@ with st.container(horizontal=True, gap="medium"):
 with controls:
     st.selectbox("Selected by", list(by_id), key="explore_run", placeholder="no finished run yet",
                  format_func=names.get, disabled=not by_id, on_change=take_run,
-                 args=({name: listed for listed, name in names.items()},),
                  help="What the right panel shows: finished runs on this corpus, newest first.")
     for one in refused:
         instead = f" Shown instead: **{words.plain(names[run_id], 60)}**." if run_id else ""

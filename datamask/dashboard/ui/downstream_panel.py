@@ -8,7 +8,7 @@ import streamlit as st
 
 from datamask.dashboard import words
 from datamask.dashboard.charts.downstream import downstream
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import menus, session
 from datamask.dashboard.views import downstream as results
 from datamask.errors import DatamaskError
 from datamask.runs.labels import read_results
@@ -69,6 +69,7 @@ def _charts(found) -> None:
 
 
 def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, str]) -> None:
+    menus.settle("downstream_run", {listed: names[listed] for listed in order})
     run_id = st.selectbox("Results of", order, key="downstream_run", format_func=names.get,
                           help="The run that the trained model's data came from.")
     run = by_id.get(run_id, by_id[order[0]])

@@ -11,7 +11,7 @@ from datamask.dashboard import words
 from datamask.dashboard.charts import frontier as charts
 from datamask.dashboard.charts.frontier_sketch import sketch
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import frontier_exact, frontier_form, session
+from datamask.dashboard.ui import frontier_exact, frontier_form, menus, session
 from datamask.dashboard.views import frontier, listing
 from datamask.dashboard.views.frontier import Line, Spot, Survey
 from datamask.runs.varying import Plan
@@ -129,6 +129,7 @@ def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], name
         line = line or lines[0]
         if len(lines) > 1:
             keys = [other.key for other in lines]
+            menus.settle("frontier_on", {other: names[other] for other in keys})
             key = st.selectbox("On the curve", keys, keys.index(line.key), format_func=names.get, key="frontier_on",
                                help="The curve on which the point is chosen.")
             line = next(other for other in lines if other.key == key)

@@ -11,7 +11,7 @@ from datamask.dashboard import sweeping, words
 from datamask.dashboard.charts import frontier as charts
 from datamask.dashboard.charts import sweeps as specs
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import frontier_form, session
+from datamask.dashboard.ui import frontier_form, menus, session
 from datamask.dashboard.ui.frontier_form import Shared
 from datamask.dashboard.ui.frontier_picture import CONFIG, SHARES
 from datamask.dashboard.views import listing, sweeps
@@ -98,6 +98,7 @@ def _chosen(found: list[Series], name: str, question: str, way: str) -> Series |
         _nothing(question, way)
         return None
     by_key = {series.key: series for series in found}
+    menus.settle(f"{name}_series", {key: series.label for key, series in by_key.items()})
     key = st.selectbox(question, list(by_key), format_func=lambda key: by_key[key].label, key=f"{name}_series",
                        help="Runs that differ in nothing else, the longest series first.")
     return by_key[key]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from datamask.dashboard import words
+from datamask.dashboard.ui import menus
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
@@ -35,6 +36,7 @@ def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str]
     """
     with st.popover("Labels", icon=":material/edit:", help="Name, notes, tags; archive a run."):
         by_id = {run.id: run for run in runs}
+        menus.settle(f"{key}_edit", {listed: names[listed] for listed in by_id})
         run_id = st.selectbox("Run", list(by_id), format_func=names.get, key=f"{key}_edit",
                               help="Which of the compared runs to describe.")
         run = by_id.get(run_id, runs[0])

@@ -10,7 +10,7 @@ import streamlit as st
 from datamask.dashboard import words
 from datamask.dashboard.charts.convergence import convergence, drawn
 from datamask.dashboard.charts.vitals import vital
-from datamask.dashboard.ui import forms, label_panel, session
+from datamask.dashboard.ui import forms, label_panel, menus, session
 from datamask.dashboard.views import convergence as curves
 from datamask.dashboard.views import listing, outcome, provenance, vitals
 from datamask.errors import DatamaskError
@@ -18,6 +18,9 @@ from datamask.runs.store import Run
 
 LISTED = 200
 """Runs offered in the list; a browser's menu of more than that is of no use."""
+
+CHOICE = "run_choice"
+"""Key of the list of runs."""
 
 CURVE_HEIGHT = 320
 
@@ -37,10 +40,10 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
         return
     # the words are made once: a run may change its state while the list is being drawn, or before one is chosen
     lines = listing.unlike({run_id: _line(listed) for run_id, listed in shown.items()})
-    st.session_state["run_choice"] = run.id if run is not None else None
+    menus.settle(CHOICE, lines)
+    st.session_state[CHOICE] = run.id if run is not None else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Run", list(shown), key="run_choice", format_func=lines.get,
-                     on_change=_chosen, args=({line: run_id for run_id, line in lines.items()},),
+        st.selectbox("Run", list(shown), key=CHOICE, format_func=lines.get, on_change=_chosen,
                      label_visibility="collapsed", placeholder="Choose a run",
                      help="All runs on this corpus, newest first, those made on the command line included.")
         if run is not None:
@@ -72,10 +75,11 @@ def _line(run: Run) -> str:
     return f"{listing.name_of(run)}  ·  {status.state}, {words.ago(status.created)}"
 
 
-def _chosen(ids: dict[str, str]) -> None:
-    """Take the chosen run. Where its line has changed since it was drawn, the choice is that line's old words."""
-    choice = st.session_state["run_choice"]
-    session.choose_run(ids.get(choice, choice))
+def _chosen() -> None:
+    """Take the chosen run, by whatever words the browser saw it under; what was never in the menu changes nothing."""
+    run_id = menus.id_of(CHOICE, st.session_state[CHOICE])
+    if run_id is not None:
+        session.choose_run(run_id)
 
 
 def nothing_yet() -> None:

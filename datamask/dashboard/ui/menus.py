@@ -1,0 +1,53 @@
+"""Menus of things that have an id: runs, curves, answers. A thing is its id; its words are only how it is drawn.
+
+A browser knows an entry by the words it was drawn with, and sends these back. When they have changed meanwhile (a run
+ends, is renamed, grows a minute older), Streamlit no longer finds them among the entries and hands them out in the
+place of the id. So the words under which a menu drew each id are remembered for the session, and `settle` puts the id
+back before the menu is drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import streamlit as st
+
+REMEMBERED = 1000
+"""Words a session remembers of one menu; the oldest go first."""
+
+
+def settle(key: str, names: Mapping[str, str], words: Iterable[str] | None = None) -> None:
+    """Call it before the select box or multiselect of this key is drawn.
+
+    Args:
+        key: of the menu. Its value is an id of `names` afterwards, or a list of them; what is neither an id nor any
+            words of one is gone.
+        names: the words of each id, as the menu will draw them.
+        words: ids that the menu offers, where not all of `names`.
+    """
+    offered = set(names if words is None else words)
+    value = st.session_state.get(key)
+    if isinstance(value, list):
+        settled = [entry for entry in (id_of(key, entry, names) for entry in value) if entry in offered]
+        if settled != value:
+            st.session_state[key] = settled
+    elif value is not None and value not in offered:
+        settled = id_of(key, value, names)
+        if settled in offered:
+            st.session_state[key] = settled
+        else:
+            del st.session_state[key]
+    drawn = {**_drawn(key), **{text: entry for entry, text in names.items()}}
+    st.session_state[f"{key}_words"] = dict(list(drawn.items())[-REMEMBERED:])
+
+
+def id_of(key: str, value: str | None, names: Mapping[str, str] | None = None) -> str | None:
+    """The id behind a menu's value: itself, or the id last drawn in these words; None: nobody has drawn them."""
+    drawn = _drawn(key)
+    if value is None or value in (drawn.values() if names is None else names):
+        return value
+    return drawn.get(value)
+
+
+def _drawn(key: str) -> dict[str, str]:
+    return st.session_state.get(f"{key}_words", {})

@@ -1,0 +1,96 @@
+"""Menus of runs: a run is its id, under whatever words a browser last saw it."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest, element_tree
+
+from datamask.config import RunConfig
+from datamask.dashboard.ui.menus import REMEMBERED
+from tests.dashboard.made_runs import finish_run
+
+
+@pytest.fixture(autouse=True)
+def words_are_sent(monkeypatch):
+    """AppTest sends the words of a value, as a browser does; what is no value any more it sends as it stands."""
+    monkeypatch.setattr(element_tree, "_format_value_for_widget", lambda words, value: words(value) or value)
+
+
+class Seen:
+    """What a browser sends back of a select box: the words it drew, which may have changed meanwhile."""
+
+    def __init__(self, app: AppTest, key: str) -> None:
+        self.words = list(app.selectbox(key=key).options)
+
+    def send(self, app: AppTest, key: str, place: int) -> None:
+        box = app.selectbox(key=key)
+        box.options.append(self.words[place])
+        box.set_value(self.words[place]).run()
+        assert not app.exception
+
+
+def test_the_address_keeps_the_id_when_the_watched_run_ends(page, opened, store, monkeypatch):
+    monkeypatch.setattr("datamask.runs.store.QUEUE_GRACE", 3600.0)
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="older")
+    run = store.create(RunConfig(opened.config))
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    seen = Seen(app, "run_choice")
+    with run.writer() as writer:
+        writer.finish("stopped", message="stopped")
+    app.run()
+    assert app.selectbox(key="run_choice").options != seen.words
+    seen.send(app, "run_choice", 0)
+    assert app.query_params["run"] == run.id
+    assert app.session_state["run_choice"] == run.id
+
+
+@pytest.mark.parametrize(("script", "key"), [("pages/run.py", "run_choice"), ("pages/explore.py", "explore_run")])
+def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store, script, key):
+    runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(3)]
+    app = page(script, corpus=opened.key, run=runs[2].id)
+    seen = Seen(app, key)
+    place = next(place for place, words in enumerate(seen.words) if words.startswith("run 0"))
+    runs[0].relabel("another name")
+    app.run()
+    assert not any(words.startswith("run 0") for words in app.selectbox(key=key).options)
+    seen.send(app, key, place)
+    assert app.query_params["run"] == runs[0].id
+
+
+def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    seen = Seen(app, "run_choice")
+    seen.words[0] = "<b>anything</b>"
+    seen.send(app, "run_choice", 0)
+    assert app.query_params["run"] == run.id
+
+
+def test_the_run_that_is_described_stays_the_same_when_its_name_changes(page, opened, store):
+    runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(2)]
+    app = page("pages/compare.py", corpus=opened.key, runs=",".join(run.id for run in runs))
+    app.selectbox(key="compare_edit").set_value(runs[1].id).run()
+    seen = Seen(app, "compare_edit")
+    place = seen.words.index("run 1")
+    runs[1].relabel("another name")
+    app.run()
+    seen.send(app, "compare_edit", place)
+    assert app.selectbox(key="compare_edit").value == runs[1].id and app.text_input(key=f"name_{runs[1].id}")
+
+
+def test_what_a_session_remembers_is_bounded():
+    def script():
+        import streamlit as st
+
+        from datamask.dashboard.ui import menus
+
+        turn = st.session_state.setdefault("turn", 0)
+        st.session_state["turn"] = turn + 1
+        names = {str(k): f"{k} in turn {turn}" for k in range(600)}
+        menus.settle("menu", names)
+        st.selectbox("Menu", list(names), format_func=names.get, key="menu")
+
+    app = AppTest.from_function(script, default_timeout=240).run()
+    for _ in range(3):
+        app.run()
+        assert not app.exception and len(app.session_state["menu_words"]) <= REMEMBERED
