@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import glob
 import hashlib
+import os
 import re
 import shutil
 import time
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +25,17 @@ KINDS = {"inputs": "input", "features": "features", "scores": "scores"}
 UPLOADS = ".uploads"
 IDLE_SECONDS = 3600.0
 """An upload so young may be about to be opened, by whoever sent it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many uploads a server keeps, and how many bytes they may have together."""
+
+    files: int = 200
+    bytes: int = 20_000_000_000
+
+
+LIMITS = Limits()
 
 
 class Outside(InputError):
@@ -105,27 +117,84 @@ def _fixed_part(path: Path) -> Path:
     return fixed
 
 
-def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path) -> Path:
-    """Keep an uploaded file under the runs folder, in a folder named by the fingerprint of its bytes.
+def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path,
+                used: Callable[[], Iterable[CorpusConfig]] = tuple, limits: Limits | None = None) -> Path:
+    """Keep an uploaded file under the runs folder, in a folder named by the SHA-256 of its bytes.
 
-    The same bytes are kept once, whoever uploads them, so a run that refers to them finds them again.
+    The same bytes are kept once, whoever uploads them, so a run that refers to them finds them again. What lies there
+    already is believed only if its bytes have that digest; else it is written anew.
 
     Args:
         name: the file's name on the visitor's machine; only its harmless characters are used.
         data: the bytes, read in pieces.
         runs_dir: the folder of all runs.
+        used: the corpora of every run, and of whatever is open; asked for where there is no room for another upload.
+            Those that none of them reads make room then, the oldest first.
+        limits: how much may be kept; None: `LIMITS`.
 
     Raises:
+        InputError: there is no room for it beside the uploads that are still read.
         StoreError: the runs folder cannot be written.
     """
-    digest = hashlib.file_digest(data, "sha256").hexdigest()[:16]
+    digest = hashlib.file_digest(data, "sha256").hexdigest()
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(name).stem).strip("-")[:60] or "upload"
     target = Path(runs_dir) / UPLOADS / digest / f"{stem}.parquet"
-    if not target.is_file():
+    if not target.is_file() or _digest(target) != digest:
+        size = data.seek(0, os.SEEK_END)
+        _make_room(size, runs_dir, used, limits or LIMITS)
         data.seek(0)
         with replacing(target) as part, part.open("wb") as file:
             shutil.copyfileobj(data, file, 1 << 20)
     return target
+
+
+def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[CorpusConfig]], limits: Limits) -> None:
+    """Remove uploads that nothing reads, the oldest first, until one more of that size fits.
+
+    Raises:
+        InputError: it does not fit all the same.
+    """
+    kept = {path: path.stat() for path in (Path(runs_dir) / UPLOADS).glob("*/*.parquet")}
+    files, total = len(kept) + 1, sum(stat.st_size for stat in kept.values()) + size
+    if files <= limits.files and total <= limits.bytes:
+        return
+    idle = idle_uploads(runs_dir, used())
+    going = []
+    for path in sorted(idle, key=lambda path: kept[path].st_mtime if path in kept else 0.0):
+        if files <= limits.files and total <= limits.bytes:
+            break
+        going.append(path)
+        files, total = files - 1, total - idle[path]
+    if files > limits.files or total > limits.bytes:
+        raise InputError(f"this upload of {size:,} bytes finds no room: {limits.files:,} uploads and {limits.bytes:,} "
+                         f"bytes may be kept, and there are {len(kept):,} with {total - size:,} bytes that runs or "
+                         "visitors still read; remove runs that are no longer needed, or open the files by their path")
+    remove_uploads(going)
+
+
+def check_uploads(config: CorpusConfig, runs_dir: str | Path) -> None:
+    """Read the uploads among a corpus's files once, and refuse them where their bytes are not those uploaded.
+
+    Raises:
+        InputError: one of them has changed since.
+    """
+    folder = (Path(runs_dir) / UPLOADS).absolute()
+    for text in (*config.inputs, *config.features, *config.scores):
+        path = Path(text).absolute()
+        # a folder of 16 digits is from before the whole digest named it
+        if path.parent.parent != folder or not re.fullmatch(r"[0-9a-f]{16}|[0-9a-f]{64}", path.parent.name):
+            continue
+        if path.is_file() and not _digest(path).startswith(path.parent.name):
+            raise InputError(f"the upload {path.name} is no longer what was uploaded: its bytes have changed on the "
+                             "server; upload it again")
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise StoreError(f"the upload {path.name} cannot be read: {error.strerror}") from error
 
 
 def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Path, int]:

@@ -28,6 +28,7 @@ from datamask.corpus import Corpus
 from datamask.corpus.shelf import shelf
 from datamask.dashboard import sample
 from datamask.dashboard.copies import Copies, count
+from datamask.dashboard.doors import check_uploads
 from datamask.errors import DatamaskError, Stopped
 from datamask.files import write_text
 from datamask.work.cache import NOTES
@@ -191,6 +192,7 @@ class Openings:
         try:
             if built:
                 sample.build_in_child(lambda share, what: report(share, what, 0.0, built), opening._stop.is_set)
+            check_uploads(opening.config, self.folder.parent.parent)
             corpus = shelf().get(opening.config, progress=report, should_stop=opening._stop.is_set)
         except Stopped:
             opening.state = "stopped"

@@ -1,12 +1,23 @@
 """Doors: only files under the roots, and uploads that can do no harm."""
 
+import hashlib
 import io
 import os
+import time
 
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.dashboard.doors import confined_config, idle_uploads, keep_upload, remove_uploads
+from datamask.dashboard.doors import (
+    Limits,
+    check_roots,
+    check_uploads,
+    confined_config,
+    idle_uploads,
+    keep_upload,
+    remove_uploads,
+)
+from datamask.dashboard.openings import Openings
 from datamask.errors import InputError, StoreError
 from tests.dashboard.made_runs import write_shard
 
@@ -100,3 +111,63 @@ def test_only_old_uploads_that_nothing_reads_are_idle_and_removed(tmp_path, monk
     assert list(idle_uploads(tmp_path, used)) == [twice] and twice.parent == read.parent
     remove_uploads([twice])
     assert read.is_file() and not twice.exists()
+
+
+def upload(tmp_path, number, age=0.0, limits=None, used=()):
+    """Upload a file of ten bytes that was sent so many hours ago."""
+    path = keep_upload(f"{number}.parquet", io.BytesIO(b"%010d" % number), tmp_path, lambda: used, limits)
+    os.utime(path, (time.time() - 3600 * age,) * 2)
+    return path
+
+
+def test_an_upload_is_named_by_its_whole_digest(tmp_path):
+    path = upload(tmp_path, 1)
+    assert path.parent.name == hashlib.sha256(b"0000000001").hexdigest()
+
+
+@pytest.mark.parametrize("other", [b"other bytes", b"", b"0000000001 and more"])
+def test_what_lies_in_the_place_of_an_upload_is_not_believed(tmp_path, other):
+    path = upload(tmp_path, 1)
+    path.write_bytes(other)
+    assert upload(tmp_path, 1) == path and path.read_bytes() == b"0000000001"
+
+
+@pytest.mark.parametrize("digits", [16, 64])
+def test_an_upload_that_was_altered_is_not_opened(tmp_path, digits):
+    path = tmp_path / ".uploads" / hashlib.sha256(b"good").hexdigest()[:digits] / "a.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"good")
+    config = CorpusConfig((str(path),))
+    check_uploads(config, tmp_path)
+    path.write_bytes(b"bad")
+    with pytest.raises(InputError, match="no longer what was uploaded"):
+        check_uploads(config, tmp_path)
+    opening = Openings(tmp_path).start(config, "altered")
+    opening.wait(120)
+    assert opening.state == "failed" and "no longer what was uploaded" in opening.error
+
+
+@pytest.mark.parametrize("limits", [Limits(files=3), Limits(bytes=39)])
+def test_uploads_that_nothing_reads_make_room_the_oldest_first(tmp_path, limits):
+    read, oldest, old = (upload(tmp_path, number, age) for number, age in ((1, 9), (2, 8), (3, 7)))
+    used = [CorpusConfig((str(read),))]
+    new = upload(tmp_path, 4, 0, limits, used)
+    assert read.exists() and old.exists() and new.exists() and not oldest.exists()
+
+
+def test_an_upload_without_room_is_refused_and_nothing_is_removed(tmp_path):
+    paths = [upload(tmp_path, number, age) for number, age in ((1, 9), (2, 8), (3, 0))]
+    used = [CorpusConfig((str(paths[0]),))]
+    with pytest.raises(InputError, match="finds no room"):
+        upload(tmp_path, 4, 0, Limits(files=2), used)
+    assert all(path.exists() for path in paths)
+    assert upload(tmp_path, 3, 0, Limits(files=2), used) == paths[2], "what is there already needs no room"
+
+
+def test_a_corpus_somebody_else_named_is_refused_without_its_path(inside, outside):
+    check_roots(CorpusConfig((str(inside), str(inside / "missing.parquet"))), [inside])
+    (inside / "link.parquet").symlink_to(outside / "secret.parquet")
+    for path in (outside, outside / "none.parquet", inside / "link.parquet", inside, "~nobody-of-that-name", "a\x00b"):
+        with pytest.raises(InputError, match="outside the folders") as refusal:
+            check_roots(CorpusConfig((str(path),)), [inside])
+        assert str(outside) not in str(refusal.value) and "nobody" not in str(refusal.value)

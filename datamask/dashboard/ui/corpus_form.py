@@ -93,20 +93,25 @@ def _from_uploads() -> CorpusConfig | None:
         _idle_uploads()
         return None
     try:
-        return CorpusConfig(tuple(str(keep_upload(file.name, file, session.runs_dir())) for file in files))
+        return CorpusConfig(tuple(str(keep_upload(file.name, file, session.runs_dir(), _used)) for file in files))
     except DatamaskError as error:
         _say(error)
         return None
 
 
-def _idle_uploads() -> None:
-    """What earlier uploads take up, where nothing reads them any more, and a button that removes them."""
-    store, opened = session.store(), session.all_openings()
+def _used() -> list[CorpusConfig]:
+    """Every corpus that a run was made from, or that is open or offered for opening."""
+    opened = session.all_openings()
     used = [note.config for note in (*opened.all(), *opened.recent())]
-    for run in store.list():
+    for run in session.store().list():
         with contextlib.suppress(DatamaskError):  # a damaged run cannot be resumed, so it reads nothing
             used.append(run.config.corpus)
-    idle = idle_uploads(session.runs_dir(), used)
+    return used
+
+
+def _idle_uploads() -> None:
+    """What earlier uploads take up, where nothing reads them any more, and a button that removes them."""
+    idle = idle_uploads(session.runs_dir(), _used())
     if not idle:
         return
     files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
