@@ -1,4 +1,4 @@
-"""Background threads that end before the interpreter does.
+"""Background threads that end before the interpreter does, and imports that nobody has to wait for.
 
 A thread that is inside a library's C++ code while Python ends is thrown out of it by force, which C++ answers by ending
 the whole process: "terminate called without an active exception", and a core dump. So whoever computes in the
@@ -8,17 +8,23 @@ background starts its thread here. When the process ends, every such thread is a
 from __future__ import annotations
 
 import atexit
+import contextlib
+import importlib
+import os
 import sys
 import threading
 import time
 import types
 from collections.abc import Callable
 
+from datamask.errors import Stopped
+
 ANCHOR = "_datamask_background"
 GOODBYE_SECONDS = 9.0
 """How long a process that ends waits for its threads. Whatever can be stopped ends within one; containers give ten."""
 
 ASKED_EVERY = 0.2
+POLLED_EVERY = 0.1
 
 
 def start(work: Callable[..., None], *args: object, name: str, stop: Callable[[], object] | None = None
@@ -49,6 +55,74 @@ def goodbye(seconds: float = GOODBYE_SECONDS) -> bool:
     return not there
 
 
+def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.ModuleType:
+    """Import a module in a thread of its own, and wait for it unless told to stop.
+
+    Loading torch on a cold machine takes ten seconds in which no Python code of the importing thread runs, so neither a
+    signal nor a Stop would be heard. The import itself cannot be stopped: it goes on, and who asks next joins it.
+
+    Raises:
+        Stopped: should_stop answered true before the module was there.
+        ImportError: whatever the import raised.
+    """
+    known = sys.modules.get(module)
+    if known is not None and not getattr(known.__spec__, "_initializing", False):
+        return known
+    holder = _holder()
+    with holder.lock:
+        entry = holder.imports.get(module)
+        if entry is None or not entry.thread.is_alive():
+            entry = holder.imports[module] = _Import(module)
+            entry.thread.start()
+    while entry.thread.is_alive():
+        entry.thread.join(POLLED_EVERY)
+        if entry.thread.is_alive() and should_stop():
+            raise Stopped(f"stopped while {module} was being loaded")
+    if entry.error is not None:
+        raise entry.error
+    return entry.module
+
+
+def leaving(code: int) -> int:
+    """The process is about to end with this code, which is given back.
+
+    An interpreter that ends while a thread imports can crash; knowing the code, the end of the process leaves without
+    waiting for the import.
+    """
+    _holder().code = code
+    return code
+
+
+class _Import:
+    """One import under way, or done."""
+
+    def __init__(self, name: str) -> None:
+        self.module: types.ModuleType | None = None
+        self.error: BaseException | None = None
+        self._name = name
+        self.thread = threading.Thread(target=self._work, name=f"import-{name}", daemon=True)
+
+    def _work(self) -> None:
+        try:
+            self.module = importlib.import_module(self._name)
+        # whatever it is, it belongs to whoever waits for the module
+        except BaseException as error:
+            self.error = error
+
+
+def _at_exit() -> None:
+    goodbye()
+    holder = _holder()
+    under_way = [entry.thread for entry in holder.imports.values() if entry.thread.is_alive()]
+    if under_way and holder.code is not None:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(holder.code)
+    for thread in under_way:
+        thread.join(GOODBYE_SECONDS)
+
+
 def _alive() -> list[tuple[threading.Thread, Callable[[], object] | None]]:
     holder = _holder()
     with holder.lock:
@@ -59,8 +133,8 @@ def _holder() -> types.ModuleType:
     found = sys.modules.get(ANCHOR)
     if found is None:
         fresh = types.ModuleType(ANCHOR, "Holds datamask's background threads where no reload reaches them.")
-        fresh.lock, fresh.threads = threading.Lock(), []
+        fresh.lock, fresh.threads, fresh.imports, fresh.code = threading.Lock(), [], {}, None
         found = sys.modules.setdefault(ANCHOR, fresh)
         if found is fresh:
-            atexit.register(goodbye)
+            atexit.register(_at_exit)
     return found

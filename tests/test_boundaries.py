@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "catalogue": {"errors"},
     "compiling": set(),
-    "endings": set(),
+    "endings": {"errors"},
     "config": {"errors", "catalogue"},
     "files": {"errors"},
     "parquet": {"errors"},

@@ -7,8 +7,17 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import uuid
+
+import pytest
 
 from datamask import endings
+from datamask.config import RunConfig
+from datamask.errors import Stopped
+from datamask.runs.jobs import office
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import write_shard
 
 HEAD = """
 import signal, sys, threading
@@ -76,3 +85,106 @@ def test_the_wait_has_an_end():
     assert not endings.goodbye(0.3)
     go.set()
     assert endings.goodbye(120)
+
+
+SLOW = """
+import time
+time.sleep(3600)
+"""
+
+
+@pytest.fixture
+def slow_module(tmp_path, monkeypatch) -> str:
+    """The name of a module that takes an hour to import."""
+    name = f"slow_{uuid.uuid4().hex}"
+    (tmp_path / f"{name}.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def test_a_stop_is_heard_while_a_module_is_imported(slow_module):
+    for _ in range(2):
+        asked = threading.Event()
+        threading.Timer(0.3, asked.set).start()
+        with pytest.raises(Stopped):
+            endings.load(slow_module, asked.is_set)
+    importing = [thread for thread in threading.enumerate() if thread.name == f"import-{slow_module}"]
+    assert len(importing) == 1, "who asks next joins the import under way"
+
+
+def test_a_module_is_given_whole_to_everyone_who_waits(tmp_path, monkeypatch):
+    name = f"whole_{uuid.uuid4().hex}"
+    (tmp_path / f"{name}.py").write_text("import time\nearly = 1\ntime.sleep(0.5)\nlate = 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    given = []
+    waiting = [threading.Thread(target=lambda: given.append(endings.load(name).late)) for _ in range(4)]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join(120)
+    assert given == [2, 2, 2, 2] and endings.load(name) is sys.modules[name]
+
+
+def test_what_an_import_raises_is_raised_and_it_may_be_tried_again(tmp_path, monkeypatch):
+    name = f"broken_{uuid.uuid4().hex}"
+    (tmp_path / f"{name}.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            endings.load(name)
+
+
+HELD = """
+import sys, types, importlib.machinery, importlib.abc, time
+class Held(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path, target=None):
+        return importlib.machinery.ModuleSpec(name, self) if name == "torch" else None
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        print("importing torch", file=sys.stderr, flush=True)
+        time.sleep(3600)
+sys.meta_path.insert(0, Held())
+from datamask import cli
+sys.argv = ["datamask", *sys.argv[1:]]
+sys.exit(cli.main())
+"""
+"""The command line where torch takes an hour to load."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_line_ends_at_once_although_torch_is_being_imported(tmp_path, number):
+    store = RunStore(tmp_path / "runs")
+    run = store.create(RunConfig(write_shard(tmp_path / "shard.parquet")))
+    with run.writer() as writer:
+        writer.finish("stopped", message="stopped")
+    child = subprocess.Popen([sys.executable, "-c", HELD, "resume", run.id, "--runs_dir", str(store.root)],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        lines = iter(child.stderr.readline, b"")
+        assert any(line == b"importing torch\n" for line in lines)
+        child.send_signal(number)
+        _, rest = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 130 and b"go on with" in rest and b"Traceback" not in rest
+    assert run.status().state == "stopped"
+
+
+def test_a_queued_run_stops_at_once_although_torch_is_being_imported(tmp_path, slow_module, monkeypatch):
+    store = RunStore(tmp_path / "runs")
+    run = store.create(RunConfig(write_shard(tmp_path / "shard.parquet")))
+    waits = endings.load
+    monkeypatch.setattr(endings, "load", lambda module, should_stop: waits(slow_module, should_stop))
+    here = office(store.root)
+    here.submit(run.id)
+    deadline = time.monotonic() + 60
+    while not any(thread.name == f"import-{slow_module}" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    here.stop(run.id)
+    while run.status().active:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert run.status().state == "stopped"

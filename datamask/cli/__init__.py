@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from datamask import endings
 from datamask.cli.common import BAD, DONE, STOPPED
 from datamask.cli.explaining import explain
 from datamask.cli.lambdas import which_lambda
@@ -31,9 +32,17 @@ HANDLERS = {"select": select, "sweep": sweep, "study": study, "resume": resume, 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; `argv` are the words after ``python -m datamask``. Returns the exit code."""
+    """Run one command; `argv` are the words after ``python -m datamask``. Returns the exit code.
+
+    Without `argv` the process is taken to end with it.
+    """
+    code = _run(sys.argv[1:] if argv is None else argv)
+    return endings.leaving(code) if argv is None else code
+
+
+def _run(argv: Sequence[str]) -> int:
     try:
-        options = parse(sys.argv[1:] if argv is None else argv)
+        options = parse(argv)
         permit_own(options)
         if getattr(options, "run", None):
             options.run = _run_id(options.run, options.runs_dir)

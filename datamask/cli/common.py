@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+from datamask import endings
 from datamask.cli.output import print_json, summary_text
 from datamask.config import CorpusConfig, RunConfig
 from datamask.files import user_path
@@ -54,6 +55,8 @@ def check_device(device: str) -> None:
     Raises:
         OptionError: torch finds no such device.
     """
+    # in a thread, so that Ctrl-C is heard meanwhile
+    endings.load("datamask.learning.device")
     from datamask.learning.device import resolve
 
     resolve(device)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from datamask import endings
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
@@ -58,12 +59,14 @@ def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[fl
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
     try:
-        # here, not above: whoever only looks at runs must not load torch
+        stop = _or_asked(run, should_stop)
+        # here, not above: whoever only looks at runs must not load torch; and a Stop is heard while it is loaded
+        endings.load("datamask.runs.execute", stop)
         from datamask.runs.execute import execute
 
         shared = {} if pool is None else {"pool": pool}
         shared |= {} if warn is None else {"warn": warn}
-        summary = execute(run, should_stop=_or_asked(run, should_stop), progress=progress, threads=threads, **shared)
+        summary = execute(run, should_stop=stop, progress=progress, threads=threads, **shared)
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")
         return Outcome(run.status())
