@@ -17,6 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FAILED = '[data-testid="stException"], .st-key-fault'
 """What a page shows where its script failed."""
 
+STILL = """() => new Promise((answer) => {
+    const still = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
+        && !document.querySelector('[data-stale="true"]');
+    if (!still()) answer(false);
+    else requestAnimationFrame(() => requestAnimationFrame(() => answer(still())));
+})"""
+"""Whether a page stands still: its script has ended, nothing of it is left from before, and both are painted."""
+
 
 # as `streamlit run app.py`, with the sample in a folder that is given
 LAUNCH = """

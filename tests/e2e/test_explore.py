@@ -23,7 +23,7 @@ from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
 from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_runs import write_shard
-from tests.e2e.serving import served
+from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import browser_page, choose, lasso  # noqa: F401 - one is a fixture
 
 LONG = 240_000
@@ -73,7 +73,8 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
         page = browser_page
         page.goto(f"{address}/explore?corpus={opening.key}&run={runs[1].id}")
         expect(page.locator(".map[data-drawn='3']")).to_be_visible()
-        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        expect(page.locator(".map")).to_have_attribute("data-clear", str(len(corpus)))
+        page.wait_for_function(STILL)
         passed = tab_to(page, "Search the texts")
         wanted = ["Home", "Explore", "Selected by", "Left panel", "Middle panel", "Search the texts"]
         places = [next(k for k, name in enumerate(passed) if name.endswith(each)) for each in wanted]
@@ -83,6 +84,9 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
         page.keyboard.type(f"sample {row} of clump")
         page.keyboard.press("Enter")
         expect(page.get_by_text(re.compile(r"^1 of 240 samples shown"))).to_be_visible()
+        # the words come before the map is dimmed, and M marks what is bright there
+        expect(page.locator(".map")).to_have_attribute("data-clear", "1")
+        page.wait_for_function(STILL)
         tab_to(page, "Quality:")
         # the map's own key: nothing else is bright, so this is the sample nearest to the middle
         page.keyboard.press("m")
@@ -95,6 +99,7 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
         one = told.explain([row])[0]
         bars = page.locator("[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']")
         expect(bars).to_be_visible()
+        page.wait_for_function(STILL)
         ends = bars.locator("path[aria-label*='end:']").evaluate_all(
             "all => all.map(e => e.getAttribute('aria-label'))")
         ends = [float(re.search("end: ([−0-9.e]+)", label)[1].replace("−", "-")) * told.sd for label in ends]
@@ -127,7 +132,7 @@ def started(page: Page, store: RunStore, before: int) -> Run:
     deadline = time.monotonic() + LONG / 1000
     while len(store.list()) == before or store.list()[0].status().active:
         assert time.monotonic() < deadline, "the run did not end"
-        page.wait_for_timeout(200)
+        page.wait_for_function(STILL)
     return store.list()[0]
 
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.projection import pca
-from tests.e2e.serving import FAILED, served
+from tests.e2e.serving import FAILED, STILL, served
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
@@ -163,9 +163,8 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
         # between looking and pressing it may have ended by itself, or be drawn anew
         with contextlib.suppress(PlaywrightError):
             page.get_by_test_id("stMain").get_by_role("button", name="Stop UMAP").click(timeout=5_000)
-        page.wait_for_timeout(300)
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    page.wait_for_timeout(500)
+        page.wait_for_function(STILL)
+    page.wait_for_function(STILL)
     corners = lasso(page, 2)
     said = page.get_by_text(re.compile("samples shown.*everywhere"))
     expect(said).to_be_visible()

@@ -16,7 +16,7 @@ from datamask.corpus import open_corpus
 from datamask.dashboard import groups
 from datamask.dashboard.facets import codes_of
 from datamask.runs.store import RunStore
-from tests.e2e.serving import FAILED
+from tests.e2e.serving import FAILED, STILL
 
 DOMAINS = {"web": 420, "code": 200, "papers": 120, "recipes": 60}
 """Rows of each; the last one is the smallest."""
@@ -154,5 +154,4 @@ class Walk:
 
     def settle(self) -> None:
         """Wait until the page stands still."""
-        expect(self.page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-        self.page.wait_for_timeout(500)
+        self.page.wait_for_function(STILL)

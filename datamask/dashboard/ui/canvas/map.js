@@ -197,7 +197,7 @@ class LinkedMap {
       }
     }
     // few among many must be seen at a glance: they are drawn nearly as large as if they were alone
-    const clear = this.bright ? this.bright.reduce((sum, value) => sum + (value > 0), 0) : count;
+    const clear = this.clear = this.bright ? this.bright.reduce((sum, value) => sum + (value > 0), 0) : count;
     this.growth = Math.min(2, (count / Math.max(1, clear)) ** 0.15);
   }
 
@@ -238,7 +238,8 @@ class LinkedMap {
     }
     this.outline();
     this.buttons.clear.hidden = !this.regions.length;
-    // read by tests and measurements: how long the last picture took, and where it stands
+    // read by tests and measurements: how long the last picture took, where it stands, how many marks are not dimmed
+    this.root.dataset.clear = String(this.clear ?? 0);
     this.root.dataset.milliseconds = (performance.now() - began).toFixed(1);
     this.root.dataset.view = JSON.stringify({ x: this.view.x, y: this.view.y, scale: this.scale });
     this.root.dataset.drawn = String(this.panels.filter((panel) => panel.layer?.codes.length).length);
