@@ -62,7 +62,7 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
             for file in files:
                 confined(file, roots)
     except InputError as error:
-        raise Outside("this corpus lies outside the folders that this server may read, so it is not opened; start the "
+        raise Outside("This corpus lies outside the folders that this server may read, so it is not opened; start the "
                       "server with DATAMASK_ROOTS naming its folder") from error
 
 

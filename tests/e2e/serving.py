@@ -59,7 +59,8 @@ def serving(folder: Path, sample: Path | None = None, script: Path = ROOT / "app
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "PYTHONPATH": str(ROOT), **environment}
+    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "PYTHONPATH": str(ROOT),
+                   "DATAMASK_ROOTS": str(folder), **environment}
     program = ["-m", "streamlit", "run", str(script)] if sample is None else ["-c", LAUNCH, str(sample)]
     words = [sys.executable, *program, "--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless",
              "true", "--server.fileWatcherType", "none"]

@@ -1,0 +1,132 @@
+"""The web server attacked: foreign names, cross-site requests, paths that climb, addresses that lie.
+
+Every case starts nothing of its own: one server serves a process's cases, on the loopback, and ends with it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import random
+import tempfile
+from pathlib import Path
+
+from websockets.exceptions import InvalidStatus
+
+from tests.dashboard.made_runs import finish_run, write_shard
+from tests.e2e.serving import serving
+from tests.e2e.test_server import ROUTES, ask
+from tests.e2e.websocket_client import Visitor
+from tests.torture.contract import Finding, Part
+
+FOREIGN = ("evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example", "10.1.2.3", "",
+           "a b", "evil.example@127.0.0.1", "[2001:db8::1]", "\x7f", "127.0.0.1, evil.example")
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+ROOTS = ("/media/", "/component/", "/_stcore/bidi-components/x/", "/_stcore/upload_file/", "/app/static/", "/static/",
+         "/_stcore/", "/")
+CLIMBS = ("../../../../etc/passwd", "..%2f..%2f..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+          "..%5c..%5c..%5cetc%5cpasswd", "....//....//etc/passwd", "%252e%252e%252fetc%252fpasswd", "/etc/passwd",
+          "//etc/passwd", "..;/..;/etc/passwd", "%00/etc/passwd", "./.streamlit/config.toml", "../requirements.txt",
+          "..%c0%af..%c0%afetc/passwd", "~root/.bashrc", "file:///etc/passwd")
+SECRETS = (b"root:", b"showEmailPrompt", b"torch==")
+PAGES = {"": ("run", "corpus", "rules", "x"), "run": ("run", "corpus", "rules"),
+         "explore": ("left", "middle", "layout", "marks", "tab", "group", "show", "search", "where", "region", "run",
+                     "rules", "sample"),
+         "frontier": ("view", "objective", "ratio", "lambda", "run"),
+         "compare": ("runs", "draw", "layout", "marks", "tab"), "export": ("run",),
+         "which_lambda": ("run", "corpus", "answer")}
+ODD = ("", "x", "../../etc/passwd", "<script>alert(1)</script>", "%00", "\x00", "a" * 5000, "-1", "nan", "inf", "1e999",
+       "9" * 400, "[]", "{}", "null", '[["quality",0,1]]', '[["quality",1e308,-1e308]]', '[["nope",0,1]]',
+       '[["source",["x"]]]', "[" * 1700, "UMAP.lasso,0,0,1,1,000000999999000999", "UMAP.box,nan,0,1,1,0",
+       "\u0663" * 3, "\u202e", ":red[x] $x$ `y`", "None", "0.5", ",".join("abcde"), "-", "é" * 300, "a\nb",
+       "'; DROP TABLE runs", "~root")
+
+ATTACKS = [("host", route, host, method) for route in ROUTES for host in FOREIGN for method in METHODS]
+ATTACKS += [("climb", root + climb, "", method)
+            for root in ROOTS for climb in CLIMBS for method in ("GET", "PUT", "DELETE")]
+ATTACKS += [("socket", "", host, origin) for host in FOREIGN for origin in ("same", "http://evil.example", "null")]
+ATTACKS += [("query", page, name, value) for page, names in PAGES.items() for name in names for value in ODD]
+# drawn in any order, the kinds mixed
+random.Random(8).shuffle(ATTACKS)
+
+_served: dict[str, object] = {}
+
+
+def _server() -> dict:
+    if not _served:
+        stack = contextlib.ExitStack()
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        config = write_shard(folder / "shard.parquet")
+        from datamask.corpus import open_corpus
+        from datamask.dashboard.openings import opening_key
+        from datamask.runs.store import RunStore
+
+        corpus = open_corpus(config)
+        run = finish_run(RunStore(folder / "runs"), corpus, config, corpus.quality)
+        address, process = stack.enter_context(serving(folder, DATAMASK_ROOTS=str(folder)))
+        _served.update(address=address, process=process, run=run.id, corpus=opening_key(config), folder=folder)
+        atexit.register(stack.close)
+    return _served
+
+
+def run(number: int, folder: Path) -> str:
+    """One attack; says how it was answered."""
+    kind, *rest = ATTACKS[number]
+    server = _server()
+    answer = {"host": _host, "climb": _climb, "socket": _socket, "query": _query}[kind](server, *rest)
+    if server["process"].poll() is not None:
+        raise Finding(f"{describe(number)}: the server ended")
+    return answer
+
+
+def _host(server: dict, route: str, host: str, method: str) -> str:
+    status, headers, _ = ask(server["address"], route, host or " ", method)
+    if status not in (400, 403):
+        raise Finding(f"{method} {route} for the host {host!r} was answered {status}, promised is 403")
+    if status == 403 and "frame-ancestors 'self'" not in headers.get("content-security-policy", ""):
+        raise Finding(f"{method} {route}: an answer without frame-ancestors")
+    return "refused"
+
+
+def _climb(server: dict, path: str, _: str, method: str) -> str:
+    status, _, body = ask(server["address"], path, method=method)
+    if any(secret in body for secret in SECRETS) or status >= 500:
+        raise Finding(f"{method} {path} was answered {status}: {body[:80]!r}")
+    return "refused" if status >= 400 else "the page"
+
+
+def _socket(server: dict, _: str, host: str, origin: str) -> str:
+    port = server["address"].rsplit(":", 1)[1]
+    sent = f"http://{host}" if origin == "same" else origin
+    status, *_ = ask(server["address"], "/_stcore/stream", host or " ", Origin=sent, Connection="Upgrade",
+                       Upgrade="websocket", Sec_WebSocket_Version="13", Sec_WebSocket_Key="AAAAAAAAAAAAAAAAAAAAAA==")
+    if status not in (400, 403):
+        raise Finding(f"a websocket for the host {host!r} from {sent!r} on port {port} was answered {status}")
+    if origin != "same":
+        try:
+            Visitor(server["address"], origin=origin).socket.close()
+        except InvalidStatus:
+            return "refused"
+        raise Finding(f"a websocket from {origin!r} was let in")
+    return "refused"
+
+
+def _query(server: dict, page: str, name: str, value: str) -> str:
+    parameters = {"corpus": server["corpus"], "run": server["run"], name: value}
+    with Visitor(server["address"]) as visitor:
+        visitor.draw(page, parameters)
+        if visitor.faults() or not visitor.elements:
+            raise Finding(f"/{page}?{name}={value[:60]!r}: {visitor.faults()[:1]}, {len(visitor.elements)} elements")
+        if "Traceback" in visitor.text():
+            raise Finding(f"/{page}?{name}={value[:60]!r}: a traceback on the page")
+    return "drawn"
+
+
+def describe(number: int) -> str:
+    """An attack in words."""
+    kind, *rest = ATTACKS[number]
+    return f"{kind}: {' '.join(str(part)[:60] for part in rest)!r}"
+
+
+PART = Part("web", "the web server: foreign hosts, cross-site requests, climbing paths, odd addresses", len(ATTACKS),
+            run, 1.0, describe)
