@@ -43,6 +43,26 @@ class Visitor:
         message = BackMsg()
         message.rerun_script.query_string = query if isinstance(query, str) else urlencode(query)
         message.rerun_script.page_name = page
+        self._ask(message, seconds)
+
+    def press(self, key: str, page: str = "", query: Mapping[str, str] | str = "", seconds: float = 120.0) -> None:
+        """Press a button of the page last drawn, by its key.
+
+        Raises:
+            LookupError: there is none.
+        """
+        names = [element.button.id for element in self.elements if element.WhichOneof("type") == "button"]
+        button = next((name for name in names if name.endswith(f"-{key}")), None)
+        if button is None:
+            raise LookupError(f"no button {key} among {names}")
+        message = BackMsg()
+        message.rerun_script.query_string = query if isinstance(query, str) else urlencode(query)
+        message.rerun_script.page_name = page
+        state = message.rerun_script.widget_states.widgets.add()
+        state.id, state.trigger_value = button, True
+        self._ask(message, seconds)
+
+    def _ask(self, message: BackMsg, seconds: float) -> None:
         self.elements = []
         self.socket.send(message.SerializeToString())
         deadline = time.monotonic() + seconds
