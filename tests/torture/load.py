@@ -23,6 +23,9 @@ WARM_UP, RELOADS = 40, 200
 GROWTH = {"megabytes": 150, "threads": 12, "descriptors": 24}
 """What a server may have more of after the reloads than after the warm-up; a leak of one a reload is 200."""
 
+SECONDS = 150.0
+"""A slow machine reloads less often, instead of taking an hour."""
+
 STOP_SECONDS = 10.0
 """A stop takes a second; ten times that is a hang."""
 
@@ -80,8 +83,11 @@ def started(address: str, queued: list[Run], query: dict[str, str]) -> None:
 
 
 def visit(address: str, times: int, pages: tuple[str, ...], query: dict[str, str], ending: str) -> None:
-    """Come, draw a page and go, so many times."""
+    """Come, draw a page and go, so many times, or for as long as a case may take."""
+    began = time.monotonic()
     for place in range(times):
+        if time.monotonic() - began > SECONDS:
+            return
         visitor = Visitor(address)
         visitor.draw(pages[place % len(pages)], query)
         if visitor.faults():
@@ -99,7 +105,7 @@ def staying(address: str, query: dict[str, str]) -> Iterator[None]:
             with Visitor(address) as visitor:
                 while not leave.is_set():
                     visitor.draw(PAGES[place % len(PAGES)], query)
-                    leave.wait(0.5)
+                    leave.wait(3.0)
         except (OSError, TimeoutError) as error:
             wrong.append(error)
 
