@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.torture import faults, inputs
+from tests.torture import faults, inputs, load, numbers, web
 from tests.torture.contract import Part
 
 
@@ -31,7 +31,7 @@ class Entry:
         warm: called once per worker process before its first case: imports, compiles, makes what cases only read.
         seconds: a case that takes longer hangs; ten times what the slowest needs on a busy machine.
         memory: bytes that a case and its processes may take besides what the warm worker holds already.
-        tested: cases in `make test`, of which all parts together have a minute.
+        tested: cases in `make test`, of which all parts have a minute; 0 where a test of its own draws some.
         beyond: what the part does not reach, for the report.
     """
 
@@ -50,6 +50,11 @@ ENTRIES = (
     Entry(faults.PART, faults.warm, seconds=240.0, tested=24,
           beyond="power cuts (a kill keeps what the kernel holds); single writes of native libraries, which only see a "
                  "full disk; network file systems; study, which-lambda and explain"),
+    Entry(numbers.PART, tested=0, beyond="more than 12 rows, where nothing can be enumerated"),
+    Entry(web.PART, web.warm, tested=0,
+          beyond="other web servers in front; answers that the HTTP library gives by itself to requests it cannot read"),
+    Entry(load.PART, seconds=900.0, memory=12 << 30, tested=0,
+          beyond="more visitors than seven; hours instead of minutes; a browser's own memory"),
 )
 PARTS = {entry.part.name: entry for entry in ENTRIES}
 """Part name -> how it is run."""

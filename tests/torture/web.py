@@ -52,6 +52,11 @@ random.Random(8).shuffle(ATTACKS)
 _served: dict[str, object] = {}
 
 
+def warm() -> None:
+    """Start the server that all cases of a process are tried on."""
+    _server()
+
+
 def _server() -> dict:
     if not _served:
         stack = contextlib.ExitStack()
@@ -74,9 +79,16 @@ def run(number: int, folder: Path) -> str:
     kind, *rest = ATTACKS[number]
     server = _server()
     answer = {"host": _host, "climb": _climb, "socket": _socket, "query": _query}[kind](server, *rest)
-    if server["process"].poll() is not None:
+    if not _lives(server["process"].pid):
         raise Finding(f"{describe(number)}: the server ended")
     return answer
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process is there and has not ended; it is no child of a forked case, which so cannot wait for it."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 def _host(server: dict, route: str, host: str, method: str) -> str:
