@@ -17,6 +17,9 @@ from datamask.errors import InputError
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 
+RAW_ANCHORS = {"quality": {"random": 5.0, "best": 7.0, "best_kind": "proved"},
+               "diversity": {"facility": {"random": -1.0, "best": 1.0, "best_kind": "best found"}}}
+
 
 @pytest.fixture
 def world(tmp_path):
@@ -143,9 +146,8 @@ def test_a_constant_term_has_no_share(world):
 def test_curves_are_shares_whatever_the_scale(world):
     store, corpus, config = world
     scores = np.arange(len(corpus))
-    anchors = {"quality": {"random": 5.0, "best": 7.0}, "diversity": {"facility": {"random": -1.0, "best": 1.0}}}
     calibrated = finish_run(store, corpus, config, scores, name="calibrated", lamb=0.5)
-    raw = finish_run(store, corpus, config, scores, name="raw", scale="raw", lamb=0.25, anchors=anchors)
+    raw = finish_run(store, corpus, config, scores, name="raw", scale="raw", lamb=0.25, anchors=RAW_ANCHORS)
     entries = comparison.load([calibrated, raw], len(corpus))
     quality = comparison.curves(entries, "quality")
     assert quality[quality.run == "A · calibrated"]["value"].tolist() == pytest.approx([0.16, 0.32, 0.48, 0.64, 0.8])
@@ -159,9 +161,8 @@ def test_a_polished_selection_has_its_mark_where_its_curve_does_not_end_there(wo
     """The raw run's curve ends half-way to the best quality and its selection at 0.8; the other's curve at 0.8."""
     store, corpus, config = world
     scores = np.arange(len(corpus))
-    anchors = {"quality": {"random": 5.0, "best": 7.0}, "diversity": {"facility": {"random": -1.0, "best": 1.0}}}
     plain = finish_run(store, corpus, config, scores, name="plain")
-    polished = finish_run(store, corpus, config, scores, name="polished", scale="raw", anchors=anchors)
+    polished = finish_run(store, corpus, config, scores, name="polished", scale="raw", anchors=RAW_ANCHORS)
     marks = comparison.finals(comparison.load([plain, polished], len(corpus)), "quality")
     assert marks.to_dict("records") == [{"run": "B · polished", "step": 5.0, "seconds": 0.5, "value": 0.8}]
 

@@ -185,4 +185,4 @@ def test_a_pipe_among_the_notes_is_no_note_and_blocks_nothing(tmp_path):
     shelf = openings(tmp_path)
     shelf.folder.mkdir(parents=True)
     os.mkfifo(shelf.folder / "0123456789ab.json")
-    assert shelf.recent() == [] and shelf.resume("0123456789ab") is None
+    assert shelf.recent() == [] and shelf.resume("0123456789ab", check=lambda config: None) is None

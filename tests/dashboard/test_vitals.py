@@ -77,7 +77,7 @@ def test_concerns_are_said_in_the_words_of_the_form(tmp_path):
     """The raw scale drowned diversity: what the command line says with its options, the page says with its labels."""
     config = SelectionConfig.from_options(estimator="reinforce", scale="raw", objective="pairwise")
     run = RunStore(tmp_path).create(RunConfig(CorpusConfig(("a.parquet",)), config))
-    end = {"random": 0.0, "best": 1.0}
+    end = {"random": 0.0, "best": 1.0, "best_kind": "best found"}
     with run.writer() as writer:
         writer.set_status("running")
         writer.update_facts(anchors={"quality": end, "diversity": {"pairwise": end}})

@@ -209,7 +209,9 @@ class _Truth:
         nearly coincide that is as small as their own rounding.
         """
         if not name.startswith("disf"):
-            return (4 + self.x.shape[1]) * FLOAT32
+            # of a graph cut every member has one with each of the others
+            cosines = self.small.n if name == "graphcut" else 1
+            return (4 + self.x.shape[1]) * FLOAT32 * cosines
         spread = self.x.std(axis=0)
         alive = spread[spread > 1e-4 * np.median(spread)]
         return min(2.0, 1e-5 + 100 * FLOAT32 / max(float(alive.min()), 1e-12)) if len(alive) else 2.0

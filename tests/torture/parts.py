@@ -52,7 +52,7 @@ ENTRIES = (
                  "full disk; network file systems; study, which-lambda and explain"),
     Entry(numbers.PART, tested=0, beyond="more than 12 rows, where nothing can be enumerated"),
     Entry(web.PART, web.warm, tested=0,
-          beyond="other web servers in front; answers that the HTTP library gives by itself to requests it cannot read"),
+          beyond="other web servers in front; answers that the HTTP library gives by itself to what it cannot read"),
     Entry(load.PART, seconds=900.0, memory=12 << 30, tested=0,
           beyond="more visitors than seven; hours instead of minutes; a browser's own memory"),
 )
