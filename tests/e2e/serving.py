@@ -60,7 +60,8 @@ def serving(folder: Path, sample: Path | None = None, script: Path = ROOT / "app
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "PYTHONPATH": str(ROOT),
-                   "DATAMASK_ROOTS": str(folder), **environment}
+                   # the working directory, which may be read unless somebody says otherwise, and the test's own files
+                   "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))), **environment}
     program = ["-m", "streamlit", "run", str(script)] if sample is None else ["-c", LAUNCH, str(sample)]
     words = [sys.executable, *program, "--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless",
              "true", "--server.fileWatcherType", "none"]

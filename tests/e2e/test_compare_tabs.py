@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -102,5 +103,6 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
         page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs").or_(
             page.get_by_text(re.compile("measures that (none|nobody)"))).first.wait_for()
         server.terminate()
-        assert server.wait(120) == 0
+        # by itself, or by the signal that it was sent once everything has ended; an abort is neither
+        assert server.wait(120) in (0, -signal.SIGTERM)
     assert "terminate called" not in (tmp_path / "server.log").read_text()
