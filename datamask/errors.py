@@ -6,11 +6,51 @@ message is one sentence or two for the person who typed the option or made the f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+
+LONGEST = 600
+"""Letters of a message; a terminal shows some eight lines of it."""
+
+LONGEST_WORD = 80
+"""Letters of one path, id or column name in a message that would be longer than `LONGEST`."""
 
 
 class DatamaskError(Exception):
-    """Base of all errors that datamask raises on purpose."""
+    """Base of all errors that datamask raises on purpose.
+
+    Its message names paths, ids and columns as people made them, so it is made readable where it is asked for: nothing
+    in it moves a terminal's cursor or cannot be encoded, and it is no longer than `LONGEST`.
+    """
+
+    def __str__(self) -> str:
+        return readable(super().__str__())
+
+
+def readable(text: str) -> str:
+    """`text` as a terminal can print it, of at most `LONGEST` letters.
+
+    Letters that cannot be printed are escaped, other than spaces and line breaks. Where the whole is too long, words
+    lose their middles first, since a path of thousands of letters must not hide the way out behind it; then the text.
+    """
+    text = "".join(letter if letter.isprintable() or (letter.isspace() and letter not in _MOVING)
+                   else letter.encode("unicode_escape").decode("ascii") for letter in text)
+    for most in (LONGEST_WORD, LONGEST_WORD // 2):
+        if len(text) > LONGEST:
+            text = re.sub(rf"\S{{{most + 1},}}", lambda word, most=most: shortened(word[0], most), text)
+    return shortened(text, LONGEST)
+
+
+_MOVING = "\r\v\f\x1c\x1d\x1e\x1f\x85"
+"""White space that is no space: a carriage return lets the end of a line overwrite its beginning."""
+
+
+def shortened(text: str, most: int) -> str:
+    """`text` without its middle, so that it has at most so many letters: both ends of a path tell where it is."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[:most - 1 - end]}…{text[len(text) - end:]}"
 
 
 class InputError(DatamaskError, ValueError):
