@@ -29,8 +29,12 @@ ABANDONED_SECONDS = 86400.0
 """On a file system without locks nobody can tell whether a writer lives; a day is longer than any file takes."""
 
 
-def open_regular(path: str | os.PathLike) -> BinaryIO:
+def open_regular(path: str | os.PathLike, way_out: str = "remove it") -> BinaryIO:
     """Open an ordinary file for reading, without ever waiting: a pipe or a device in its place is refused at once.
+
+    Args:
+        path: of the file.
+        way_out: what the refusal says to do.
 
     Raises:
         FileNotFoundError: there is none.
@@ -41,11 +45,22 @@ def open_regular(path: str | os.PathLike) -> BinaryIO:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise StoreError(f"{path} must be an ordinary file, not a folder, pipe, socket or device; remove it")
+            raise StoreError(f"{path} must be an ordinary file, not a folder, pipe, socket or device; {way_out}")
         return open(handle, "rb")  # noqa: PTH123
     except BaseException:
         os.close(handle)
         raise
+
+
+def check_regular(path: str | os.PathLike) -> None:
+    """Make sure that a library which is given this path does not wait for ever, or read without end.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StoreError: it is no ordinary file.
+        OSError: it cannot be opened.
+    """
+    open_regular(path, "name another").close()
 
 
 def read_bounded(path: str | os.PathLike, most: int) -> bytes:

@@ -9,6 +9,7 @@ whatever goes wrong.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -110,14 +111,24 @@ def read_batches(path: str | Path, file: pq.ParquetFile, *, columns: Sequence[st
         yield batch
 
 
-def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
+def read_table(path: str | Path, columns: Sequence[str] | None = None, most_bytes: float = math.inf) -> pa.Table:
     """A whole small file as a table, by `read_batches`.
 
+    Args:
+        path: of the file.
+        columns: names; None: all.
+        most_bytes: that the table may take; small files can hold much where one value stands in many rows.
+
     Raises:
-        Exception: one of `UNREADABLE`, where the file is damaged; see `refusing`.
+        Exception: one of `UNREADABLE`, where the file is damaged or holds more; see `refusing`.
     """
     with open_parquet(path) as file:
-        batches = list(read_batches(path, file, columns=columns))
+        batches, taken = [], 0
+        for batch in read_batches(path, file, columns=columns):
+            taken += batch.nbytes
+            if taken > most_bytes:
+                raise MemoryError(f"decoded it has more than {most_bytes:,} bytes")
+            batches.append(batch)
         return pa.Table.from_batches(batches, None if batches else file.schema_arrow)
 
 

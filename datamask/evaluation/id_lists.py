@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 from collections.abc import Mapping
@@ -17,7 +18,9 @@ import pyarrow.parquet as pq
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.errors import InputError
+from datamask.corpus.sampling import memory_bytes
+from datamask.errors import InputError, StoreError
+from datamask.files import check_regular, read_bounded
 from datamask.parquet import UNREADABLE, read_table, reason
 
 
@@ -69,9 +72,10 @@ def read_config(path: str | Path) -> SelectionConfig | None:
     None where they are not known: a CSV file, a list that somebody else made, a run whose ids were imported.
     """
     try:
+        check_regular(path)
         stored = (pq.read_schema(path).metadata or {}).get(b"datamask")
         config = None if stored is None else SelectionConfig.from_dict(json.loads(stored)["config"]["selection"])
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+    except UNREADABLE:
         return None
     return None if config is None or config.estimator == catalogue.IMPORTED.name else config
 
@@ -105,22 +109,28 @@ def read_ids(path: Path, name: str) -> pa.ChunkedArray:
     """The ids in a file: of its column `name`, else of its only one.
 
     Raises:
-        InputError: the file cannot be read, or has no such column.
+        InputError: the file cannot be read, is no ordinary one, needs more than a quarter of the memory, or has no such
+            column.
     """
+    most = memory_bytes() // 4
     try:
+        check_regular(path)
         if path.suffix.lower() == ".txt":
-            lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+            lines = (line.strip() for line in read_bounded(path, most).decode("utf-8").splitlines())
             return pa.chunked_array([[line for line in lines if line]], pa.string())
         if path.suffix.lower() == ".csv":
+            data = read_bounded(path, most)
             # as text: 0007 is an id of four characters until the corpus says it is a number
-            with pa.csv.open_csv(path) as reader:
+            with pa.csv.open_csv(io.BytesIO(data)) as reader:
                 names = reader.schema.names
             types = pa.csv.ConvertOptions(column_types={column: pa.string() for column in names})
-            table = pa.csv.read_csv(path, convert_options=types)
+            table = pa.csv.read_csv(io.BytesIO(data), convert_options=types)
         else:
-            table = read_table(path, columns=None if name not in pq.read_schema(path).names else [name])
+            table = read_table(path, None if name not in pq.read_schema(path).names else [name], most)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
+    except StoreError as error:
+        raise InputError(str(error)) from error
     except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read as parquet, .csv or .txt ({reason(error)})") from error
     if name in table.column_names:

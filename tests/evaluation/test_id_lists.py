@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -73,6 +74,28 @@ def test_files_that_are_no_lists(tmp_path, corpus):
             read_rows(tmp_path / name, corpus)
     with pytest.raises(InputError, match=r"gone\.parquet: there is no such file"):
         read_rows(tmp_path / "gone.parquet", corpus)
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".parquet", ""])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: path.mkdir()])
+def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path, corpus, make, suffix):
+    path = tmp_path / f"ids{suffix}"
+    make(path)
+    with pytest.raises(InputError, match="must be an ordinary file, not a folder, pipe, socket or device"):
+        read_rows(path, corpus)
+    assert read_config(path) is None
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".parquet"])
+def test_a_list_beyond_a_quarter_of_the_memory_is_refused_before_it_is_read(tmp_path, corpus, monkeypatch, suffix):
+    path = tmp_path / f"ids{suffix}"
+    if suffix == ".parquet":
+        pq.write_table(pa.table({"chunk_id": ["b" * 1000] * 1000}), path)
+    else:
+        path.write_bytes(b"chunk_id\n" + b"b\n" * 2000)
+    monkeypatch.setattr("datamask.evaluation.id_lists.memory_bytes", lambda: 4 * 2000)
+    with pytest.raises(InputError, match=r"larger than 2,000 bytes|decoded it has more than 2,000 bytes"):
+        read_rows(path, corpus)
 
 
 def test_overlap_is_intersection_over_union(rng):
