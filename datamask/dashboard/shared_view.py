@@ -8,19 +8,22 @@ A region is rounded where it is drawn (`rounded`), so that the address holds exa
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from datamask.dashboard.filters import Among, Between, Filters, Holding
 from datamask.dashboard.regions import Region
+from datamask.runs.formats import parse_json
 
 LONGEST = 1_800
 """Letters of one text; addresses of more than some thousands are cut by programs they are sent through."""
 
 GRID = 999
 """Steps across a region's own box to which its corners are rounded: finer than the pixels it was drawn with."""
+
+NEAR = 1e-4
+"""A box whose side is this share of its distance from nought needs all digits: seven are half a step of `GRID` off."""
 
 
 def where_text(filters: Filters) -> str:
@@ -40,8 +43,6 @@ def where_of(text: str) -> Filters:
     for one in _read_list(text):
         match one:
             case [str(name), int() | float() as low, int() | float() as high]:
-                if not math.isfinite(low) or not math.isfinite(high):
-                    raise ValueError(f"a range must have two numbers, got {one}")
                 found = found.taking(Between(name, float(low), float(high)))
             case [str(name), list(names)] if names and all(isinstance(value, str) for value in names):
                 found = found.taking(Among(name, tuple(names)))
@@ -111,7 +112,9 @@ def too_long(filters: Filters, regions: Iterable[Region]) -> bool:
 def _parts(region: Region) -> tuple[str, list[str], np.ndarray]:
     """Shape, ends of its box as texts (least x, least y, greatest x, greatest y), and corners in steps of `GRID`."""
     low, high = region.corners.min(axis=0), region.corners.max(axis=0)
-    ends = [f"{end:.7g}" for end in (*low, *high)]
+    # seven digits of both ends are too few where a box is small beside its distance from nought: they may be the same
+    far = np.tile(high - low < NEAR * np.maximum(abs(low), abs(high)), 2)
+    ends = [f"{end:.15g}" if distant else f"{end:.7g}" for end, distant in zip((*low, *high), far)]
     steps = np.round((region.corners - low) / (high - low) * GRID).astype(int)
     return region.kind, ends, steps
 
@@ -123,7 +126,7 @@ def _region(shape: str, ends: list[str], steps: np.ndarray) -> Region:
 
 
 def _read_list(text: str) -> list:
-    found = json.loads(text[:LONGEST])
+    found = parse_json(text[:LONGEST])
     if not isinstance(found, list):
         raise ValueError(f"conditions must be a list, got {type(found).__name__}")
     return found

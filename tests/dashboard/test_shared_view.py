@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from datamask.dashboard import shared_view
@@ -33,6 +33,7 @@ def test_words_come_back_and_stand_apart():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(3, 60), st.floats(1e-4, 1e4), st.floats(-1e3, 1e3))
+@example(seed=0, corners=3, size=1e-4, middle=101.0)
 def test_a_rounded_region_is_its_own_text_and_lies_within_a_step_of_what_was_drawn(seed, corners, size, middle):
     rng = np.random.default_rng(seed)
     drawn = Region("lasso", middle + size * rng.normal(size=(corners, 2)))
@@ -60,9 +61,10 @@ def test_two_regions_share_a_text_and_too_many_corners_have_none():
 
 
 @pytest.mark.parametrize("text", ["", "x", "{}", "3", "[3]", '[["quality", 1]]', '[["quality", "a", 2]]', '[["a", []]]',
-                                  '[["a", [1]]]', '[["quality", NaN, 2]]', '[["quality", 1, Infinity]]', "[" * 5000])
+                                  '[["a", [1]]]', '[["quality", NaN, 2]]', '[["quality", 1, Infinity]]', "[" * 5000,
+                                  "[" * 1700, '[["quality", ' + "9" * 400 + ', 1]]'])
 def test_nonsense_is_no_condition(text):
-    with pytest.raises((ValueError, RecursionError)):
+    with pytest.raises(ValueError):
         shared_view.where_of(text)
 
 
