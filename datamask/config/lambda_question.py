@@ -134,7 +134,7 @@ def texts_of(content: str, name: str = "the text") -> list[str]:
         if line.startswith("{") and name.lower().endswith((".jsonl", ".json", ".ndjson")):
             try:
                 line = str(json.loads(line)["text"]).strip()
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise InputError(f"{name} line {number:,}: expected a JSON object with a \"text\", got "
                                  f"{line[:60]!r} ({error})") from error
         if line:
