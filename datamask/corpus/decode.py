@@ -156,7 +156,9 @@ def id_type(kinds: list[pa.DataType]) -> pa.DataType | None:
         return kinds[0]
     if all(pt.is_unsigned_integer(kind) for kind in kinds):
         return pa.uint64()
-    return None if any(pt.is_uint64(kind) for kind in kinds) else pa.int64()
+    # metadata asks about columns of every type; a flag is a number where other shards have numbers
+    whole = all(pt.is_integer(kind) or pt.is_boolean(kind) for kind in kinds)
+    return None if not whole or any(pt.is_uint64(kind) for kind in kinds) else pa.int64()
 
 
 def id_values(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -109,6 +109,24 @@ def test_dictionaries_of_many_shards_may_outgrow_their_index(tmp_path):
     assert corpus.metadata["domain"].to_pylist() == [f"{n} {i}" for n in range(3) for i in range(100)]
 
 
+@pytest.mark.parametrize("kinds, values", [
+    ((pa.binary(16), pa.int64()), ([b"0" * 16] * 3, [1, 2, 3])),
+    ((pa.int64(), pa.timestamp("us")), ([1, 2, 3], [1, 2, 3])),
+    ((pa.binary(16), pa.bool_()), ([b"0" * 16] * 3, [True, False, None]))])
+def test_columns_that_are_no_numbers_in_all_shards_do_not_become_numbers(tmp_path, kinds, values):
+    for number, (kind, column) in enumerate(zip(kinds, values)):
+        pq.write_table(table(3, start=3 * number, x=pa.array(column, kind)), tmp_path / f"{number}.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),)))
+    assert "x" not in corpus.metadata.column_names
+    assert any("Column 'x' was left out: its type differs between shards" in note for note in corpus.provenance.notes)
+
+
+def test_flags_and_numbers_are_numbers(tmp_path):
+    pq.write_table(table(2, x=pa.array([True, False])), tmp_path / "a.parquet")
+    pq.write_table(table(2, start=2, x=pa.array([7, 8], pa.int8())), tmp_path / "b.parquet")
+    assert open_corpus(CorpusConfig((str(tmp_path),))).metadata["x"].to_pylist() == [1, 0, 7, 8]
+
+
 def test_a_corpus_without_metadata_has_an_empty_table_of_its_length(tmp_path):
     pq.write_table(table(4), tmp_path / "x.parquet")
     corpus = open_corpus(CorpusConfig((str(tmp_path),), rows=3))
