@@ -52,6 +52,8 @@ def test_texts_are_lines_or_json_lines_without_repeats(tmp_path):
     assert texts_of('{"text": "a"}\n{"text": "b"}\n', "x.jsonl") == ["a", "b"]
     with pytest.raises(InputError, match=r"x\.jsonl line 2"):
         texts_of('{"text": "a"}\n{"body": "b"}\n', "x.jsonl")
+    with pytest.raises(InputError, match=r"x\.jsonl line 1"):
+        texts_of('{"text": ' + "[" * 100_000, "x.jsonl")
     with pytest.raises(InputError, match="at least 60"):
         check_texts(["a"] * 5, "mine")
     with pytest.raises(InputError, match="cannot be read"):
