@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamask import CorpusConfig, open_corpus
-from datamask.corpus import inspect_inputs
+from datamask.corpus import inspect_inputs, sampling
 from tests.torture import materials
 from tests.torture.contract import Finding
 from tests.torture.judging import ACCEPTED, REFUSED, Family, attempted, command
@@ -23,6 +23,7 @@ Make = Callable[[Path], object]
 """Fills a folder; gives the path to open, or settings of a corpus, or None for the folder itself."""
 
 EITHER = ""
+MEMORY = 4 << 30
 
 
 def _file(content: pa.Table | Callable[[], pa.Table], **options: object) -> Make:
@@ -193,8 +194,15 @@ CASES: tuple[tuple[str, str, Make], ...] = (
 
 
 def run(number: int, folder: Path) -> str:
-    """Look, open, compare with what is expected; then the command line does the same."""
+    """Look, open, compare with what is expected; then the command line does the same.
+
+    The program's own budget is a quarter of the memory it may use, so it is told of a control group of `MEMORY` bytes:
+    otherwise the limit of a case would be too small on a large machine, and too large on a small one.
+    """
     name, expected, make = CASES[number]
+    limit = folder / "memory.max"
+    limit.write_text(str(MEMORY))
+    sampling.MEMORY_LIMITS = (str(limit),)
     inputs = folder / "inputs"
     inputs.mkdir()
     text = make(inputs) or str(inputs)
