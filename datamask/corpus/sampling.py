@@ -22,6 +22,9 @@ CHUNK = 1 << 16
 MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where Linux tells a process the limit of its control group, by version."""
 
+CHUNK_BYTES = 8 << 20
+"""Bytes of strings hashed at a time, but for a single longer one: each takes some 40 bytes meanwhile."""
+
 NEIGHBORS_BYTES = 1024
 """Per row beside features and metadata: a 64-neighbour graph while it is built and its lists are sorted."""
 
@@ -67,6 +70,9 @@ def _string_hash(ids: pa.Array) -> np.ndarray:
     ids = ids.cast(pa.large_string()).fill_null("")
     offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset:ids.offset + len(ids) + 1]
     low, high = int(offsets[0]), int(offsets[-1])
+    if high - low > CHUNK_BYTES and len(ids) > 1:
+        middle = len(ids) // 2
+        return np.concatenate([_string_hash(ids.slice(0, middle)), _string_hash(ids.slice(middle))])
     data = ids.buffers()[2]
     text = np.frombuffer(data, np.uint8)[low:high] if data is not None and high > low else np.empty(0, np.uint8)
     powers = np.full(len(text) + 1, BASE, np.uint64)
