@@ -44,7 +44,7 @@ class Entry:
 
 
 ENTRIES = (
-    Entry(inputs.PART, inputs.warm, seconds=40.0, tested=160,
+    Entry(inputs.PART, inputs.warm, seconds=120.0, tested=160,
           beyond="files of more than some hundred megabytes; texts typed into the browser (its addresses are tried as "
                  "pure functions); other file systems than that of the temporary folder"),
     Entry(faults.PART, faults.warm, seconds=240.0, tested=24,
