@@ -7,8 +7,9 @@ never half used. `unchecked` says where a run is too old for that.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ _UNSEEN = "\\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\
 FORMULA_STARTS = f"^(?:[\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠])"
 """What spreadsheets take for the start of a formula, full-width forms included (OWASP, CSV injection); blanks of every
 kind, control characters and marks without width before the sign are dropped by some of them when they read a cell."""
+
+GROUP_ROWS = 8192
+GROUP_BYTES = 64 << 20
+"""Rows are gathered up to so many, or to so many bytes, before they are written: each write is a row group."""
 
 Progress = Callable[[float, str], None]
 
@@ -114,12 +119,12 @@ def filtered_rows(run: Run, path: str | Path, *, progress: Progress | None = Non
     schema = _common_schema(shards)
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
     poll = poll_of(should_stop, "the export was stopped")
-    with replacing(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as sink:
+    with replacing(path) as part, _gathering(part, schema) as write:
         for shard in shards:
             digest = Digest()
             for rows in selected_rows(shard, poll):
                 digest.add(rows)
-                sink.write_table(_conform(rows, schema))
+                write(_conform(rows, schema))
                 written += rows.num_rows
                 if progress is not None:
                     progress(written / total, f"writing row {written:,} of {total:,}")
@@ -173,6 +178,26 @@ def unchecked(run: Run) -> str | None:
         return None
     return ("This run keeps no digest of what its selected rows hold: whether the shards still hold the same cannot be "
             "checked beyond ids and lengths.")
+
+
+@contextlib.contextmanager
+def _gathering(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Give a function that writes rows to a parquet file at `path`; batches begin at one row, row groups do not."""
+    gathered: list[pa.Table] = []
+
+    def flush() -> None:
+        if gathered:
+            sink.write_table(pa.concat_tables(gathered))
+            gathered.clear()
+
+    def write(rows: pa.Table) -> None:
+        gathered.append(rows)
+        if sum(len(part) for part in gathered) >= GROUP_ROWS or sum(part.nbytes for part in gathered) >= GROUP_BYTES:
+            flush()
+
+    with pq.ParquetWriter(path, schema, compression="zstd") as sink:
+        yield write
+        flush()
 
 
 def _known(run: Run) -> dict[str, str | None] | None:

@@ -102,6 +102,18 @@ def test_filtered_rows_are_the_shards_own(run, tmp_path):
     assert heard == sorted(heard) and heard[-1] == 1.0
 
 
+def test_row_groups_are_of_a_sensible_size(tmp_path, monkeypatch):
+    rows = 20_000
+    first = {"a.parquet": shard(0, rows)}
+    run = finished(tmp_path, first, {"a.parquet": list(range(rows))}, {"a.parquet": list(range(rows))})
+    exports.filtered_rows(run, tmp_path / "rows.parquet")
+    with pq.ParquetFile(tmp_path / "rows.parquet") as file:
+        assert file.metadata.num_rows == rows and file.num_row_groups in (2, 3)
+    monkeypatch.setattr(exports, "GROUP_BYTES", 1)
+    exports.filtered_rows(run, tmp_path / "rows.parquet")
+    assert pq.read_metadata(tmp_path / "rows.parquet").num_row_groups > 3
+
+
 def test_shards_with_different_columns_meet_in_one_table(tmp_path):
     shards = {"a.parquet": shard(0, 4), "b.parquet": shard(4, 4, url=pa.array(["u"] * 4))}
     run = finished(tmp_path, shards, {n: [0, 1, 2] for n in shards}, {n: [1] for n in shards})
