@@ -91,12 +91,14 @@ def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None
 def write_label(folder: Path, label: Label) -> None:
     """Write what people added to a run. Any process may; the last one wins."""
     _require(folder)
+    sweep(folder)  # nobody may ever work on a done run again, so what a killed writer left goes now
     write_json(folder / "label.json", label.to_dict())
 
 
 def write_results(folder: Path, results: Sequence[Result]) -> None:
     """Write the numbers measured elsewhere. Any process may; the last one wins."""
     _require(folder)
+    sweep(folder)
     write_json(folder / "results.json", {"results": [asdict(result) for result in results]})
 
 

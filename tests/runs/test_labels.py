@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datamask.errors import InputError
+from datamask.files import replacing
 from datamask.runs.labels import Label, Result, read_results
 from tests.runs.helpers import config
 
@@ -37,6 +38,16 @@ def test_tags_archiving_and_results_are_decoration(store):
     assert run.label() == Label() and run.results() == [] and run.config.name == "before"
     run.attach([])
     assert run.results() == []
+
+
+@pytest.mark.parametrize("write", [lambda run: run.relabel("b"), lambda run: run.attach([Result("arc", 0.1)])])
+def test_what_a_killed_writer_left_goes_with_the_next_word(store, write):
+    run = store.create(config("before"))
+    (run.path / ".label.json.abcd1234.part").write_text("{")
+    with replacing(run.path / "results.json") as part:  # somebody writes at this moment
+        write(run)
+        assert [path.name for path in run.path.iterdir() if path.name.startswith(".")] == [part.name]
+        part.write_text("{}")
 
 
 @pytest.mark.parametrize("text, says", [
