@@ -106,7 +106,7 @@ def _ending(done: Sequence[Done], wanted: int) -> int:
         return FAULT
     if any(one.error is not None for one in done):
         return BAD
-    finished = sum(one.run.status().state == "done" for one in done)
+    finished = sum(one.status.state == "done" for one in done)
     if finished < wanted:
         say(f"stopped after {finished:,} of {wanted:,} points; the same command goes on from there")
         return STOPPED

@@ -26,9 +26,10 @@ from datamask.evaluation.pool import Pool
 from datamask.files import write_text
 from datamask.learning.device import resolve
 from datamask.runs import contents
-from datamask.runs.attempt import attempt, fault_sentence, one_sentence
+from datamask.runs.attempt import Outcome, attempt, fault_sentence, one_sentence
 from datamask.runs.exports import defused
 from datamask.runs.formats import to_plain, write_table
+from datamask.runs.status import RunStatus
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan, Point
 
@@ -38,19 +39,24 @@ FORMATS = (".parquet", ".csv", ".json")
 
 @dataclass(frozen=True)
 class Done:
-    """A point and the run that has it; error: why it failed, None where it did not; fault: whether the program did."""
+    """A point and the run that has it.
+
+    Attributes:
+        status: the run's, read once: all that is told about the point agrees.
+        error: why it failed, None where it did not. fault: the exception, where the program is to blame.
+    """
 
     point: Point
     run: Run
+    status: RunStatus
     error: str | None = None
     fault: Exception | None = None
 
     def row(self) -> dict[str, Any]:
         """The point as a line of the sweep's table: calibrated values, raw ones, the bound, and the effort."""
-        status = self.run.status()
-        summary = status.summary or {}
+        summary = self.status.summary or {}
         calibrated = summary.get("calibrated") or {}
-        state = "failed" if self.error is not None else status.state
+        state = "failed" if self.error is not None else self.status.state
         return {**dict(self.point.swept), "run_id": self.run.id, "state": state,
                 **{term: calibrated.get(term) for term in ("quality", "diversity", "joint")},
                 **{f"raw_{term}": summary.get(term) for term in ("quality", "diversity", "joint")},
@@ -89,25 +95,30 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
         line = _line(point)
         if here is None:
             here = _fresh(store, plan, point, ends.get(line))
-        if here.status().state == "done":
-            one = Done(point, here)
+        status = here.status()
+        if status.state == "done":
+            one = Done(point, here, status)
         else:
             def told(share: float, what: str, place: int = place, label: str = label) -> None:
                 progress(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
 
             with here.queued(), turn():
                 outcome = attempt(here, should_stop=should_stop, progress=told, pool=pool, threads=threads)
-            error = None
-            if outcome.error is not None:
-                error = (fault_sentence if outcome.faulty else one_sentence)(outcome.error)
-            one = Done(point, here, error, outcome.error if outcome.faulty else None)
+            one = Done(point, here, outcome.status, _why_failed(outcome), outcome.error if outcome.faulty else None)
         done.append(one)
         if one.fault is not None:
             break
-        if here.status().state == "done":
+        if one.status.state == "done":
             ends[line] = here.id
     progress(1.0, "finishing")
     return done
+
+
+def _why_failed(outcome: Outcome) -> str | None:
+    """A sentence; None where the attempt did not fail. One that ended well may have a record that cannot be read."""
+    if outcome.error is not None:
+        return (fault_sentence if outcome.faulty else one_sentence)(outcome.error)
+    return outcome.status.error if outcome.status.state == "failed" else None
 
 
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:

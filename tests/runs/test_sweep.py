@@ -18,11 +18,13 @@ from datamask.config import CorpusConfig, RunConfig
 from datamask.corpus import open_corpus
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
+from datamask.runs import store as stores
 from datamask.runs import sweep as sweeps
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.runs.sweep import sweep
 from datamask.runs.varying import Plan, parse_vary, points
+from datamask.runs.writer import RunWriter
 
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 BASE = {"objective": "pairwise", "n_epochs": 4, "n_rollout": 2, "device": "cpu"}
@@ -184,6 +186,33 @@ def test_the_command_writes_one_row_per_point(tmp_path, monkeypatch, capsys, suf
     relaxed = np.array([row["estimator"] == "relaxed" for row in rows])
     assert (joint[relaxed] > joint[~relaxed].max()).all()
     assert {row["upper_bound"] in (None, "") for row in rows} == {False}
+
+
+def test_a_point_whose_record_cannot_be_read_is_no_stop(tmp_path, monkeypatch, capsys):
+    """A disk that refuses once, when the end of the second point is read: exit code 2 and the reason, not 130."""
+    ended, reading = [], stores.read_json
+
+    def refusing(path):
+        if path.name == "status.json" and len(ended) == 2:
+            ended.append(path)
+            raise OSError(5, "Input/output error")
+        return reading(path)
+
+    def counting(self, state, *args, **fields):
+        finish(self, state, *args, **fields)
+        ended.append(state)
+
+    finish = RunWriter.finish
+    monkeypatch.setattr(RunWriter, "finish", counting)
+    monkeypatch.setattr(stores, "read_json", refusing)
+    monkeypatch.chdir(tmp_path)
+    words = ["sweep", TINY, "--vary", "lamb=0.2,0.8", "--objective", "pairwise", "--estimator", "relaxed",
+             "--n_epochs", "4", "--device", "cpu", "--json"]
+    assert cli.main(words) == 2
+    answer, errors = capsys.readouterr()
+    assert "Input/output error" in errors.splitlines()[-1] and "stopped" not in errors.splitlines()[-1]
+    assert [row["state"] for row in json.loads(answer.splitlines()[-1])["rows"]] == ["done", "failed"]
+    assert cli.main(words) == 0
 
 
 def test_the_command_says_no_in_one_sentence(tmp_path, monkeypatch, capsys):
