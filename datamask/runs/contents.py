@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,10 @@ from datamask.errors import InputError
 from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
 from datamask.runs.store import Run
 
+if TYPE_CHECKING:
+    from datamask.config import CorpusConfig
+    from datamask.corpus.corpus import Corpus
+
 log = logging.getLogger(__name__)
 
 BATCH_ROWS = 8192
@@ -29,7 +34,7 @@ BATCH_ROWS = 8192
 UNSETTLED = "changed"
 """In the place of the digest of a shard that was rewritten while the run went on: equal to no digest."""
 
-Stamps = Mapping[str, tuple[int, ...]]
+Stamps = dict[str, tuple[int, ...]]
 """Path -> size, times of the last change of contents and of the file's record, and its number on the disk."""
 
 
@@ -236,20 +241,51 @@ def _stamp(path: str | Path) -> tuple[int, ...]:
     return facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino
 
 
+def _only_touched(opened: tuple[int, ...], now: tuple[int, ...]) -> bool:
+    """Whether a stamp differs in the time of the file's record alone: other rights, another name, or times put back."""
+    return len(opened) == len(now) and [a == b for a, b in zip(opened, now)] == [True, True, False, True]
+
+
+def still_same(config: CorpusConfig, corpus: Corpus, should_stop: Callable[[], bool]) -> bool:
+    """Whether the files hold what `corpus` was read from: they are read once more.
+
+    Raises:
+        Stopped: `should_stop` answered true.
+    """
+    from datamask.corpus import open_corpus  # here, not above: exports need none of it
+
+    try:
+        again = open_corpus(config, should_stop=should_stop, row_limit=corpus.provenance.rows_read)
+    except InputError:
+        return False
+    return again.fingerprint == corpus.fingerprint and _digest(again.metadata) == _digest(corpus.metadata)
+
+
+def _digest(rows: pa.Table) -> str:
+    digest = Digest()
+    digest.add(rows)
+    return digest.text()
+
+
 def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
-            progress: Callable[[float], None] = lambda share: None) -> dict[str, str | None]:
+            progress: Callable[[float], None] = lambda share: None, same: Callable[[], bool] = lambda: False
+            ) -> dict[str, str | None]:
     """A digest of the contents of the selected rows, by file, None where there is no telling; files without selected
     rows are left out.
 
     Args:
         opened: stamps of the files from before they were opened: what has another now was read as something else.
+            Those of files that were only touched are brought up to date.
         progress: called with a share from 0 to 1.
+        same: asked once, where a file's stamp differs by its record alone, which `chmod` and a hard link change and an
+            overwriting that puts the times back does too: whether the files hold what was read (`still_same`).
 
     Raises:
         Stopped: from `poll`.
     """
     shards = [shard for shard in shards if shard.selected.any()]
     total, done, found = sum(int(shard.selected.sum()) for shard in shards), 0, {}
+    before = stamps(str(shard.path) for shard in shards)
     for shard in shards:
         digest, path = Digest(), str(shard.path)
         try:
@@ -263,6 +299,10 @@ def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
         except pa.ArrowException as error:  # a type that pyarrow reads and cannot take rows of
             log.warning("what the selected rows of %s hold cannot be noted: %s", path, error)
             found[path] = None
-        if path in opened and _stamp(path) != opened[path]:
-            found[path] = UNSETTLED
-    return found
+    now = stamps(found)
+    touched = [path for path in found if now[path] == before[path] and _only_touched(opened.get(path, ()), now[path])]
+    if touched and same():
+        opened.update((path, now[path]) for path in touched)
+        now = stamps(found)
+    return {path: UNSETTLED if path in opened and now[path] != opened[path] else digest
+            for path, digest in found.items()}

@@ -183,7 +183,8 @@ class _Execution:
         self.writer.write_rows(selection.rows_table())
         self.writer.update_facts(contents=contents.digests(
             contents.shards_of(self.run), pool.stamps, self.poll,
-            lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold")))
+            lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold"),
+            lambda: contents.still_same(self.run.config.corpus, corpus, self.poll.stopped)))
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step,
                            total_steps=self.config.n_epochs or learner.total_steps)

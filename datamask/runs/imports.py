@@ -83,7 +83,9 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
         "seconds_total": time.perf_counter() - began, "peak_memory_bytes": outcome.peak_memory(),
         "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "warm_from": None,
         "unknown_ids": found.unknown}
-    run = _written(store, config, facts, selection, summary, _ending(config.ids, found), opened, poll)
+    run = _written(store, config, facts, selection, summary, _ending(config.ids, found),
+                   lambda run: contents.digests(contents.shards_of(run), opened, poll,
+                                                same=lambda: contents.still_same(config.corpus, corpus, should_stop)))
     progress(1.0, "done")
     return run
 
@@ -98,7 +100,7 @@ def _sized(selection: SelectionConfig, size: int, n: int) -> SelectionConfig:
 
 
 def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selection, summary: dict, ending: str,
-             opened: contents.Stamps, poll: Callable[[], None]) -> Run:
+             digests: Callable[[Run], dict[str, str | None]]) -> Run:
     """The run folder, whole or not at all."""
     run = store.create(config)
     try:
@@ -106,7 +108,7 @@ def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selecti
             writer.set_status("running", message="writing")
             writer.update_facts(**facts)
             writer.write_rows(selection.rows_table())
-            writer.update_facts(contents=contents.digests(contents.shards_of(run), opened, poll))
+            writer.update_facts(contents=digests(run))
             writer.write_selection(selection.table(), outcome.provenance(run))
             writer.finish("done", {"run_id": run.id, "status": "done"} | summary, ending)
     except BaseException:

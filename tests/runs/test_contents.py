@@ -108,6 +108,47 @@ def test_a_shard_rewritten_while_the_run_went_on_is_refused(store, shard, tmp_pa
     refused(run, tmp_path, "it was written anew while the run was going on")
 
 
+@pytest.fixture
+def during(monkeypatch):
+    """``during(act)``: from now on `act` is called in the middle of a run."""
+    measured = Selection.measured.__func__
+
+    def during(act) -> None:
+        def late(cls, *args):
+            act()
+            return measured(cls, *args)
+
+        monkeypatch.setattr(Selection, "measured", classmethod(late))
+
+    return during
+
+
+@pytest.mark.parametrize("touch", [lambda path: path.chmod(0o600),
+                                   lambda path: path.with_suffix(".link").hardlink_to(path)])
+def test_a_shard_that_was_only_touched_while_the_run_went_on_is_exported(store, shard, tmp_path, during, touch):
+    during(lambda: touch(shard))
+    run = executed(store, shard)
+    assert exports.unchecked(run) is None and exported(run, tmp_path).num_rows == 12
+    rewritten(shard, seed=1)
+    refused(run, tmp_path, "its selected rows hold something else")
+
+
+@pytest.mark.parametrize("column", ["quality_score", "text"])
+def test_times_put_back_hide_no_other_contents(store, shard, tmp_path, during, column):
+    """Of the same size, in the same file, with the old time: only the time of the file's record tells."""
+    def overwrite() -> None:
+        before, rows = shard.stat(), table()
+        rows = rows.set_column(rows.column_names.index(column), column, table(seed=1)[column])
+        pq.write_table(rows, shard, **plain)
+        os.utime(shard, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert shard.stat().st_size == before.st_size
+
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(table(), shard, **plain)
+    during(overwrite)
+    refused(executed(store, shard), tmp_path, "it was written anew while the run was going on")
+
+
 def test_an_imported_selection_is_checked_too(store, shard, tmp_path):
     (tmp_path / "ids.txt").write_text("id-3\nid-5\n")
     config = RunConfig(CorpusConfig((str(shard),)), SelectionConfig(objective="pairwise", estimator="imported",
