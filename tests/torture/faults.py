@@ -251,7 +251,7 @@ def _map_child(place: int, folder: Path) -> str:
         raise Finding("the map waits for a child that was killed")
     if state != "done":
         check_sentence(sentence, "the map whose child was killed")
-        if load_layout(opened.fingerprint, cache) is not None:
+        if load_layout(opened, cache) is not None:
             raise Finding("the map failed and left a layout")
     if left := [path.name for path in cache.rglob("umap-fit-*")]:
         raise Finding(f"the map left {', '.join(left)}")
