@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datamask.errors import InputError
+from datamask.errors import InputError, poll_of
 from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
 from datamask.runs.store import Run
 
@@ -283,22 +284,32 @@ def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
     Raises:
         Stopped: from `poll`.
     """
+    from datamask.corpus.threads import in_threads  # here, not above: exports need none of it
+
     shards = [shard for shard in shards if shard.selected.any()]
-    total, done, found = sum(int(shard.selected.sum()) for shard in shards), 0, {}
+    total, done, stop = sum(int(shard.selected.sum()) for shard in shards), [0] * len(shards), threading.Event()
     before = stamps(str(shard.path) for shard in shards)
-    for shard in shards:
-        digest, path = Digest(), str(shard.path)
+
+    def digested(place: int) -> str | None:
+        digest = Digest()
         try:
-            for rows in selected_rows(shard, poll):
+            for rows in selected_rows(shards[place], poll_of(stop.is_set)):
                 digest.add(rows)
-                done += rows.num_rows
-                progress(done / total)
-            found[path] = digest.text()
+                done[place] += rows.num_rows
+            return digest.text()
         except InputError:  # the run is right about what it read; an export will say that it is there no longer
-            found[path] = UNSETTLED
+            return UNSETTLED
         except pa.ArrowException as error:  # a type that pyarrow reads and cannot take rows of
-            log.warning("what the selected rows of %s hold cannot be noted: %s", path, error)
-            found[path] = None
+            log.warning("what the selected rows of %s hold cannot be noted: %s", shards[place].path, error)
+            return None
+
+    def tick() -> None:
+        poll()
+        progress(sum(done) / max(total, 1))
+
+    poll()
+    texts = in_threads(digested, len(shards), stop=stop, tick=tick)  # nearly all of it is pyarrow's decoding
+    found = {str(shard.path): text for shard, text in zip(shards, texts)}
     now = stamps(found)
     touched = [path for path in found if now[path] == before[path] and _only_touched(opened.get(path, ()), now[path])]
     if touched and same():

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.errors import InputError
+from datamask.errors import InputError, Stopped, poll_of
 from datamask.evaluation.selection import Selection
 from datamask.runs import exports
-from datamask.runs.contents import Digest
+from datamask.runs.contents import Digest, Shard, digests
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
 from datamask.runs.store import Run, RunStore
@@ -177,6 +177,24 @@ def test_views_are_exported_and_checked(store, shard, tmp_path):
     run = executed(store, shard)
     assert exports.unchecked(run) is None
     assert set(exported(run, tmp_path)["text"].to_pylist()) <= set(table()["text"].to_pylist())
+
+
+def test_shards_are_digested_each_for_itself_and_a_stop_is_heard(tmp_path):
+    selected = np.arange(ROWS) % 3 == 0
+    shards = []
+    for seed in range(5):
+        pq.write_table(table(seed), tmp_path / f"{seed}.parquet", row_group_size=7)
+        shards.append(Shard(tmp_path / f"{seed}.parquet", np.arange(ROWS), table(seed)["chunk_id"], selected,
+                            "chunk_id"))
+    alone = {}
+    for seed, part in enumerate(shards):
+        digest = Digest()
+        digest.add(table(seed).filter(pa.array(selected)))
+        alone[str(part.path)] = digest.text()
+    shares = []
+    assert digests(shards, {}, lambda: None, shares.append) == alone and shares[-1] == 1.0
+    with pytest.raises(Stopped):
+        digests(shards, {}, poll_of(lambda: True))
 
 
 def test_every_kind_of_column_counts_and_batches_do_not():
