@@ -80,7 +80,10 @@ def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[fl
         else:
             _record(run, "failed", error=fault_sentence(error), traceback=traceback.format_exc())
         return Outcome(run.status(), error=error)
-    return Outcome(run.status(), summary=summary)
+    status = run.status()
+    if status.state == "failed":  # it ended well, and the disk refuses to say so
+        return Outcome(status, error=StoreError(status.error))
+    return Outcome(status, summary=summary)
 
 
 def _or_asked(run: Run, should_stop: Callable[[], bool]) -> Callable[[], bool]:
