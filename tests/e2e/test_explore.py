@@ -122,6 +122,7 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
             page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
         expect(page.get_by_text("Text 1 of 40")).to_be_visible()
+        page.wait_for_function(STILL)  # the key is that of a button, which is drawn after the text
         page.keyboard.press("1")
         expect(page.get_by_text("Text 2 of 40")).to_be_visible()
 
