@@ -26,6 +26,9 @@ GROWTH = {"megabytes": 150, "threads": 12, "descriptors": 24}
 SECONDS = 150.0
 """A slow machine reloads less often, instead of taking an hour."""
 
+SETTLED_SECONDS = 300.0
+"""Until then what visitors left must be gone: pings give up after less than one minute, sessions after two."""
+
 STOP_SECONDS = 10.0
 """A stop takes a second; ten times that is a hang."""
 
@@ -38,6 +41,17 @@ def measured(pid: int) -> dict[str, int]:
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
     return {"megabytes": int(lines["VmRSS"].split()[0]) // 1024, "threads": int(lines["Threads"]),
             "descriptors": sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())}
+
+
+def settled(pid: int, before: dict[str, int]) -> dict[str, int]:
+    """What a server has once it has noticed who is gone: one that vanished without a word is waited for by pings, and
+    its session is kept two minutes for it to come back."""
+    deadline = time.monotonic() + SETTLED_SECONDS
+    while True:
+        now = measured(pid)
+        if all(now[what] - before[what] <= most for what, most in GROWTH.items()) or time.monotonic() > deadline:
+            return now
+        time.sleep(1.0)
 
 
 def run(number: int, folder: Path) -> str:
@@ -60,7 +74,7 @@ def run(number: int, folder: Path) -> str:
             visit(address, WARM_UP, pages, query, ending)
             before = measured(process.pid)
             visit(address, RELOADS, pages, query, ending)
-            after = measured(process.pid)
+            after = settled(process.pid, before)
         for what, most in GROWTH.items():
             if after[what] - before[what] > most:
                 raise Finding(f"{describe(number)}: {what} grew from {before[what]} to {after[what]} over {RELOADS} "
