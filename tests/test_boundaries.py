@@ -62,7 +62,7 @@ LAZY: dict[str, set[str]] = {
 
 ALIASES = {
     **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining", "runs.lambdas", "runs.measuring",
-                     "runs.toy"), "runs.execute"),
+                     "runs.toy", "runs.digests"), "runs.execute"),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
     "runs.attempt": "runs.jobs",
     "__main__": "cli",

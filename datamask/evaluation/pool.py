@@ -40,7 +40,7 @@ class Pool:
         quality: the bound quality term.
         seconds_graph: time spent building or loading neighbour graphs.
         ends: ends of scales that are known already, of `datamask.evaluation.anchors`.
-        stamps: by what the system knew the corpus's files before they were opened (`datamask.runs.contents`); empty
+        stamps: by what the system knew the corpus's files before they were opened (`datamask.runs.digests`); empty
             where nobody noted it.
     """
 

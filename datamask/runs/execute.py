@@ -27,7 +27,7 @@ from datamask.learning.device import resolve
 from datamask.learning.gauges import overlap
 from datamask.learning.learner import State, StepRecord
 from datamask.learning.start import Start
-from datamask.runs import contents, health, outcome
+from datamask.runs import contents, digests, health, outcome
 from datamask.runs.progress import STEPS
 from datamask.runs.records import CHECKPOINT, check
 from datamask.runs.store import RUN_ID, Run, RunStore
@@ -181,10 +181,10 @@ class _Execution:
             "neighbors": pool.graph_facts(), "warnings": self.look()}
         self.writer.update_facts(selected=summary["selected"])  # until here a guess, where there is a budget
         self.writer.write_rows(selection.rows_table())
-        self.writer.update_facts(contents=contents.digests(
+        self.writer.update_facts(contents=digests.digests(
             contents.shards_of(self.run), pool.stamps, self.poll,
             lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold"),
-            lambda: contents.still_same(self.run.config.corpus, corpus, self.poll.stopped)))
+            lambda: digests.still_same(self.run.config.corpus, corpus, self.poll.stopped)))
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, ending, step=state.step,
                            total_steps=self.config.n_epochs or learner.total_steps)
@@ -195,7 +195,7 @@ class _Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say(0.0, "opening the corpus")
-        opened = contents.stamps(list_files(self.run.config.corpus.inputs))
+        opened = digests.stamps(list_files(self.run.config.corpus.inputs))
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(self.opened * share, what),
                              should_stop=self.poll.stopped)
         pool = Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,

@@ -25,7 +25,7 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.runs import contents, outcome
+from datamask.runs import contents, digests, outcome
 from datamask.runs.store import Run, RunStore
 
 
@@ -50,7 +50,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     began = time.perf_counter()
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
-    opened = contents.stamps(list_files(config.corpus.inputs))
+    opened = digests.stamps(list_files(config.corpus.inputs))
     corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
                          should_stop=should_stop)
     found = read_rows(config.ids, corpus)
@@ -84,8 +84,8 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
         "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "warm_from": None,
         "unknown_ids": found.unknown}
     run = _written(store, config, facts, selection, summary, _ending(config.ids, found),
-                   lambda run: contents.digests(contents.shards_of(run), opened, poll,
-                                                same=lambda: contents.still_same(config.corpus, corpus, should_stop)))
+                   lambda run: digests.digests(contents.shards_of(run), opened, poll,
+                                                same=lambda: digests.still_same(config.corpus, corpus, should_stop)))
     progress(1.0, "done")
     return run
 

@@ -25,7 +25,7 @@ from datamask.errors import DatamaskError, OptionError, poll_of
 from datamask.evaluation.pool import Pool
 from datamask.files import write_text
 from datamask.learning.device import resolve
-from datamask.runs import contents
+from datamask.runs import digests
 from datamask.runs.attempt import Outcome, attempt, fault_sentence, one_sentence
 from datamask.runs.exports import defused
 from datamask.runs.formats import to_plain, write_table
@@ -123,7 +123,7 @@ def _why_failed(outcome: Outcome) -> str | None:
 
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
-    opened = contents.stamps(list_files(plan.corpus.inputs))
+    opened = digests.stamps(list_files(plan.corpus.inputs))
     corpus = shelf().get(plan.corpus, progress=lambda share, what: progress(0.05 * share, what),
                          should_stop=should_stop)
     first = plan.points[0].selection

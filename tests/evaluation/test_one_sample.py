@@ -47,23 +47,30 @@ def test_it_is_said(corpus, tmp_path):
     assert posed.switched_off() == ["pairwise is the same for every selection of this size, so it is switched off"]
 
 
-@pytest.mark.parametrize("rule", ["quota", "given", "budget"])
-def test_rules_change_nothing_of_that(corpus, rule, tmp_path):
-    options: dict = {"select_ratio": 1 / N}
+def test_a_quota_changes_nothing_of_that(corpus, tmp_path):
+    summary = select(corpus, objective="pairwise", estimator="counterfactual", lamb=0.5, cache_dir=tmp_path,
+                     select_ratio=1 / N, quotas=(Quota("kind", "b", 1.0, 1.0),)).summary
+    anchor = summary["anchors"]["diversity"]["pairwise"]
+    assert anchor["best"] == anchor["random"] == summary["diversity"] == summary["calibrated"]["diversity"] == 0.0
+    assert summary["selected"] == 1
+
+
+def test_beside_a_given_row_there_is_a_pair(corpus, tmp_path):
     given = tmp_path / "given.txt"
     given.write_text("3\n", encoding="utf-8")
-    if rule == "quota":
-        options["quotas"] = (Quota("kind", "b", 1.0, 1.0),)
-    elif rule == "given":
-        options["given"] = str(given)
-    else:
-        options = {"budget": 9.0}
-    summary = select(corpus, objective="pairwise", estimator="counterfactual", lamb=0.5, cache_dir=tmp_path,
-                     **options).summary
+    selection = select(corpus, objective="pairwise", estimator="counterfactual", lamb=0.5, cache_dir=tmp_path,
+                       select_ratio=1 / N, given=str(given))
+    (row,) = selection.rows
+    assert selection.summary["diversity"] == pytest.approx(-float(corpus.features[row] @ corpus.features[3]), abs=1e-6)
+    anchor = selection.summary["anchors"]["diversity"]["pairwise"]
+    assert anchor["best"] > anchor["random"]
+
+
+def test_a_budget_that_every_row_fills_alone_has_no_pairs_either(tmp_path):
+    rng = np.random.default_rng(3)
+    filling = corpus_of(rng.normal(size=(N, 4)) + 0.5, rng.normal(size=N), lengths=np.full(N, 9.0))
+    summary = select(filling, objective="pairwise", estimator="counterfactual", lamb=0.5, cache_dir=tmp_path,
+                     budget=9.0).summary
     anchor = summary["anchors"]["diversity"]["pairwise"]
-    if rule == "given":  # beside the one that is given there is a pair
-        assert anchor["best"] > anchor["random"] and summary["diversity"] < 0
-    else:
-        assert anchor["best"] == pytest.approx(anchor["random"], abs=1e-9)
-        assert summary["diversity"] == pytest.approx(0.0, abs=1e-9) and summary["calibrated"]["diversity"] == 0.0
+    assert anchor["best"] == anchor["random"] == summary["diversity"] == summary["calibrated"]["diversity"] == 0.0
     assert summary["selected"] == 1

@@ -15,7 +15,8 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped, poll_of
 from datamask.evaluation.selection import Selection
 from datamask.runs import exports
-from datamask.runs.contents import Digest, Shard, digests
+from datamask.runs.contents import Digest, Shard
+from datamask.runs.digests import digests
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
 from datamask.runs.store import Run, RunStore
