@@ -164,9 +164,12 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: Plan, ro
         rows.rests = {index: rests[keep] for index, rests in rows.rests.items()}
         rows.lengths = None if rows.lengths is None else rows.lengths[keep]
         rows.exponents = None if rows.exponents is None else rows.exponents[keep]
-    quality = weighted_sum(rows.quality, columns.quality, rows.rests)
+    def place(row: int) -> str:
+        return main.place(int(numbers[row]))
+
+    quality = weighted_sum(rows.quality, columns.quality, rows.rests, place)
     if rows.lengths is not None:
-        check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens")
+        check_sum(rows.lengths, f"the length in column {columns.length!r}", "give counts of tokens", place)
     if progress is not None:
         progress(0.3, "Normalising features")
     blocks = checks.normalise(features, lengths, should_stop)

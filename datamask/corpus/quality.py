@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -40,14 +40,15 @@ def transform(values: np.ndarray, how: str, rests: np.ndarray | None = None) -> 
     return values
 
 
-def weighted_sum(values: np.ndarray, columns: Sequence[QualityColumn], rests: Mapping[int, np.ndarray] | None = None
-                 ) -> np.ndarray:
+def weighted_sum(values: np.ndarray, columns: Sequence[QualityColumn], rests: Mapping[int, np.ndarray] | None = None,
+                 place: Callable[[int], str] = "row {}".format) -> np.ndarray:
     """``sum_c weight_c transform_c(values[c])``: float64 ``(Q, N)`` to ``(N,)``.
 
     Args:
         values: finite.
         columns: weight and transform of each.
         rests: row of `values` -> what float64 could not hold of it.
+        place: where a row comes from, for messages.
 
     Raises:
         InputError: integers that float64 takes for equal, other than by rank; or values too large to sum.
@@ -61,12 +62,12 @@ def weighted_sum(values: np.ndarray, columns: Sequence[QualityColumn], rests: Ma
             total += column.weight * transform(row, column.transform, rests.get(index))
     names = ", ".join(repr(column.name) for column in columns)
     check_sum(total, f"the quality in column {names}",
-              f"divide it by a constant, or take ranks with --quality-column {columns[0].name}:1:rank")
+              f"divide it by a constant, or take ranks with --quality-column {columns[0].name}:1:rank", place)
     return total
 
 
-def check_sum(values: np.ndarray, what: str, way_out: str) -> None:
-    """Refuse values whose sums float64 cannot hold.
+def check_sum(values: np.ndarray, what: str, way_out: str, place: Callable[[int], str] = "row {}".format) -> None:
+    """Refuse values whose sums float64 cannot hold, naming the largest one's place.
 
     Raises:
         InputError: the sum of their absolute values is beyond `LARGEST_SUM`.
@@ -76,7 +77,9 @@ def check_sum(values: np.ndarray, what: str, way_out: str) -> None:
         fits = float(np.abs(values).sum()) <= LARGEST_SUM
     if not fits:
         size = f"up to {largest:.3g}" if np.isfinite(largest) else "beyond float64's range once weighted"
-        raise InputError(f"{what} is {size}, too large for {len(values):,} rows to be summed in float64; {way_out}")
+        where = place(int(np.abs(values).argmax()))
+        raise InputError(f"{what} is {size} ({where}), too large for {len(values):,} rows to be summed in float64; "
+                         f"{way_out}")
 
 
 def _places(pairs: np.ndarray) -> np.ndarray:
