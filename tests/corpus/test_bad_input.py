@@ -172,7 +172,7 @@ CASES = {
     "quality beyond float64": (shards(table(quality_score=[2**62 + i for i in range(8)])), {},
                                "float64 takes 7 of them for equal to others; rank them with --quality-column"),
     "lengths beyond all sums": (shards(table(n_tokens=[1e308] * 8)), {},
-                                "the length in column 'n_tokens' is up to 1e.308 .*part-0.parquet row 0., too large for 8 rows"),
+                                "length in column 'n_tokens' is up to 1e.308 .*part-0.parquet row 0., too large for 8"),
     "more than memory": (shards(table(4, feature_arr=huge(4, 2**20), drop=["x"])), {"huge": True},
                          "4 rows of 1,048,576 dimensions need 0.0156 GiB .*--rows"),
     "all rows invalid": (shards(table(feature_arr=lists([[0] * 4] * 8))), {"drop_invalid": True},

@@ -35,7 +35,7 @@ def test_weighted_sum():
 
 def test_values_that_cannot_be_summed_are_refused():
     huge = np.array([[1e308, -1e308, 1.0]])
-    with pytest.raises(InputError, match=r"in column 'q' is up to 1e\+308 \(row 0\), too large for 3 rows .* q:1:rank$"):
+    with pytest.raises(InputError, match=r"column 'q' is up to 1e\+308 \(row 0\), too large for 3 rows .* q:1:rank$"):
         weighted_sum(huge, [QualityColumn("q")])
     with pytest.raises(InputError, match="beyond float64's range once weighted"):
         weighted_sum(huge, [QualityColumn("q", 10.0)])
