@@ -18,8 +18,8 @@ import types
 from collections.abc import Callable
 
 from datamask.errors import Stopped
+from datamask.process import held
 
-ANCHOR = "_datamask_background"
 GOODBYE_SECONDS = 9.0
 """How long a process that ends waits for its threads. Whatever can be stopped ends within one; containers give ten."""
 
@@ -129,12 +129,10 @@ def _alive() -> list[tuple[threading.Thread, Callable[[], object] | None]]:
         return [(thread, stop) for thread, stop in holder.threads if thread.is_alive()]
 
 
-def _holder() -> types.ModuleType:
-    found = sys.modules.get(ANCHOR)
-    if found is None:
-        fresh = types.ModuleType(ANCHOR, "Holds datamask's background threads where no reload reaches them.")
-        fresh.lock, fresh.threads, fresh.imports, fresh.code = threading.Lock(), [], {}, None
-        found = sys.modules.setdefault(ANCHOR, fresh)
-        if found is fresh:
-            atexit.register(_at_exit)
-    return found
+def _holder() -> types.SimpleNamespace:
+    return held("background threads", _made)
+
+
+def _made() -> types.SimpleNamespace:
+    atexit.register(_at_exit)
+    return types.SimpleNamespace(lock=threading.Lock(), threads=[], imports={}, code=None)

@@ -18,7 +18,7 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "catalogue", "compiling", "config", "endings", "feasibility", "files", "parquet"}
+BOTTOM = {"errors", "process", "catalogue", "compiling", "config", "endings", "feasibility", "files", "parquet"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 WORK = {"work"}
@@ -27,7 +27,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "catalogue": {"errors"},
     "compiling": set(),
-    "endings": {"errors"},
+    "process": set(),
+    "endings": {"errors", "process"},
     "config": {"errors", "catalogue"},
     "files": {"errors"},
     "parquet": {"errors"},

@@ -7,9 +7,7 @@ corpus is found again by its configuration and by the size and time of every fil
 from __future__ import annotations
 
 import json
-import sys
 import threading
-import types
 from collections import OrderedDict
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from datamask.corpus.opening import open_corpus
 from datamask.corpus.shards import list_files
 from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError, Stopped
+from datamask.process import held
 
 SIZE = 2
 """Corpora kept. A caller's own reference keeps its corpus alive beyond that."""
@@ -116,10 +115,5 @@ def _key(config: CorpusConfig, row_limit: int | None, should_stop: ShouldStop | 
 
 
 def shelf() -> Shelf:
-    """The shelf of this process.
-
-    It hangs in ``sys.modules`` under a name of its own: module globals are lost when a web server reloads edited
-    modules, and with them every open corpus would be held twice.
-    """
-    anchor = sys.modules.setdefault("_datamask_shelf", types.ModuleType("_datamask_shelf"))
-    return anchor.__dict__.setdefault("shelf", Shelf())
+    """The shelf of this process."""
+    return held("shelf", Shelf)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import sys
 import threading
 import types
 from collections import OrderedDict
@@ -23,12 +22,12 @@ from datamask.dashboard import tasks
 from datamask.dashboard.tasks import Progress, Sign, Task
 from datamask.dashboard.views import frontier
 from datamask.errors import Stopped, poll_of
+from datamask.process import held
 from datamask.runs.store import Run
 
 if TYPE_CHECKING:
     from datamask.evaluation.explaining import Explainer, Explanation, Flip
 
-_ANCHOR = "_datamask_explanations"
 KEPT = 2
 """Runs taken apart that are kept; each holds some ten numbers a row and its corpus's neighbour lists."""
 
@@ -238,11 +237,7 @@ def _inside(run: Run, row: int) -> bool:
     return bool(bits[row // 8] >> (7 - row % 8) & 1)
 
 
-def _holder() -> types.ModuleType:
-    found = sys.modules.get(_ANCHOR)
-    if found is None:
-        fresh = types.ModuleType(_ANCHOR)
-        fresh.explainers, fresh.memberships, fresh.again = OrderedDict(), OrderedDict(), {}
-        fresh.lock, fresh.reading, fresh.selecting = threading.Lock(), threading.Lock(), threading.Lock()
-        found = sys.modules.setdefault(_ANCHOR, fresh)
-    return found
+def _holder() -> types.SimpleNamespace:
+    return held("explanations", lambda: types.SimpleNamespace(
+        explainers=OrderedDict(), memberships=OrderedDict(), again={},
+        lock=threading.Lock(), reading=threading.Lock(), selecting=threading.Lock()))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import threading
 import types
 from collections import OrderedDict
@@ -23,6 +22,7 @@ from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import words
 from datamask.errors import DatamaskError, Stopped
+from datamask.process import held
 
 if TYPE_CHECKING:
     from datamask.evaluation.live import Live
@@ -39,7 +39,7 @@ QUICK = ("pairwise", "facility")
 
 OFFERED = (*QUICK, "disf_fixed", "disf")
 
-_ANCHOR = "_datamask_live"
+_NAME = "live lambda"
 _POSED, _SOLVED = 0.5, 0.9
 """Shares of the preparation that end with posing and with the grid; proofs follow."""
 
@@ -230,10 +230,6 @@ def find(corpus: Corpus, config: SelectionConfig) -> Session | None:
     return _holder().sessions.get(key_of(corpus, config))
 
 
-def _holder() -> types.ModuleType:
-    found = sys.modules.get(_ANCHOR)
-    if found is None:
-        fresh = types.ModuleType(_ANCHOR)
-        fresh.sessions, fresh.lock, fresh.turn = OrderedDict(), threading.Lock(), threading.Lock()
-        found = sys.modules.setdefault(_ANCHOR, fresh)
-    return found
+def _holder() -> types.SimpleNamespace:
+    return held(_NAME, lambda: types.SimpleNamespace(
+        sessions=OrderedDict(), lock=threading.Lock(), turn=threading.Lock()))

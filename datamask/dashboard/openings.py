@@ -14,10 +14,8 @@ import json
 import logging
 import re
 import secrets
-import sys
 import threading
 import time
-import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +29,7 @@ from datamask.dashboard.copies import Copies, count
 from datamask.dashboard.doors import check_uploads
 from datamask.errors import DatamaskError, Stopped
 from datamask.files import write_text
+from datamask.process import held
 from datamask.work.cache import NOTES
 from datamask.work.result_file import open_regular
 
@@ -43,7 +42,6 @@ COUNTED_AT_ONCE = 30_000
 log = logging.getLogger(__name__)
 
 Progress = Callable[[float, str], None]
-_ANCHOR = "_datamask_openings"
 
 
 @dataclass
@@ -250,6 +248,4 @@ class Openings:
 
 def openings(runs_dir: str | Path) -> Openings:
     """The process's `Openings` of a runs folder; the same object after a hot reload or a cleared cache."""
-    holder = sys.modules.setdefault(_ANCHOR, types.ModuleType(_ANCHOR))
-    table = holder.__dict__.setdefault("by_root", {})
-    return table.setdefault(str(Path(runs_dir).resolve()), Openings(runs_dir))
+    return held(f"openings {Path(runs_dir).resolve()}", lambda: Openings(runs_dir))

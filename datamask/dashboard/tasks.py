@@ -5,7 +5,6 @@ A page starts a task under a key of its own, draws what `find` gives back, and m
 
 from __future__ import annotations
 
-import sys
 import threading
 import types
 from collections.abc import Callable, Mapping
@@ -13,10 +12,10 @@ from dataclasses import dataclass, field
 
 from datamask import endings
 from datamask.errors import DatamaskError, Stopped
+from datamask.process import held
 from datamask.runs.progress import Eta, RunPace
 
 Progress = Callable[[float, str], None]
-_ANCHOR = "_datamask_tasks"
 KEPT = 32
 """Ended tasks remembered; the oldest is forgotten first."""
 
@@ -131,10 +130,5 @@ def _work(task: Task, work: Callable[[Progress, Callable[[], bool]], object], pa
         task._ended.set()
 
 
-def _holder() -> types.ModuleType:
-    found = sys.modules.get(_ANCHOR)
-    if found is None:
-        fresh = types.ModuleType(_ANCHOR)
-        fresh.tasks, fresh.lock = {}, threading.Lock()
-        found = sys.modules.setdefault(_ANCHOR, fresh)
-    return found
+def _holder() -> types.SimpleNamespace:
+    return held("tasks", lambda: types.SimpleNamespace(tasks={}, lock=threading.Lock()))

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
-import types
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,11 +20,11 @@ from pathlib import Path
 
 from datamask import endings
 from datamask.errors import DatamaskError, RunStateError
+from datamask.process import held
 from datamask.runs.attempt import attempt
 from datamask.runs.progress import Eta
 from datamask.runs.store import Run, RunStore
 
-ANCHOR = "_datamask_offices"
 TURN_SECONDS = 0.2
 
 
@@ -231,19 +229,7 @@ class Office:
 
 def office(root: str | Path) -> Office:
     """The office of a runs folder in this process: the same one on every call, whatever was reloaded or cleared."""
-    anchor = sys.modules.get(ANCHOR)
-    if anchor is None:
-        fresh = types.ModuleType(ANCHOR, "Holds datamask's offices where no reload reaches them.")
-        fresh.offices = {}
-        fresh.lock = threading.Lock()
-        # setdefault is atomic: of two threads that come here at once, both get one anchor
-        anchor = sys.modules.setdefault(ANCHOR, fresh)
-    # threads do not survive a fork, so a child gets offices of its own
-    key = (os.getpid(), str(Path(root).resolve()))
-    with anchor.lock:
-        if key not in anchor.offices:
-            anchor.offices[key] = Office(root)
-        return anchor.offices[key]
+    return held(f"runs {Path(root).resolve()}", lambda: Office(root))
 
 
 def beside_the_server() -> int:

@@ -20,7 +20,7 @@ LONG = 120.0
 
 @pytest.fixture(autouse=True)
 def a_holder_of_its_own(monkeypatch):
-    monkeypatch.setattr(live, "_ANCHOR", "_datamask_live_of_a_test")
+    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     yield
     for session in live._holder().sessions.values():

@@ -21,7 +21,7 @@ LONG = 240.0
 @pytest.fixture(autouse=True)
 def few_threads(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(live, "_ANCHOR", "_datamask_live_of_a_test")
+    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
     yield
     for session in live._holder().sessions.values():
         session.stop()

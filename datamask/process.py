@@ -1,0 +1,51 @@
+"""What belongs to the process, held where neither a hot reload of a module nor a cleared cache reaches it.
+
+Module globals are lost when a web server reloads edited modules, and with them every open corpus and every thread that
+somebody waits for. So the few things that must exist once per process hang in one module of our own in ``sys.modules``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Held = TypeVar("Held")
+
+ANCHOR = "_datamask_process"
+
+
+def held(name: str, make: Callable[[], Held]) -> Held:
+    """What this process holds under `name`, made by ``make()`` at the first call; the same on every later one.
+
+    Threads do not survive a fork, so a forked child makes its own.
+
+    Args:
+        name: unique over the program.
+        make: called at most once per process and name.
+    """
+    anchor = _anchor()
+    with anchor.lock:
+        if name not in anchor.things:
+            anchor.things[name] = make()
+        return anchor.things[name]
+
+
+def _anchor() -> Any:
+    anchor = sys.modules.get(ANCHOR)
+    if anchor is None:
+        fresh = types.ModuleType(ANCHOR, "Holds what datamask has once per process.")
+        _begin(fresh)
+        # setdefault is atomic: of two threads that come here at once, both get one anchor
+        anchor = sys.modules.setdefault(ANCHOR, fresh)
+        if anchor is fresh:
+            os.register_at_fork(after_in_child=lambda: _begin(fresh))
+    return anchor
+
+
+def _begin(anchor: Any) -> None:
+    """Nothing is held yet; in a forked child the lock may have been another thread's, which is not there."""
+    anchor.__dict__.update(things={}, lock=threading.RLock())

@@ -1,0 +1,59 @@
+"""What there is once per process: one thing per name, made once, whatever is reloaded; a forked child has its own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+
+from datamask import process
+
+
+def test_it_is_made_once_though_many_ask_at_once():
+    made, barrier, answers = [], threading.Barrier(8), []
+
+    def ask():
+        barrier.wait()
+        answers.append(process.held("asked by many", lambda: made.append(1) or object()))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1 and len(set(map(id, answers))) == 1
+
+
+def test_names_are_apart_and_what_makes_one_may_ask_for_another():
+    inner = process.held("outer", lambda: [process.held("inner", list)])[0]
+    assert process.held("inner", dict) is inner
+
+
+def test_a_reload_of_the_module_loses_nothing():
+    thing = process.held("kept over a reload", object)
+    again = importlib.reload(process)
+    assert again.held("kept over a reload", object) is thing
+    del sys.modules["datamask.process"]
+    try:
+        assert importlib.import_module("datamask.process").held("kept over a reload", object) is thing
+    finally:
+        sys.modules["datamask.process"] = process
+
+
+def test_a_forked_child_makes_its_own():
+    thing = process.held("of this process", lambda: os.getpid())
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, str(process.held("of this process", os.getpid)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        assert answer.read() == str(child) != str(thing)
+
+
+def test_nothing_else_hangs_in_the_table_of_modules():
+    own = {name for name in sys.modules if name.startswith("_datamask")}
+    assert own <= {process.ANCHOR}
