@@ -281,16 +281,11 @@ class RunWriter:
     def truncate_metrics(self, step: int) -> None:
         """Drop the records past `step`: those a killed run wrote after its last checkpoint."""
         self._close_metrics()
-        path = self.folder / "metrics.jsonl"
-        try:
-            lines = read_bounded(path, MOST_METRICS_BYTES).splitlines(keepends=True)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
-        kept = [line for line in lines if _step_of(line) <= step]
-        with replacing(path) as part:
-            part.write_bytes(b"".join(kept))
+        data = self._written_metrics()
+        if data:
+            lines = data.splitlines(keepends=True)
+            with replacing(self.folder / "metrics.jsonl") as part:
+                part.write_bytes(b"".join(line for line in lines if _step_of(line) <= step))
 
     # -- arrays and tables --------------------------------------------------------------------------------------
 
@@ -346,13 +341,20 @@ class RunWriter:
             raise StoreError(f"{self.folder / 'stop'} cannot be removed: {error.strerror}") from error
 
     def _repair_metrics(self) -> None:
-        path = self.folder / "metrics.jsonl"
-        if not path.is_file():
-            return
-        data = path.read_bytes()
+        data = self._written_metrics()
         if data and not data.endswith(b"\n"):
-            with replacing(path) as part:
+            with replacing(self.folder / "metrics.jsonl") as part:
                 part.write_bytes(data[: data.rfind(b"\n") + 1])
+
+    def _written_metrics(self) -> bytes:
+        """What metrics.jsonl holds; nothing where there is none."""
+        path = self.folder / "metrics.jsonl"
+        try:
+            return read_bounded(path, MOST_METRICS_BYTES)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
 
     def _close_metrics(self) -> None:
         handle, self._metrics = self._metrics, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -229,6 +230,17 @@ def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_writer(store, torn)
         assert path.read_bytes() == whole
         writer.append_metrics({"step": 3})
     np.testing.assert_array_equal(run.metrics()["step"], [1, 2, 3])
+
+
+def test_metrics_that_the_disk_does_not_give_are_a_sentence(store, monkeypatch):
+    run = store.create(config())
+
+    def broken(path, most):
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    monkeypatch.setattr("datamask.runs.writer.read_bounded", broken)
+    with pytest.raises(StoreError, match=r"metrics\.jsonl cannot be read: Input/output error"), run.writer():
+        pass
 
 
 def test_metrics_past_the_checkpoint_are_dropped(store):
