@@ -341,6 +341,8 @@ class RunWriter:
             raise StoreError(f"{self.folder / 'stop'} cannot be removed: {error.strerror}") from error
 
     def _repair_metrics(self) -> None:
+        if not (self.folder / "metrics.jsonl").is_file():
+            return
         data = self._written_metrics()
         if data and not data.endswith(b"\n"):
             with replacing(self.folder / "metrics.jsonl") as part:

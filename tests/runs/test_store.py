@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig
-from datamask.errors import InputError, RunStateError
+from datamask.errors import InputError, RunStateError, StoreError
 from datamask.runs import store as store_module
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
@@ -234,6 +234,7 @@ def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_writer(store, torn)
 
 def test_metrics_that_the_disk_does_not_give_are_a_sentence(store, monkeypatch):
     run = store.create(config())
+    (run.path / "metrics.jsonl").write_text('{"step": 1}\n', encoding="utf-8")
 
     def broken(path, most):
         raise OSError(errno.EIO, "Input/output error", str(path))
