@@ -194,3 +194,15 @@ def test_a_bound_says_among_which_selections_it_holds(here, capsys, options, sai
     assert ("under the same rules" in proof) is (said is not None)
     if said:
         assert f"Rules: {said}." in text and said in proof
+
+
+def test_a_budget_without_its_tokens_is_shown_all_the_same(here, capsys):
+    assert run("select", "in.parquet", "--output", "out.parquet", "--objective", "pairwise", "--estimator", "relaxed",
+               "--runs_dir", "r", *FAST[2:]) == 0
+    (folder,) = Path("r").glob("2*")
+    status = json.loads((folder / "status.json").read_text(encoding="utf-8"))
+    status["summary"].update(budget=100.0, tokens=None)
+    (folder / "status.json").write_text(json.dumps(status), encoding="utf-8")
+    capsys.readouterr()
+    assert run("runs", "show", folder.name, "--runs_dir", "r") == 0
+    assert "Selected" in capsys.readouterr().out

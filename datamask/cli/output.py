@@ -95,7 +95,7 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
     if summary.get("unknown_ids"):
         how += f", leaving out {summary['unknown_ids']:,} unknown ids"
     beside = f" beside {summary['given']:,} given ones" if summary.get("given") else ""
-    tokens = f" with {summary['tokens']:,.0f} tokens" if summary.get("budget") else ""
+    tokens = f" with {summary['tokens']:,.0f} tokens" if summary.get("budget") and summary.get("tokens") else ""
     lines = [f"Run {run.id} is {run.status().state}{took}.",
              f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{tokens}{beside} {how} "
              f"({selection.objective}, lambda {selection.lamb:g}).",

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields
 
-from datamask.dashboard import palette
+from datamask.dashboard import palette, words
 
 FONT = "font-family:system-ui,'Source Sans','Segoe UI',sans-serif"
 SHAPES = ("circle", "diamond", "triangle", "square")
@@ -35,8 +35,8 @@ def style(dark: bool) -> str:
 
 
 def escape(text: object) -> str:
-    """Text of any origin for a place between tags or in quotes."""
-    return html.escape(str(text), quote=True)
+    """Text of any origin for a place between tags or in quotes; what no UTF-8 can hold is escaped too."""
+    return html.escape(words.printable(str(text)), quote=True)
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:

@@ -124,3 +124,8 @@ def ago(timestamp: float | None, now: float | None = None) -> str:
 def of_total(rows: int, total: int) -> str:
     """``19,017 rows``, or ``19,017 of 812,344 rows`` where the corpus is a sample."""
     return f"{rows:,} rows" if rows >= total else f"{rows:,} of {total:,} rows"
+
+
+def printable(text: str) -> str:
+    """`text` with what no UTF-8 can hold escaped: the name of a file may be any bytes, which Python gives as such."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

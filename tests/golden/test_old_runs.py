@@ -88,3 +88,12 @@ def test_a_done_one_is_reported(store, run_id):
     stored = store.get(run_id)
     page = report(stored, store.list(), open_corpus(CorpusConfig((CORPUS,))), store.cache_dir)
     assert page.startswith("<!DOCTYPE html>") and f"{len(EXPECTED[run_id]['ids']):,}" in page
+
+
+def test_a_run_on_a_file_whose_name_is_no_utf8_is_reported(store):
+    stored = store.get("done-budget")
+    record = json.loads((stored.path / "config.json").read_text(encoding="utf-8"))
+    record["config"]["corpus"]["inputs"] = ["caf\udce9.parquet"]
+    (stored.path / "config.json").write_text(json.dumps(record), encoding="utf-8")
+    page = report(stored, store.list(), None, store.cache_dir)
+    assert "caf\\udce9.parquet" in page and page.encode("utf-8")

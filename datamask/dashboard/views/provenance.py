@@ -43,7 +43,7 @@ def table(run: Run) -> pd.DataFrame:
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("platform", str(platform)),
     ]
-    return pd.DataFrame(rows, columns=["what", "value"])
+    return pd.DataFrame([(what, words.printable(value)) for what, value in rows], columns=["what", "value"])
 
 
 def command(run: Run, output: str | None = None) -> str:
