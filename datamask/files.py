@@ -10,17 +10,11 @@ import shutil
 import stat
 import tempfile
 import time
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from datamask.errors import InputError, StoreError
-
-DAMAGED = (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-"""What numpy raises on an .npz file that is cut short, overwritten or no archive at all: a cache is then made anew."""
-
 
 UNFINISHED = re.compile(r"\..+\.[a-z0-9_]{8}\.(part|npz|npy)")
 """Names of what `replacing` and `replacing_folder` write before it is whole."""

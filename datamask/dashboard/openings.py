@@ -30,8 +30,8 @@ from datamask.dashboard.doors import check_uploads
 from datamask.errors import DatamaskError, Stopped
 from datamask.files import write_text
 from datamask.process import held
+from datamask.runs.formats import read_json
 from datamask.work.cache import NOTES
-from datamask.work.result_file import open_regular
 
 KEPT = 2
 """Corpora held open at a time; the shelf behind them keeps as many."""
@@ -236,12 +236,11 @@ class Openings:
     @staticmethod
     def _read(path: Path) -> Recent | None:
         try:
-            with open_regular(path) as file:
-                note = json.load(file)
+            note = read_json(path)
             return Recent(note["key"], str(note["title"]), CorpusConfig.from_dict(note["config"]),
                           bool(note["sample"]), int(note["rows"]), int(note["dim"]), str(note["fingerprint"]),
                           float(note["opened"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             # a note is a convenience; one that cannot be read is one that is not there
             return None
 

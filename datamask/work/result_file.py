@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from datamask.files import open_regular
 
 FORMAT = 1
 _DIGEST = 64
@@ -58,19 +59,6 @@ def require(condition: object, what: str) -> None:
     """Raises `Implausible` saying `what` unless the condition holds: for the checks of a `read`."""
     if not condition:
         raise Implausible(what)
-
-
-def open_regular(path: str | os.PathLike) -> BinaryIO:
-    """Open a file for reading, without ever waiting for it.
-
-    Raises:
-        FileNotFoundError: it is not there. OSError: it cannot be read, or is no regular file (a pipe, a folder).
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(f"{path} is no regular file")
-    return os.fdopen(handle, "rb")
 
 
 class _Hashing:

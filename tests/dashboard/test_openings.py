@@ -113,7 +113,8 @@ def test_keys_that_name_nothing_open_nothing(tmp_path, key):
     assert Openings(tmp_path / "runs").resume(key, anything) is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", json.dumps({"key": 1}), json.dumps({"config": {"inputs": []}})])
+@pytest.mark.parametrize("content", ["", "{", "[]", json.dumps({"key": 1}), json.dumps({"config": {"inputs": []}}),
+                                     "[" * 100_000, json.dumps({"key": "a", "title": "b", "config": []})])
 def test_a_damaged_note_is_no_note(tmp_path, content):
     all_ = Openings(tmp_path / "runs")
     all_.folder.mkdir(parents=True)
