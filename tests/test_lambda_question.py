@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
 from datamask.cli.lambdas import ratios_of, target_of
+from datamask.config import lambda_question
 from datamask.config.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
 from datamask.errors import DatamaskError, InputError, OptionError
 
@@ -58,6 +60,17 @@ def test_texts_are_lines_or_json_lines_without_repeats(tmp_path):
         check_texts(["a"] * 5, "mine")
     with pytest.raises(InputError, match="cannot be read"):
         read_texts(tmp_path / "nothing")
+
+
+def test_a_device_without_end_is_refused_as_a_file_of_texts_and_a_pipe_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(lambda_question, "MOST_BYTES", 10_000)
+    with pytest.raises(InputError, match="at most 10,000 bytes"):
+        read_texts("/dev/zero")
+    reader, writer = os.pipe()
+    os.write(writer, "\n".join(map(str, range(60))).encode())
+    os.close(writer)
+    assert len(read_texts(f"/dev/fd/{reader}")) == 60
+    os.close(reader)
 
 
 def test_lambdas_as_range_or_list():

@@ -24,6 +24,9 @@ LAMBDAS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 LEAST_TEXTS = 60
 """Held-out texts below which no interval would mean anything."""
 
+MOST_BYTES = 1 << 30
+"""Of a file of texts: a device has no end. A pipe is read like a file."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -146,14 +149,18 @@ def read_texts(path: str | Path) -> list[str]:
     """`texts_of` a file.
 
     Raises:
-        InputError: it cannot be read, or holds too few texts.
+        InputError: it cannot be read, has more than `MOST_BYTES`, or holds too few texts.
     """
     try:
-        content = Path(path).expanduser().read_text(encoding="utf-8", errors="replace")
+        with Path(path).expanduser().open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except (OSError, RuntimeError) as error:  # RuntimeError: ~somebody names no user
         why = getattr(error, "strerror", None) or error
         raise InputError(f"--target {path} cannot be read: {why}") from error
-    return check_texts(texts_of(content, str(path)), str(path))
+    if len(data) > MOST_BYTES:
+        raise InputError(f"--target {path} must have at most {MOST_BYTES:,} bytes, got more; name a file with fewer "
+                         "texts")
+    return check_texts(texts_of(data.decode("utf-8", "replace"), str(path)), str(path))
 
 
 def check_texts(texts: list[str], name: str) -> list[str]:
