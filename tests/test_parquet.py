@@ -15,9 +15,10 @@ from datamask import parquet
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.preparation import prepare_shards
-from datamask.errors import InputError
+from datamask.errors import InputError, StoreError
 from datamask.evaluation.id_lists import read_ids
 from datamask.runs import exports
+from datamask.runs.store import Run
 from tests.runs.helpers import finished
 
 N = 400
@@ -54,6 +55,14 @@ def not_utf8(n: int = N) -> pa.Array:
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_a_runs_own_table_with_indices_outside_its_dictionary_is_damaged(tmp_path):
+    path = write(tmp_path / "rows.parquet", table(), use_dictionary=["domain"])
+    assert Run(tmp_path).rows(["chunk_id"]).column_names == ["chunk_id"]
+    foreign_indices(path, "domain")
+    with pytest.raises(StoreError, match="damaged"):
+        Run(tmp_path).rows()
 
 
 def test_indices_outside_a_dictionary_are_refused_in_one_or_two_shards(tmp_path):
@@ -212,8 +221,8 @@ def test_a_large_dictionary_is_not_copied_into_every_batch(tmp_path):
 
 OPENING = {f"{module}.{name}" for module in ("pq", "pyarrow.parquet")
            for name in ("ParquetFile", "read_table", "ParquetDataset", "read_pandas")}
-OWN = {"runs/store.py", "runs/steering.py", "dashboard/explanations.py"}
-"""Files of the program's own making are theirs to open."""
+OWN = {"runs/store.py"}
+"""Its tables are of the program's own making: read whole, and validated too."""
 
 
 def test_nobody_else_opens_a_users_file():

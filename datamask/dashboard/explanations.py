@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from datamask.dashboard import tasks
 from datamask.dashboard.tasks import Progress, Sign, Task
@@ -229,7 +228,7 @@ def _inside(run: Run, row: int) -> bool:
     with holder.reading:
         bits = holder.memberships.get(key)
         if bits is None:
-            selected = pq.read_table(run.path / "rows.parquet", columns=["selected"])["selected"]
+            selected = run.rows(["selected"])["selected"]
             bits = holder.memberships[key] = np.packbits(selected.to_numpy().astype(bool))
         holder.memberships.move_to_end(key)
         while len(holder.memberships) > MEMBERSHIPS:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from datamask.config import Quota, SelectionConfig
 from datamask.errors import DatamaskError, InputError, OptionError
 from datamask.feasibility import check_rules, quota_groups
-from datamask.files import write_text
-from datamask.runs.formats import write_table
+from datamask.files import check_regular, read_bounded, write_text
+from datamask.parquet import UNREADABLE, read_table, reason
+from datamask.runs.formats import MOST_BYTES, parse_json, write_table
 
 if TYPE_CHECKING:
     from datamask.corpus.corpus import Corpus
@@ -107,10 +107,13 @@ class RuleShelf:
             InputError: it is gone, or of another corpus.
         """
         import pyarrow.compute as pc
+        path = self._path(name, ".parquet")
         try:
-            ids = pq.read_table(self._path(name, ".parquet")).column(0)
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(f"the ids of a rule cannot be read ({error}); remove the rule and make it anew") from error
+            check_regular(path)
+            ids = read_table(path).column(0)
+        except UNREADABLE as error:
+            raise InputError(f"the ids of a rule cannot be read ({reason(error)}); remove the rule and make it anew"
+                             ) from error
         places = pc.index_in(ids, value_set=corpus.ids)
         if places.null_count:
             raise InputError("a rule names samples that are not in this corpus; remove it and make it anew")
@@ -130,9 +133,12 @@ class RuleShelf:
         return name
 
     def load(self, name: str) -> RuleBook | None:
-        """The list of rules of that name; None where there is none that can be read."""
+        """The list of rules of that name; None where there is none that can be read, or it has been altered."""
         try:
-            data = json.loads(self._path(name, ".json").read_text(encoding="utf-8"))
+            text = read_bounded(self._path(name, ".json"), MOST_BYTES)
+            if _digest(text.removesuffix(b"\n")) != name:
+                return None
+            data = parse_json(text)
             rules = tuple(Rule(**{**rule, "quota": None if rule["quota"] is None else Quota(**rule["quota"])})
                           for rule in data["rules"])
             return RuleBook(str(data["fingerprint"]), rules)

@@ -45,6 +45,7 @@ import pyarrow.parquet as pq
 from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
 from datamask.files import read_bounded
+from datamask.parquet import UNREADABLE, reason
 from datamask.runs import writer
 from datamask.runs.formats import load_arrays, read_json
 from datamask.runs.labels import Label, Result, clean_tags
@@ -254,19 +255,19 @@ class Run:
         names = dict.fromkeys(name for record in records for name in record)
         return {name: np.array([_number(record.get(name)) for record in records]) for name in names}
 
-    def rows(self) -> pa.Table:
-        """All N rows of the corpus in input order.
+    def rows(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All N rows of the corpus in input order, these columns of them; None: all.
 
         Raises:
-            RunStateError: the run has not got that far.
+            RunStateError: the run has not got that far. StoreError: the table is damaged.
         """
-        return self._table("rows.parquet")
+        return self._table("rows.parquet", columns)
 
     def selection(self) -> pa.Table:
         """The selected rows, strongest first.
 
         Raises:
-            RunStateError: the run has not finished.
+            RunStateError: the run has not finished. StoreError: the table is damaged.
         """
         return self._table("selection.parquet")
 
@@ -287,15 +288,18 @@ class Run:
             return {}
         return load_arrays(path)[0]
 
-    def _table(self, name: str) -> pa.Table:
+    def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         path = self.path / name
         if not path.is_file():
             raise RunStateError(f"run {self.id} has no {name} yet: it is {self.status().state}; wait for it to finish, "
                                 "or resume it")
         try:
-            return pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"{path} is damaged: {error}") from error
+            table = pq.read_table(path, columns=None if columns is None else list(columns))
+            # whoever follows a dictionary index that lies outside its dictionary reads foreign memory
+            table.validate(full=True)
+        except UNREADABLE as error:
+            raise StoreError(f"{path} is damaged: {reason(error)}") from error
+        return table
 
     # -- what any process may do --------------------------------------------------------------------------------
 

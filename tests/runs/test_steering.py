@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,26 @@ def test_rows_and_lists_are_named_by_their_content_and_come_back(corpus, shelf):
     assert shelf.load("../../etc/passwd") is None and shelf.load("0" * 20) is None
     with pytest.raises(InputError, match="no name of rules"):
         shelf.rows(corpus, "../" + name)
+
+
+@pytest.mark.parametrize("alter", [lambda text: "[" * 100_000, lambda text: text.replace('"count": 2', '"count": "2"'),
+                                   lambda text: "[]", lambda text: ""])
+def test_an_altered_list_of_rules_is_none(corpus, shelf, alter):
+    name = shelf.save(RuleBook(corpus.fingerprint, (Rule(PIN, "two", 2, "a" * 20),)))
+    path = shelf._path(name, ".json")
+    path.write_text(alter(path.read_text()))
+    assert shelf.load(name) is None
+
+
+def test_a_pipe_in_the_place_of_rules_is_refused_and_not_waited_for(corpus, shelf):
+    name = shelf.keep_rows(corpus, np.array([3, 7]))
+    listed = shelf.save(RuleBook(corpus.fingerprint, (Rule(PIN, "two", 2, name),)))
+    for path in (shelf._path(name, ".parquet"), shelf._path(listed, ".json")):
+        path.unlink()
+        os.mkfifo(path)
+    assert shelf.load(listed) is None
+    with pytest.raises(InputError, match="remove the rule"):
+        shelf.rows(corpus, name)
 
 
 def test_no_rule_is_there_twice_and_a_quota_replaces_the_one_on_its_value(corpus):
