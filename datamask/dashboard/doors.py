@@ -154,8 +154,11 @@ def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[Corp
     Raises:
         InputError: it does not fit all the same.
     """
-    kept = {path: path.stat() for path in (Path(runs_dir) / UPLOADS).glob("*/*.parquet")}
-    files, total = len(kept) + 1, sum(stat.st_size for stat in kept.values()) + size
+    kept = {}
+    for path in (Path(runs_dir) / UPLOADS).glob("*/*.parquet"):
+        with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
+            kept[path] = path.stat()
+    files, total = len(kept) + 1, sum(facts.st_size for facts in kept.values()) + size
     if files <= limits.files and total <= limits.bytes:
         return
     idle = idle_uploads(runs_dir, used())

@@ -14,7 +14,9 @@ from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard import tasks, words
 from datamask.dashboard.ui import export_cards, report_card
 from datamask.dashboard.views import outcome, provenance
+from datamask.errors import Stopped
 from datamask.evaluation import score_selection
+from datamask.runs import exports
 from datamask.runs.execute import execute
 
 
@@ -105,6 +107,27 @@ def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeyp
     app.run()
     target = run.path / "exports" / "rows.parquet"
     assert pq.read_table(target).num_rows == 60 and str(target.resolve()) in [code.value for code in app.code]
+
+
+def test_masks_on_their_way_to_disk_can_be_stopped_and_buttons_say_what_cannot_be_checked(page, opened, run, tmp_path,
+                                                                                         monkeypatch):
+    def never_done(run, folder, *, progress=None, should_stop=lambda: False):
+        for _ in range(1200):
+            if should_stop():
+                raise Stopped("stopped")
+            time.sleep(0.1)
+
+    monkeypatch.setattr(exports, "mask_per_shard", never_done)
+    os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
+    with run.writer() as writer:
+        writer.update_facts(contents=None)
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    key = f"masks-{run.id}"
+    assert all("cannot be checked" in app.button(key=name).help for name in (key, f"rows-{run.id}"))
+    app.button(key=key).click().run()
+    tasks.find(key).stop()
+    tasks.find(key).wait(60)
+    assert tasks.find(key).state == "stopped"
 
 
 def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, tmp_path):

@@ -78,7 +78,7 @@ def test_the_run_that_is_described_stays_the_same_when_its_name_changes(page, op
     assert app.selectbox(key="compare_edit").value == runs[1].id and app.text_input(key=f"name_{runs[1].id}")
 
 
-def test_what_a_session_remembers_is_bounded():
+def test_what_a_session_remembers_is_bounded_and_holds_what_is_drawn_now():
     def script():
         import streamlit as st
 
@@ -86,7 +86,7 @@ def test_what_a_session_remembers_is_bounded():
 
         turn = st.session_state.setdefault("turn", 0)
         st.session_state["turn"] = turn + 1
-        names = {str(k): f"{k} in turn {turn}" for k in range(600)}
+        names = {"same": "always the same", **{str(k): f"{k} in turn {turn}" for k in range(600)}}
         menus.settle("menu", names)
         st.selectbox("Menu", list(names), format_func=names.get, key="menu")
 
@@ -94,3 +94,4 @@ def test_what_a_session_remembers_is_bounded():
     for _ in range(3):
         app.run()
         assert not app.exception and len(app.session_state["menu_words"]) <= REMEMBERED
+        assert app.session_state["menu_words"]["always the same"] == "same"

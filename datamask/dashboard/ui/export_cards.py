@@ -79,7 +79,7 @@ def rows(run: Run, shards: provenance.Shards) -> None:
                                help=_with_doubt(run, "Reads the shards again when you press it."))
         else:
             target = run.path / "exports" / "rows.parquet"
-            _to_folder(f"rows-{run.id}", "Write the rows to disk", target,
+            _to_folder(run, f"rows-{run.id}", "Write the rows to disk", target,
                        lambda progress, stop: exports.filtered_rows(run, target, progress=progress, should_stop=stop))
 
 
@@ -101,8 +101,8 @@ def masks(run: Run, shards: provenance.Shards) -> None:
                                help=_with_doubt(run, "Files keep their shards' names."))
         else:
             folder = run.path / "exports" / "masks"
-            _to_folder(f"masks-{run.id}", "Write them to disk", folder,
-                       lambda progress, stop: exports.mask_per_shard(run, folder, progress=progress))
+            _to_folder(run, f"masks-{run.id}", "Write them to disk", folder,
+                       lambda progress, stop: exports.mask_per_shard(run, folder, progress=progress, should_stop=stop))
 
 
 def _with_doubt(run: Run, help_text: str) -> str:
@@ -127,7 +127,7 @@ def zip_of_masks(run: Run) -> bytes:
     return buffer.getvalue()
 
 
-def _to_folder(key: str, label: str, target: Path, work: Callable) -> None:
+def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> None:
     """A button that writes a large file into the run's folder in the background, its progress, and its path."""
     task = tasks.find(key)
     if task is not None and task.state == "working":
@@ -140,7 +140,8 @@ def _to_folder(key: str, label: str, target: Path, work: Callable) -> None:
         st.code(str(target.resolve()), language=None, wrap_lines=True)
     st.button(label if not target.exists() else "Write again", key=key, icon=":material/save:", width="stretch",
               on_click=tasks.start, args=(key, work),
-              help="Too large for the browser, or to be checked first: written to the run's folder, in the background.")
+              help=_with_doubt(run, "Too large for the browser, or to be checked first: written to the run's folder, "
+                                    "in the background."))
 
 
 def _working(key: str) -> None:

@@ -8,7 +8,7 @@ back before the menu is drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -16,29 +16,29 @@ REMEMBERED = 1000
 """Words a session remembers of one menu; the oldest go first."""
 
 
-def settle(key: str, names: Mapping[str, str], words: Iterable[str] | None = None) -> None:
+def settle(key: str, names: Mapping[str, str]) -> None:
     """Call it before the select box or multiselect of this key is drawn.
 
     Args:
         key: of the menu. Its value is an id of `names` afterwards, or a list of them; what is neither an id nor any
             words of one is gone.
-        names: the words of each id, as the menu will draw them.
-        words: ids that the menu offers, where not all of `names`.
+        names: the words of each id that the menu offers, as it will draw them.
     """
-    offered = set(names if words is None else words)
     value = st.session_state.get(key)
     if isinstance(value, list):
-        settled = [entry for entry in (id_of(key, entry, names) for entry in value) if entry in offered]
+        settled = [entry for entry in (id_of(key, entry, names) for entry in value) if entry in names]
         if settled != value:
             st.session_state[key] = settled
-    elif value is not None and value not in offered:
+    elif value is not None and value not in names:
         settled = id_of(key, value, names)
-        if settled in offered:
+        if settled in names:
             st.session_state[key] = settled
         else:
             del st.session_state[key]
-    drawn = {**_drawn(key), **{text: entry for entry, text in names.items()}}
-    st.session_state[f"{key}_words"] = dict(list(drawn.items())[-REMEMBERED:])
+    drawn = {text: entry for entry, text in names.items()}
+    # what is drawn now stands last, however long ago it was drawn first, and so is forgotten last
+    before = {text: entry for text, entry in _drawn(key).items() if text not in drawn}
+    st.session_state[f"{key}_words"] = dict([*before.items(), *drawn.items()][-REMEMBERED:])
 
 
 def id_of(key: str, value: str | None, names: Mapping[str, str] | None = None) -> str | None:
