@@ -164,8 +164,8 @@ def _spend(into: Rows, count: int) -> None:
     into.room -= count
     if into.room < 0:
         rows = sum(len(ids) for _, ids, _ in into.parts)
-        kept = sum(ids.nbytes + rest.nbytes for _, ids, rest in into.parts)
-        raise InputError(f"the columns beside the features take {kept / 2**30:.3g} GiB for the first {rows:,} of "
+        taken = sum(ids.nbytes + rest.nbytes for _, ids, rest in into.parts)
+        raise InputError(f"the columns beside the features take {taken / 2**30:.3g} GiB for the first {rows:,} of "
                          f"{len(into.features):,} rows, more than there is room for in memory; take a sample, such as "
                          f"--rows {max(2, rows // 2)}, or leave large columns out of the shards")
 

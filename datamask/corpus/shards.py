@@ -102,25 +102,25 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
             raise InputError(f"--{option} {path} is an address; only local files, folders and globs can be read, so "
                              "download it first")
         expanded = user_path(path)
-        shown = shortened(path)
+        name = shortened(path)
         try:
             if expanded.is_dir():
                 matches = sorted(str(p) for p in files_below(expanded, (".parquet",), budget))
                 if not matches:
-                    raise InputError(f"--{option} {shown} is a folder without any *.parquet file")
+                    raise InputError(f"--{option} {name} is a folder without any *.parquet file")
             elif expanded.exists():
                 matches = [str(expanded)]
             elif is_pattern(path):
                 matches = sorted(map(str, files_matching(expanded, budget)))
                 if not matches:
-                    raise InputError(f"--{option} {shown} matches no file")
+                    raise InputError(f"--{option} {name} matches no file")
             else:
-                raise InputError(f"--{option} {shown} does not exist")
+                raise InputError(f"--{option} {name} does not exist")
         except (OSError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
             why = getattr(error, "strerror", None) or error
-            raise InputError(f"--{option} {shown!r} cannot be read: {why}") from error
+            raise InputError(f"--{option} {name!r} cannot be read: {why}") from error
         for match in matches:
             found.setdefault(os.path.realpath(match), match)
     return tuple(found.values())

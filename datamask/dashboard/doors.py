@@ -154,23 +154,23 @@ def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[Corp
     Raises:
         InputError: it does not fit all the same.
     """
-    kept = {}
+    uploads = {}
     for path in (Path(runs_dir) / UPLOADS).glob("*/*.parquet"):
         with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
-            kept[path] = path.stat()
-    files, total = len(kept) + 1, sum(facts.st_size for facts in kept.values()) + size
+            uploads[path] = path.stat()
+    files, total = len(uploads) + 1, sum(facts.st_size for facts in uploads.values()) + size
     if files <= limits.files and total <= limits.bytes:
         return
     idle = idle_uploads(runs_dir, used())
     going = []
-    for path in sorted(idle, key=lambda path: kept[path].st_mtime if path in kept else 0.0):
+    for path in sorted(idle, key=lambda path: uploads[path].st_mtime if path in uploads else 0.0):
         if files <= limits.files and total <= limits.bytes:
             break
         going.append(path)
         files, total = files - 1, total - idle[path]
     if files > limits.files or total > limits.bytes:
         raise InputError(f"this upload of {size:,} bytes finds no room: {limits.files:,} uploads and {limits.bytes:,} "
-                         f"bytes may be kept, and there are {len(kept):,} with {total - size:,} bytes that runs or "
+                         f"bytes may be kept, and there are {len(uploads):,} with {total - size:,} bytes that runs or "
                          "visitors still read; remove runs that are no longer needed, or open the files by their path")
     remove_uploads(going)
 

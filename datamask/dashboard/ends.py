@@ -50,9 +50,9 @@ def ends_of(layer: Layer, cells: Hexagons) -> Ends | None:
         return Ends(-high, 0.0, high)
     if isinstance(layer, Number):
         # means spread less than single values: on the values' own scale every cell would look the same
-        shown = cells.means(layer.values)[cells.cell]
-        shown = shown[np.isfinite(shown)]
-        low, high = map(float, np.percentile(shown, (2, 98))) if len(shown) else (layer.low, layer.high)
+        means = cells.means(layer.values)[cells.cell]
+        means = means[np.isfinite(means)]
+        low, high = map(float, np.percentile(means, (2, 98))) if len(means) else (layer.low, layer.high)
         if not low < high:
             low, high = layer.low, layer.high
         return Ends(low, (low + high) / 2, high)

@@ -201,10 +201,10 @@ def proof_words(gap: float | None, final: bool) -> str:
     if gap is None:
         return ""
     within = "0.01" if gap < 1e-4 else f"{100 * gap:.2f}"
-    said = f"within {within}{words.GAP}% of the attainable gain of the best possible at this λ"
+    gain = f"within {within}{words.GAP}% of the attainable gain of the best possible at this λ"
     if final:
-        return f"Proved: {said}."
-    return f"Still solving: so far this selection is only proved to be {said}; the proof gets tighter until it is done."
+        return f"Proved: {gain}."
+    return f"Still solving: so far this selection is only proved to be {gain}; the proof gets tighter until it is done."
 
 
 def key_of(corpus: Corpus, config: SelectionConfig) -> str:

@@ -91,7 +91,7 @@ def _kept_board(content: Content, names: Collection[str] | None = None) -> dict:
     require(names is None or set(names) <= set(selected) <= {*names, *BESIDE}, "the scoreboard is of other runs")
     require(all(0 < size <= board["n"] for size in selected.values()), "a selection has more rows than there are")
     require(all(isinstance(note, str) for note in board["notes"]), "the notes are no sentences")
-    require(all(isinstance(one["measure"], str) and isinstance(one["label"], str) for one in board["left"]),
+    require(all(isinstance(measure["measure"], str) and isinstance(measure["label"], str) for measure in board["left"]),
             "what is left is no measure")
     for measure in board["measures"]:
         require(all(isinstance(measure[name], str) for name in ("measure", "label", "says", "better")),

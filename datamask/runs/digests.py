@@ -98,11 +98,11 @@ def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
 
     poll()
     texts = in_threads(digested, len(shards), stop=stop, tick=tick)  # nearly all of it is pyarrow's decoding
-    found = {str(shard.path): text for shard, text in zip(shards, texts)}
-    now = stamps(found)
-    touched = [path for path in found if now[path] == before[path] and _only_touched(opened.get(path, ()), now[path])]
+    by_path = {str(shard.path): text for shard, text in zip(shards, texts)}
+    now = stamps(by_path)
+    touched = [path for path in by_path if now[path] == before[path] and _only_touched(opened.get(path, ()), now[path])]
     if touched and same():
         opened.update((path, now[path]) for path in touched)
-        now = stamps(found)
+        now = stamps(by_path)
     return {path: UNSETTLED if path in opened and now[path] != opened[path] else digest
-            for path, digest in found.items()}
+            for path, digest in by_path.items()}

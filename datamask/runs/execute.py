@@ -195,7 +195,7 @@ class _Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say(0.0, "opening the corpus")
-        opened = digests.stamps(list_files(self.run.config.corpus.inputs))
+        opened = digests.stamps(list_files(self.run.config.corpus.inputs, should_stop=self.poll.stopped))
         corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(self.opened * share, what),
                              should_stop=self.poll.stopped)
         pool = Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,

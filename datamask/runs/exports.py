@@ -213,10 +213,10 @@ def _check_unread(shard: Shard, known: dict[str, str | None], poll: Callable[[],
 
 
 def _check_contents(path: Path, digest: Digest, known: dict[str, str | None] | None) -> None:
-    kept = None if known is None else known.get(str(path))
-    if kept == UNSETTLED:
+    expected = None if known is None else known.get(str(path))
+    if expected == UNSETTLED:
         raise changed(path, "it was written anew while the run was going on")
-    if kept is not None and kept != digest.text():
+    if expected is not None and expected != digest.text():
         raise changed(path, "its selected rows hold something else")
 
 

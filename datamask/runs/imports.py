@@ -50,7 +50,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     began = time.perf_counter()
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
-    opened = digests.stamps(list_files(config.corpus.inputs))
+    opened = digests.stamps(list_files(config.corpus.inputs, should_stop=should_stop))
     corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
                          should_stop=should_stop)
     found = read_rows(config.ids, corpus)
@@ -100,7 +100,7 @@ def _sized(selection: SelectionConfig, size: int, n: int) -> SelectionConfig:
 
 
 def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selection, summary: dict, ending: str,
-             digests: Callable[[Run], dict[str, str | None]]) -> Run:
+             digested: Callable[[Run], dict[str, str | None]]) -> Run:
     """The run folder, whole or not at all."""
     run = store.create(config)
     try:
@@ -108,7 +108,7 @@ def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selecti
             writer.set_status("running", message="writing")
             writer.update_facts(**facts)
             writer.write_rows(selection.rows_table())
-            writer.update_facts(contents=digests(run))
+            writer.update_facts(contents=digested(run))
             writer.write_selection(selection.table(), outcome.provenance(run))
             writer.finish("done", {"run_id": run.id, "status": "done"} | summary, ending)
     except BaseException:

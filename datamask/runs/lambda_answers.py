@@ -40,8 +40,8 @@ def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict | None:
 def answers(cache_dir: str | Path, fingerprint: str) -> list[dict]:
     """All answers on a corpus, newest first."""
     keys = Cache(cache_dir).keys(answer_entry(fingerprint, "*"))
-    kept = (load(cache_dir, fingerprint, key) for key in keys)
-    return sorted((answer for answer in kept if answer), key=lambda answer: -answer["created"])
+    loaded = (load(cache_dir, fingerprint, key) for key in keys)
+    return sorted((answer for answer in loaded if answer), key=lambda answer: -answer["created"])
 
 
 def _kept_answer(content: Content, entry: Entry) -> dict:

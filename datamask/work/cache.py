@@ -255,8 +255,8 @@ def _accepted(path: Path, content: Content, read: Callable[[Content], T]) -> T |
 
 
 def _passed_over(path: Path, error: Exception) -> None:
-    said = str(error) if isinstance(error, (Implausible, OSError)) else f"{type(error).__name__}: {error}"
-    _warn_once(f"{path} is damaged or not what it should be, and is made anew: {' '.join(said.split())[:300]}")
+    reason = str(error) if isinstance(error, (Implausible, OSError)) else f"{type(error).__name__}: {error}"
+    _warn_once(f"{path} is damaged or not what it should be, and is made anew: {' '.join(reason.split())[:300]}")
 
 
 @functools.lru_cache(512)

@@ -19,7 +19,7 @@ from datamask import catalogue
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.neighbors import graph_entry
-from datamask.errors import InputError, OptionError, RunStateError
+from datamask.errors import InputError, OptionError, RunStateError, Stopped
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
@@ -141,6 +141,17 @@ def test_a_run_stopped_before_its_first_evaluation_resumes(store):
     assert execute(run, should_stop=stop)["status"] == "stopped"
     assert run.metrics()["step"].max() == 2
     assert execute(run)["steps"] == 400
+
+
+def test_a_stop_is_heard_while_files_are_listed(store, monkeypatch):
+    def listing(inputs, option="input", should_stop=None):
+        stop.append(True)
+        assert should_stop()
+        raise Stopped("stopped while listing files")
+
+    stop = []
+    monkeypatch.setattr("datamask.runs.execute.list_files", listing)
+    assert execute(start(store), should_stop=lambda: bool(stop))["status"] == "stopped" and stop
 
 
 def test_raw_scale_reports_both(store):
