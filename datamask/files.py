@@ -178,25 +178,24 @@ def replacing_folder(path: str | os.PathLike) -> Iterator[Path]:
         handle, part = _locked_part(target, ".part", folder=True)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+    new, old = part / "new", part / "old"
     try:
-        new, old = part / "new", part / "old"
         try:
             new.mkdir()
             yield new
             if target.exists():
                 target.rename(old)
-            try:
-                new.rename(target)
-            except OSError:
-                if old.exists():
-                    old.rename(target)
-                raise
+            new.rename(target)
         except OSError as error:
             if isinstance(error, StoreError):
                 raise
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if old.exists() and not target.exists():
+                old.rename(target)
+        if not old.exists() or target.exists():  # what was there before is never removed without the new
+            shutil.rmtree(part, ignore_errors=True)
         os.close(handle)
 
 

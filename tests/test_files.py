@@ -63,6 +63,25 @@ def test_what_killed_writers_left_is_swept_and_what_living_ones_write_is_not(tmp
     assert names(tmp_path) == [".hidden", "deep", "mine.npz", "table.npz"]
 
 
+@pytest.mark.parametrize("error, goes_back", [(KeyboardInterrupt(), True), (OSError(5, "Input/output error"), False)])
+def test_a_folder_that_cannot_be_replaced_is_back_or_aside_but_never_lost(tmp_path, monkeypatch, error, goes_back):
+    def rename(path, target):
+        moves.append(path.name)
+        if path.name == "new" or (path.name == "old" and not goes_back):
+            raise error
+        renamed(path, target)
+
+    moves, folder, renamed = [], tmp_path / "corpus", Path.rename
+    folder.mkdir()
+    (folder / "shard").write_text("before")
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises((KeyboardInterrupt, StoreError)), replacing_folder(folder):
+        pass
+    assert moves == ["corpus", "new", "old"]
+    assert [path.read_text() for path in tmp_path.rglob("shard")] == ["before"]
+    assert folder.exists() == goes_back
+
+
 def test_an_error_while_the_temporary_file_is_removed_hides_nothing(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(1, "Operation not permitted")

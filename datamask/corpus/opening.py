@@ -107,7 +107,7 @@ def feature_dim(source: Source, name: str) -> int:
     raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
 
 
-def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, asked: bool,
+def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, rows_given: bool,
           progress: Progress | None, should_stop: ShouldStop | None) -> Rows:
     main = sources["input"]
     n = main.rows if plan.rows is None else len(plan.rows)
@@ -118,7 +118,7 @@ def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, as
                          f"has {memory / 2**30:.3g} GiB; take a sample, such as --rows {fitting}")
     into = Rows.empty(n, dim, len(columns.quality), columns.length is not None)
     # whoever names a number of rows may fill the memory; otherwise a quarter of it, as `default_row_limit` promises
-    into.room = int(0.8 * memory) - needed if asked else memory // 4
+    into.room = int(0.8 * memory) - needed if rows_given else memory // 4
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"
         wanted = Wanted(

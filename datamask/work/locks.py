@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def only_one(path: Path, should_stop: Callable[[], bool] | None = None) -> Iterator[None]:
-    """Hold the lock file `path` inside the block, waiting for it first; where it cannot be opened, hold nothing.
+    """Hold the lock file `path` inside the block, waiting for it first; hold nothing where it cannot be locked.
 
     Raises:
         Stopped: `should_stop` answered true while waiting.
@@ -38,6 +38,9 @@ def only_one(path: Path, should_stop: Callable[[], bool] | None = None) -> Itera
                 if should_stop is not None and should_stop():
                     raise Stopped(f"waiting for {path.stem} was stopped") from None
                 time.sleep(0.1)
+            except OSError as error:  # a file system without locks
+                log.warning("%s cannot be locked: %s", path, error)
+                break
         yield
     finally:
         os.close(handle)

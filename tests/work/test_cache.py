@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -199,6 +200,15 @@ def test_a_lock_that_is_no_file_is_done_without(what, tmp_path, caplog):
     with caplog.at_level(logging.WARNING), only_one(path):
         assert "cannot be locked" in caplog.text
     assert Cache(tmp_path.parent).free(tmp_path.name) >= 0
+
+
+def test_where_the_file_system_knows_no_locks_work_goes_on_without(tmp_path, monkeypatch, caplog):
+    def refuse(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with caplog.at_level(logging.WARNING), only_one(tmp_path / "x.lock"):
+        assert "cannot be locked" in caplog.text
 
 
 def test_many_writers_and_readers_never_see_half_a_result(tmp_path):
