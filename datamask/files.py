@@ -210,6 +210,15 @@ def user_path(text: str | os.PathLike) -> Path:
     return Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib's raises RuntimeError for unknown users
 
 
+class RealRoots(tuple[Path, ...]):
+    """Folders whose links are resolved already: a corpus of thousands of files is checked against each root once."""
+
+    @classmethod
+    def of(cls, roots: Iterable[str | os.PathLike]) -> RealRoots:
+        """The real folders that `roots` name."""
+        return roots if isinstance(roots, cls) else cls(user_path(root).resolve() for root in roots)
+
+
 def confined(path: str | os.PathLike, roots: Iterable[str | os.PathLike]) -> Path:
     """The real path of `path`, links and ``..`` resolved, provided it lies under one of `roots`.
 
@@ -217,7 +226,7 @@ def confined(path: str | os.PathLike, roots: Iterable[str | os.PathLike]) -> Pat
         InputError: it does not.
     """
     real = user_path(path).resolve()
-    allowed = [user_path(root).resolve() for root in roots]
+    allowed = RealRoots.of(roots)
     if not any(real == root or root in real.parents for root in allowed):
         raise InputError(
             f"{path} is outside the folders this server may read ({', '.join(map(str, allowed))}); move the files "

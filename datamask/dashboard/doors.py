@@ -17,7 +17,7 @@ from typing import BinaryIO
 from datamask.config import CorpusConfig
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
-from datamask.files import confined, replacing, user_path
+from datamask.files import RealRoots, confined, replacing, user_path
 
 KINDS = {"inputs": "input", "features": "features", "scores": "scores"}
 """By part of a configuration, how its files are called in an error."""
@@ -51,7 +51,7 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
     Raises:
         Outside: a path, or a file found below one, leads outside.
     """
-    roots = tuple(roots)
+    roots = RealRoots.of(roots)
     try:
         for name in ("inputs", "features", "scores"):
             paths = [str(_absolute(text, roots)) for text in getattr(config, name)]
@@ -75,7 +75,7 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
     Raises:
         InputError: a path leads outside the roots, does not exist, or matches nothing.
     """
-    roots = tuple(roots)
+    roots = RealRoots.of(roots)
     if not roots:
         raise InputError("this server reads no files by path, because other machines can reach it and no folder was "
                          "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards")
