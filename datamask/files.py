@@ -22,6 +22,10 @@ UNFINISHED = re.compile(r"\..+\.[a-z0-9_]{8}\.(part|npz|npy)")
 ABANDONED_SECONDS = 86400.0
 """On a file system without locks nobody can tell whether a writer lives; a day is longer than any file takes."""
 
+_UMASK = os.umask(0o077)
+"""Read once, since reading is setting: another thread that makes a file meanwhile would give it other rights."""
+os.umask(_UMASK)
+
 
 def open_regular(path: str | os.PathLike, way_out: str = "remove it") -> BinaryIO:
     """Open an ordinary file for reading, without ever waiting: a pipe or a device in its place is refused at once.
@@ -93,9 +97,7 @@ def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -
         try:
             yield part
             # mkstemp makes private files; a result is for everyone the umask allows
-            umask = os.umask(0)
-            os.umask(umask)
-            part.chmod(0o666 & ~umask)
+            part.chmod(0o666 & ~_UMASK)
             if sync:
                 with part.open("rb") as written:
                     os.fsync(written.fileno())
