@@ -57,6 +57,9 @@ RESUMED = {"resumed reinforce": [*PAPER, "--objective", "pairwise", "--n_epochs"
 LIMITS = {SOLVED: 1e-6, SAMPLED: 1e-3}
 """How far a calibrated value may lie from the committed one; on another processor sampled masks take another way."""
 
+BOUND_LIMIT = 1e-4
+"""The same of a bound, on either kind: where a descent ends that has not converged follows the rounding on its way."""
+
 
 def kind(name: str) -> str:
     """Whether the configuration is solved or samples masks."""

@@ -152,7 +152,8 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
     app.multiselect(key="compare").set_value([runs[0].id, runs[1].id])
     read = []
     table = Run._table
-    monkeypatch.setattr(Run, "_table", lambda run, name: (read.append((run.id, name)), table(run, name))[1])
+    monkeypatch.setattr(Run, "_table", lambda run, name, *columns: (
+        read.append((run.id, name)), table(run, name, *columns))[1])
     app.run()
     assert len(app.multiselect(key="compare").options) == 203
     assert set(read) == {(runs[0].id, "rows.parquet"), (runs[1].id, "rows.parquet")}
