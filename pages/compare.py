@@ -18,6 +18,7 @@ from datamask.dashboard.ui import (
     scene,
     scoreboard_panel,
     session,
+    tabs,
 )
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
@@ -119,8 +120,7 @@ with numbers:
 with differing:
     comparison_panel.settings(entries)
 
-tabs = dict(zip(TABS, st.tabs(TABS, key="compare_tab", on_change="rerun")))
-for name, tab in tabs.items():
+for name, tab in zip(TABS, tabs.tabs(TABS, "compare_tab"), strict=True):
     with tab:
         if not tab.open:
             continue

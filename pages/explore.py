@@ -24,6 +24,7 @@ from datamask.dashboard.ui import (
     scene,
     session,
     steering_panel,
+    tabs,
     texts_panel,
     why_panel,
 )
@@ -148,10 +149,9 @@ def unfiltered() -> None:
         st.caption("**Of all samples; the filter does not apply here.**")
 
 
-tabs = st.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES, BORDERLINE] if run is not None else [])], key=TAB,
-               on_change="rerun")
-with tabs[0]:
-    if tabs[0].open:
+drawn_tabs = tabs.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES, BORDERLINE] if run is not None else [])], TAB)
+with drawn_tabs[0]:
+    if drawn_tabs[0].open:
         if not view.filters:
             st.caption("Draw around samples with the lasso or the box (right of the map), search their texts, or "
                        "take a range in a distribution: the map, the texts and the distributions follow. All samples "
@@ -160,18 +160,18 @@ with tabs[0]:
         texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,
                          [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
                          why=explain)
-with tabs[1]:
-    if tabs[1].open:
+with drawn_tabs[1]:
+    if drawn_tabs[1].open:
         distribution_panel.show(view, columns.distributions(corpus, run_id, found), selected)
 if run is not None:
-    with tabs[2]:
-        if tabs[2].open:
+    with drawn_tabs[2]:
+        if drawn_tabs[2].open:
             unfiltered()
             groups_panel.show(view, selected, cache_dir, (TAB, TEXTS))
-    with tabs[3]:
-        if tabs[3].open:
+    with drawn_tabs[3]:
+        if drawn_tabs[3].open:
             unfiltered()
             classes_panel.show(corpus, ground, by_id[run_id], runs, selected, cache_dir)
-    with tabs[4]:
-        if tabs[4].open:
+    with drawn_tabs[4]:
+        if drawn_tabs[4].open:
             borderline_panel.show(by_id[run_id], corpus, selected, shown if view.filters else None)
