@@ -19,7 +19,7 @@ if __name__ == "__main__":
             session.draw_outside()
         elif opening is None:
             corpus_panel.nothing_open()
-        elif opening.state == "ready":
+        elif opening.ready:
             corpus_panel.show(opening)
         else:
             session.draw_opening(opening)

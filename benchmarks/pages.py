@@ -92,7 +92,7 @@ def prepare(work: Path, rows: int, dim: int, runs: bool) -> tuple[Path, str]:
     store = RunStore(folder / "runs")
     opening = openings(store.root).start(config, shards.name)
     opening.wait()
-    assert opening.state == "ready", opening.error
+    assert opening.ready, opening.job.error
     if runs and not any(run.status().state == "done" for run in store.list()):
         for options in (["--vary", "lamb=0.3:0.7:3", "--estimator", "relaxed", "--n_epochs", "10"],
                         ["--vary", "estimator=top-quality,random"]):

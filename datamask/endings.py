@@ -47,12 +47,19 @@ def start(work: Callable[..., None], *args: object, name: str, stop: Callable[[]
 
 def goodbye(seconds: float = GOODBYE_SECONDS) -> bool:
     """Ask every thread of `start` to stop and wait for them together, so many seconds at most; true: all have ended."""
-    deadline = time.monotonic() + seconds
+    holder, deadline = _holder(), time.monotonic() + seconds
+    holder.ending = True
     while (there := _alive()) and time.monotonic() < deadline:
         for stop in filter(None, (stop for _, stop in there)):
             stop()
         there[0][0].join(ASKED_EVERY)
+    holder.ending = False
     return not there
+
+
+def under_way() -> bool:
+    """Whether the process is about to end: threads are being asked to stop for that reason alone."""
+    return _holder().ending
 
 
 def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.ModuleType:
@@ -135,4 +142,4 @@ def _holder() -> types.SimpleNamespace:
 
 def _made() -> types.SimpleNamespace:
     atexit.register(_at_exit)
-    return types.SimpleNamespace(lock=threading.Lock(), threads=[], imports={}, code=None)
+    return types.SimpleNamespace(lock=threading.Lock(), threads=[], imports={}, code=None, ending=False)

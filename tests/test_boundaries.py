@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": {"errors"},
     "parquet": {"errors"},
     "feasibility": {"errors", "config"},
-    "work": {"errors", "files"},
+    "work": {"errors", "process", "endings", "files"},
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
     "testing": BOTTOM | {"objectives"},

@@ -22,20 +22,20 @@ from tests.dashboard.made_runs import write_shard
 HEAD = """
 import signal, sys, threading
 import torch
-from datamask.dashboard import tasks
+from datamask.work.worker import worker
 torch.set_num_threads(1)
 begun = threading.Event()
 
-def work(progress, should_stop):
+def work(job):
     from datamask.errors import Stopped
     square = torch.rand(300, 300)
-    while not should_stop():
+    while not job.should_stop():
         square = square @ square
         square /= square.norm()
         begun.set()
     raise Stopped("stopped")
 
-task = tasks.start("measuring", work)
+job = worker().start("measuring", work)
 begun.wait()
 """
 """A process that measures in compiled code; what follows says so and ends it in the middle."""

@@ -15,9 +15,9 @@ from typing import Any, TextIO
 
 from datamask.errors import OptionError, StoreError
 from datamask.runs.formats import to_plain
-from datamask.runs.progress import Eta, RunPace, duration
 from datamask.runs.steering import rule_words
 from datamask.runs.store import Run
+from datamask.work.pace import Eta, RunPace, duration
 
 LINE_SECONDS = 5.0
 """Without a terminal: a line so often, and one whenever the work turns to something else."""

@@ -22,10 +22,10 @@ from datamask.cli.common import (
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.config import RunConfig
-from datamask.runs.progress import TELLING_RUNS, RunPace
 from datamask.runs.store import RunStore
 from datamask.runs.study_arms import arms, points_of
 from datamask.runs.varying import Plan, Point, parse_vary, points
+from datamask.work.pace import TELLING_RUNS, RunPace
 
 if TYPE_CHECKING:
     from datamask.runs.sweep import Done

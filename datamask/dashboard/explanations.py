@@ -1,7 +1,7 @@
 """Why single samples are in a run's selection, or not: asked for by a page, found in a thread, kept for a while.
 
 Taking a selection apart opens its corpus and measures every score, so it is done once per run, and the latest runs are
-kept for all sessions. Answers are tasks (`datamask.dashboard.tasks`); only they load torch.
+kept for all sessions. Answers are jobs (`datamask.work.worker`); only they load torch.
 """
 
 from __future__ import annotations
@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datamask.dashboard import tasks
-from datamask.dashboard.tasks import Progress, Sign, Task
+from datamask.dashboard.signs import Sign
 from datamask.dashboard.views import frontier
 from datamask.errors import Stopped, poll_of
 from datamask.process import held
 from datamask.runs.store import Run
+from datamask.work import lanes
+from datamask.work.job import Job
+from datamask.work.worker import worker
 
 if TYPE_CHECKING:
     from datamask.evaluation.explaining import Explainer, Explanation, Flip
 
 KEPT = 2
 """Runs taken apart that are kept; each holds some ten numbers a row and its corpus's neighbour lists."""
+
+Progress = Callable[[float, str], None]
 
 STOPPED = "explaining was stopped"
 
@@ -83,8 +87,8 @@ class Deck:
     margin: np.ndarray
 
 
-def ask(run: Run, row: int, runs: Sequence[Run]) -> Task:
-    """The task whose result is the `Answer` about a row, started where there is none.
+def ask(run: Run, row: int, runs: Sequence[Run]) -> Job:
+    """The job whose result is the `Answer` about a row, started where there is none.
 
     Args:
         run: done. runs: finished runs on its corpus; those that differ in lambda alone give `Answer.along`.
@@ -92,57 +96,57 @@ def ask(run: Run, row: int, runs: Sequence[Run]) -> Task:
     known = hashlib.sha256(" ".join(sorted(one.id for one in runs)).encode()).hexdigest()[:12]
     key = f"why {run.path} {row} {known}"
 
-    def work(report: Progress, should_stop: Callable[[], bool]) -> Answer:
-        with _explainer(run, lambda share, what: report(0.9 * share, what), should_stop) as explainer:
-            report(0.9, "finishing")
-            told = explainer.explain([row], poll_of(should_stop, STOPPED))[0]
+    def work(job: Job) -> Answer:
+        with _explainer(run, lambda share, what: job.report(0.9 * share, what), job.should_stop) as explainer:
+            job.report(0.9, "finishing")
+            explanation = explainer.explain([row], poll_of(job.should_stop, STOPPED))[0]
             copies = tuple(explainer.copies_of(row).tolist())
-        return Answer(told, explainer.sd, explainer.exceptions, copies, _along(run, row, runs, should_stop))
+        return Answer(explanation, explainer.sd, explainer.exceptions, copies, _along(run, row, runs, job.should_stop))
 
     return _joined(key, work)
 
 
-def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Task:
-    """Start looking for the lambda at which a row changes sides; the task's result is a `Flip`.
+def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Job:
+    """Start looking for the lambda at which a row changes sides; the job's result is a `Flip`.
 
     Args:
         along: the stored runs beside it; what they say of the row need not be found out again.
         sign: how the menu names the search.
     """
-    def work(report: Progress, should_stop: Callable[[], bool]) -> Flip:
+    def work(job: Job) -> Flip:
         import torch
 
         from datamask.evaluation.explaining import Again, find_flip
 
-        poll = poll_of(should_stop, STOPPED)
-        with _explainer(run, lambda share, what: report(0.1 * share, what), should_stop) as explainer:
+        poll = poll_of(job.should_stop, STOPPED)
+        with _explainer(run, lambda share, what: job.report(0.1 * share, what), job.should_stop) as explainer:
             # kept with the explainer, under its lock: what is selected for one sample serves the next
             found = _holder().again
             if str(run.path) not in found:
                 found[str(run.path)] = Again(explainer.pool, run.config.selection, explainer.mask, poll)
             again = found[str(run.path)]
         # under a lock of its own: it takes a while, and other samples are to be explained meanwhile
-        with _held(_holder().selecting, report, should_stop):
+        with _held(_holder().selecting, job.report, job.should_stop):
             torch.set_num_threads(1)
             return find_flip(again, row, dict(zip(along.lambdas, along.inside)), poll=poll,
-                             progress=lambda share, what: report(0.1 + 0.9 * share, what))
+                             progress=lambda share, what: job.report(0.1 + 0.9 * share, what))
 
-    return tasks.start(flip_key(run, row), work, sign=sign)
+    return worker().start(flip_key(run, row), work, device="cpu", sign=sign)
 
 
 def flip_key(run: Run, row: int) -> str:
-    """The key of the task that `flip` starts."""
+    """The key of the job that `flip` starts."""
     return f"flip {run.path} {row}"
 
 
-def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> Task:
-    """The task whose result is a `Deck`: `count` kept and `count` dropped samples nearest their threshold, shuffled.
+def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> Job:
+    """The job whose result is a `Deck`: `count` kept and `count` dropped samples nearest their threshold, shuffled.
 
     Args:
         within: bool ``(N,)``, the rows that they are taken from; None: all.
     """
-    def work(report: Progress, should_stop: Callable[[], bool]) -> Deck:
-        with _explainer(run, report, should_stop) as explainer:
+    def work(job: Job) -> Deck:
+        with _explainer(run, job.report, job.should_stop) as explainer:
             free = explainer.eligible & ~explainer.pinned
             if within is not None:
                 free = free & within
@@ -159,10 +163,10 @@ def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> T
     return _joined(f"borderline {run.path} {count} {seed} {among}", work)
 
 
-def _joined(key: str, work: Callable[[Progress, Callable[[], bool]], object]) -> Task:
-    """The task of that key, whatever its state, or a new one."""
-    found = tasks.find(key)
-    return found if found is not None else tasks.start(key, work)
+def _joined(key: str, work: Callable[[Job], object]) -> Job:
+    """The job of that key, whatever its state, or a new one."""
+    job = worker().find(key)
+    return job if job is not None else worker().start(key, work, device="cpu")
 
 
 @contextlib.contextmanager
@@ -186,17 +190,8 @@ def _explainer(run: Run, report: Progress, should_stop: Callable[[], bool]) -> I
         yield found
 
 
-@contextlib.contextmanager
-def _held(lock: threading.Lock, report: Progress, should_stop: Callable[[], bool]) -> Iterator[None]:
-    """A lock, waited for in a way that can be stopped."""
-    while not lock.acquire(timeout=0.2):
-        report(0.0, "another answer is being worked out")
-        if should_stop():
-            raise Stopped(STOPPED)
-    try:
-        yield
-    finally:
-        lock.release()
+def _held(lock: threading.Lock, report: Progress, should_stop: Callable[[], bool]) -> contextlib.AbstractContextManager:
+    return lanes.locked(lock, should_stop, lambda: report(0.0, "another answer is being worked out"))
 
 
 def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bool]) -> Along:

@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from datamask.corpus import Corpus
-from datamask.corpus.projection import GRAPH_K, Layout, load_layout, start_layout
-from datamask.dashboard import tasks
+from datamask.corpus.projection import GRAPH_K, Layout, LayoutHandle, load_layout, start_layout
 from datamask.errors import DatamaskError, Stopped
+from datamask.work import lanes
 from datamask.work.cache import Cache
+from datamask.work.job import Job
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.worker import worker
 
 CROWD = 15
 """Other rows that crowding looks at."""
@@ -29,7 +31,7 @@ GRAPH_SHARE = 0.4
 
 
 def key_of(corpus: Corpus) -> str:
-    """The name under which `datamask.dashboard.tasks` knows the preparation of this corpus."""
+    """The name under which the worker knows the preparation of this corpus."""
     return f"map-{corpus.fingerprint}"
 
 
@@ -52,9 +54,10 @@ def layout(corpus: Corpus, cache_dir: str | Path) -> Layout | None:
     return load_layout(corpus, cache_dir)
 
 
-def start(corpus: Corpus, cache_dir: str | Path) -> tasks.Task:
+def start(corpus: Corpus, cache_dir: str | Path) -> Job:
     """Compute in the background what is missing; joins the preparation under way where there is one."""
-    return tasks.start(key_of(corpus), lambda report, stop: prepare(corpus, Path(cache_dir), report, stop))
+    return worker().start(
+        key_of(corpus), lambda job: prepare(corpus, Path(cache_dir), job.report, job.should_stop), device="cpu")
 
 
 def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None], should_stop: Callable[[], bool],
@@ -81,7 +84,13 @@ def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None
         keep_crowding(local_density(graph, CROWD), corpus, cache_dir)
     if layout(corpus, cache_dir) is not None:
         return
-    handle = start_layout(corpus, cache_dir)
+    # a child computes it, at low priority: whatever needs the processor meanwhile goes on
+    with lanes.aside():
+        _wait_for(start_layout(corpus, cache_dir), report, should_stop, wait)
+
+
+def _wait_for(handle: LayoutHandle, report: Callable[[float, str], None], should_stop: Callable[[], bool],
+              wait: float) -> None:
     while True:
         state, share, message = handle.poll()
         if state == "done":

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus
-from datamask.dashboard import tasks
+from datamask.dashboard.signs import Sign
 from datamask.errors import StoreError
 from datamask.runs.lambda_answers import answer_entry
 from datamask.work.cache import Cache
+from datamask.work.job import Job
+from datamask.work.lanes import Priority
+from datamask.work.worker import worker
 
 
 @dataclass(frozen=True)
@@ -23,27 +26,29 @@ class Asked:
 
 
 def key_of(corpus: Corpus) -> str:
-    """The name under which `datamask.dashboard.tasks` knows the search on this corpus."""
+    """The name under which the worker knows the search on this corpus."""
     return f"lambdas-{corpus.fingerprint}"
 
 
 def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts: Sequence[str] = (),
-          sign: tasks.Sign | None = None) -> tasks.Task:
+          sign: Sign | None = None) -> Job:
     """Search in the background, or join the search under way.
 
-    The task's result is the answer's key, what it is about an `Asked`.
+    The job's result is the answer's key, what it is about an `Asked`.
     """
-    def work(report: tasks.Progress, should_stop) -> str:
+    def work(job: Job) -> str:
         # torch comes with them, so only in the thread that needs it
         from datamask.evaluation.threads import threads
         from datamask.runs.jobs import beside_the_server
         from datamask.runs.lambdas import answer
 
         with threads(beside_the_server()):
-            key = answer(corpus, question, cache_dir, texts=texts, progress=report, should_stop=should_stop)["key"]
+            key = answer(corpus, question, cache_dir, texts=texts, progress=job.report,
+                         should_stop=job.should_stop)["key"]
         if not Cache(cache_dir).has(answer_entry(corpus.fingerprint, key)):
             raise StoreError(f"the answer was found, but cannot be kept in {cache_dir}, where this page looks for it; "
                              "make room there, or make the folder writable, and ask again")
         return key
 
-    return tasks.start(key_of(corpus), work, sign=sign, about=Asked(question, tuple(texts)))
+    return worker().start(key_of(corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign,
+                          about=Asked(question, tuple(texts)))

@@ -1,9 +1,9 @@
-"""The live lambda of this process: solver sessions in threads of their own, shared by every browser tab.
+"""The live lambda of this process: solvers that are kept warm behind a slider, shared by every browser tab.
 
 A session poses its problem once (the neighbour graph and the ends of the scales may take a while, with progress and a
-stop), then solves a grid of lambdas in the background and answers requests in between; a request interrupts the grid.
-Sessions are anchored in the process, outside Streamlit's caches; `KEPT` of them are held, and one lock lets a single
-one compute at a time. Loads torch only inside the thread.
+stop), then solves a grid of lambdas in the background. Answers are jobs of the highest priority; the grid gives up the
+lambda it is at for them, as both use one solver. Sessions are held by the process, outside Streamlit's caches; `KEPT`
+of them at a time. Loads torch only inside the threads.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 import types
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datamask import endings
 from datamask.config import SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import words
-from datamask.errors import DatamaskError, Stopped
+from datamask.errors import Stopped
 from datamask.process import held
+from datamask.work import lanes
+from datamask.work.job import DONE, Job
+from datamask.work.lanes import Priority
+from datamask.work.worker import worker
 
 if TYPE_CHECKING:
     from datamask.evaluation.live import Live
@@ -39,6 +43,9 @@ QUICK = ("pairwise", "facility")
 
 OFFERED = (*QUICK, "disf_fixed", "disf")
 
+ASKED_SECONDS = 0.2
+"""Between two looks at whether a request is being worked on."""
+
 _NAME = "live lambda"
 _POSED, _SOLVED = 0.5, 0.9
 """Shares of the preparation that end with posing and with the grid; proofs follow."""
@@ -48,26 +55,49 @@ class Session:
     """One problem behind a slider. Get it from `session`; all methods may be called from any thread.
 
     Attributes:
-        state: ``preparing`` (posing), ``warming`` (answers come, the grid is being solved), ``ready``, ``failed`` or
-            ``stopped``.
-        share, message: progress of preparing and warming. error: the sentence when it failed.
+        job: poses the problem and solves the grid; its share, message and error are the session's.
     """
 
-    def __init__(self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, turn: threading.Lock) -> None:
-        self.state, self.share, self.message, self.error = "preparing", 0.0, "starting", ""
-        self._corpus, self._config, self._cache_dir, self._turn = corpus, config, cache_dir, turn
+    def __init__(self, corpus: Corpus, config: SelectionConfig, cache_dir: Path, key: str) -> None:
+        self._corpus, self._config, self._cache_dir = corpus, config, cache_dir
+        self._live: Live | None = None
+        self._solver = threading.Lock()
         self._wanted: OrderedDict[object, Callable[[Live, Callable[[], None]], Answer]] = OrderedDict()
         self._results: OrderedDict[object, tuple[int, Answer]] = OrderedDict()
         self._learned = 0
         """How many lambdas were solved or proved so far."""
         self._changed = threading.Condition()
-        self._end = threading.Event()
-        self._thread = endings.start(self._work, name="live-lambda", stop=self.stop)
+        self._closed = threading.Event()
+        # a session that made room may still be ending when the next one of its problem begins
+        self._key = f"live {id(self)} {key}"
+        self._answers: Job | None = None
+        self.job = worker().start(self._key, self._prepare)
+
+    @property
+    def preparing(self) -> bool:
+        """Whether the problem is still being posed, so that no answer can come."""
+        return self._live is None and not self.job.ended
+
+    @property
+    def solving(self) -> bool:
+        """Whether answers come while the grid is being solved and proved."""
+        return self._live is not None and not self.job.ended
+
+    @property
+    def ready(self) -> bool:
+        """Whether all is solved that is solved ahead."""
+        return self.alive and self.job.state == DONE
 
     @property
     def alive(self) -> bool:
         """Whether it can still answer."""
-        return self.state in ("preparing", "warming", "ready")
+        return not self._closed.is_set() and not self.error and (not self.job.ended or self.job.state == DONE)
+
+    @property
+    def error(self) -> str:
+        """The sentence when it failed."""
+        answers = self._answers
+        return self.job.error or ("" if answers is None else answers.error)
 
     def answer(self, lamb: float, seconds: float) -> Answer | None:
         """The selection at a lambda; None where it is not there within so many seconds. Ask again: it is under way."""
@@ -79,110 +109,102 @@ class Session:
 
     def stop(self) -> None:
         """End it; what it knows is lost, what was put on disk (graph, ends of the scales) stays."""
-        self._end.set()
+        self._closed.set()
+        self.job.stop()
+        if (answers := self._answers) is not None:
+            answers.stop()
         with self._changed:
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
         """Wait until it is ready or has ended. For tests and scripts; a page never waits."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.state not in ("preparing", "warming"), seconds)
+        self.job.wait(seconds)
 
-    def _ask(self, key: object, work: Callable, seconds: float) -> Answer | None:
+    def _ask(self, key: object, work: Callable[[Live, Callable[[], None]], Answer], seconds: float) -> Answer | None:
+        deadline = time.monotonic() + seconds
         with self._changed:
             # what was answered before more was known is asked again, not shown again
-            if key not in self._results or self._results[key][0] < self._learned:
-                self._results.pop(key, None)
-                self._wanted[key] = work
-                self._wanted.move_to_end(key)
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: key in self._results or not self.alive, seconds)
+            if key in self._results and self._results[key][0] == self._learned:
+                return self._results[key][1]
+            self._results.pop(key, None)
+            self._wanted[key] = work
+            self._wanted.move_to_end(key)
+        while self.alive:
+            self._serve()
+            left = deadline - time.monotonic()
+            with self._changed:
+                if self._changed.wait_for(lambda: key in self._results or not self.alive, min(left, ASKED_SECONDS)):
+                    break
+            if left <= 0:
+                return None
+        with self._changed:
             return self._results[key][1] if key in self._results else None
 
-    # -- the thread's side ---------------------------------------------------------------------------------------
+    def _serve(self) -> None:
+        """Have the requests worked on, where the problem is posed; joins the job that does so already."""
+        if self._live is not None and self._wanted and self.alive:
+            self._answers = worker().start(f"{self._key} answers", self._answer, device="cpu", priority=Priority.LIVE)
 
-    def _work(self) -> None:
-        try:
-            live = self._posed()
-            self._become("warming")
-            self._warm(live)
-            self._become("ready")
-            while not self._end.is_set():
-                with self._changed:
-                    self._changed.wait_for(lambda: self._wanted or self._end.is_set())
-                self._serve(live)
-        except Stopped:
-            self._become("stopped")
-        except DatamaskError as error:
-            self.error = str(error)
-            self._become("failed")
-        # the thread's last door: what went wrong must reach the page, not vanish with the thread
-        except Exception as error:
-            self.error = f"The live balance ended on an unexpected error: {type(error).__name__}: {error}"
-            self._become("failed")
-        else:
-            self._become("stopped")
+    # -- in threads of the worker ----------------------------------------------------------------------------------
 
-    def _become(self, state: str) -> None:
-        with self._changed:
-            self.state = state
-            self._changed.notify_all()
-
-    def _poll(self) -> None:
-        if self._end.is_set():
-            raise Stopped("the live balance was ended")
-
-    def _posed(self) -> Live:
-        from datamask.evaluation.live import open_live
+    def _answer(self, job: Job) -> None:
+        """Answer what is wanted, the latest first."""
         from datamask.evaluation.threads import threads
+
+        while self._wanted and not self._closed.is_set():
+            with lanes.locked(self._solver, job.should_stop), threads(_cores()):
+                with self._changed:
+                    key, work = self._wanted.popitem(last=True)
+                answer = work(self._live, job.poll)
+            with self._changed:
+                self._results[key] = self._learned, answer
+                while len(self._results) > REMEMBERED:
+                    self._results.popitem(last=False)
+                self._changed.notify_all()
+
+    def _prepare(self, job: Job) -> None:
+        from datamask.evaluation.live import open_live
 
         def report(share: float, what: str) -> None:
-            self.share, self.message = _POSED * share, what
+            job.report(_POSED * share, what)
 
         report(0.0, "preparing the neighbours and the ends of the scales")
-        with self._turn, threads(_cores()):
-            return open_live(self._corpus, self._config, self._cache_dir, self._poll, report)
-
-    def _warm(self, live: Live) -> None:
-        """Solve the grid, the ends and the middle first, then prove what is not proved yet; a request goes before."""
+        with self._turn(job):
+            live = open_live(self._corpus, self._config, self._cache_dir, job.poll, report)
+        self._live = live
+        # the ends and the middle first, then the rest; a request goes before
         ordered = sorted(live.grid, key=lambda lamb: (lamb not in (0.0, 0.5, 1.0), -lamb if lamb == 1.0 else lamb))
-        self._through(live, ordered, live.solve, "solving", _POSED, _SOLVED)
-        self._through(live, [lamb for lamb in live.grid if live.provable(lamb)], live.prove, "proving", _SOLVED, 1.0)
-        self.share = 1.0
+        self._through(job, ordered, live.solve, "solving", _POSED, _SOLVED)
+        self._through(job, [lamb for lamb in live.grid if live.provable(lamb)], live.prove, "proving", _SOLVED, 1.0)
 
-    def _through(self, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float) -> None:
-        from datamask.evaluation.threads import threads
-
+    def _through(self, job: Job, waiting: list[float], work: Callable, what: str, low: float, high: float) -> None:
         def polled() -> None:
-            self._poll()
+            job.poll()
             if self._wanted:
                 raise Stopped("a request goes first")
 
         total = len(waiting)
         while waiting:
-            self._poll()
-            self._serve(live)
-            self.share = low + (high - low) * (1 - len(waiting) / total)
-            self.message = f"{what} λ {waiting[0]:g}"
-            with contextlib.suppress(Stopped), self._turn, threads(_cores()):
+            job.poll()
+            self._serve()
+            with self._changed:
+                self._changed.wait_for(lambda: not self._wanted or self._closed.is_set(), ASKED_SECONDS)
+            if self._wanted:
+                continue
+            job.report(low + (high - low) * (1 - len(waiting) / total), f"{what} λ {waiting[0]:g}")
+            with contextlib.suppress(Stopped), self._turn(job), lanes.locked(self._solver, job.should_stop):
                 work(waiting[0], polled)
                 waiting.pop(0)
                 self._learned += 1
 
-    def _serve(self, live: Live) -> None:
-        """Answer what is wanted, the latest first."""
+    @contextlib.contextmanager
+    def _turn(self, job: Job) -> Iterator[None]:
+        """For a part of the preparation: other pages' work has its turn in between."""
         from datamask.evaluation.threads import threads
 
-        while self._wanted and not self._end.is_set():
-            with self._changed:
-                key, work = self._wanted.popitem(last=True)
-            with self._turn, threads(_cores()):
-                found = work(live, self._poll)
-            with self._changed:
-                self._results[key] = self._learned, found
-                while len(self._results) > REMEMBERED:
-                    self._results.popitem(last=False)
-                self._changed.notify_all()
+        with lanes.turn("cpu", Priority.PAGE, job.should_stop), threads(_cores()):
+            job.poll()
+            yield
 
 
 def _cores() -> int:
@@ -216,13 +238,13 @@ def session(corpus: Corpus, config: SelectionConfig, cache_dir: str | Path) -> S
     """The session of a problem, started where there is none that can still answer."""
     holder = _holder()
     with holder.lock:
-        found = holder.sessions.get(key := key_of(corpus, config))
-        if found is None or not found.alive:
-            found = holder.sessions[key] = Session(corpus, config, Path(cache_dir), holder.turn)
+        known = holder.sessions.get(key := key_of(corpus, config))
+        if known is None or not known.alive:
+            known = holder.sessions[key] = Session(corpus, config, Path(cache_dir), key)
         holder.sessions.move_to_end(key)
         while len(holder.sessions) > KEPT:
             holder.sessions.popitem(last=False)[1].stop()
-        return found
+        return known
 
 
 def find(corpus: Corpus, config: SelectionConfig) -> Session | None:
@@ -232,4 +254,4 @@ def find(corpus: Corpus, config: SelectionConfig) -> Session | None:
 
 def _holder() -> types.SimpleNamespace:
     return held(_NAME, lambda: types.SimpleNamespace(
-        sessions=OrderedDict(), lock=threading.Lock(), turn=threading.Lock()))
+        sessions=OrderedDict(), lock=threading.Lock()))

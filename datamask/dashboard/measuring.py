@@ -1,6 +1,6 @@
 """Scoreboards and agreements behind a page: computed on request in the background, one thread, and kept on disk.
 
-They wait for the run that computes at present and take its place beside the server. Torch is loaded inside the thread.
+They wait for the runs and give way to them. Torch is loaded inside the thread.
 """
 
 from __future__ import annotations
@@ -9,18 +9,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from datamask.corpus import Corpus
-from datamask.dashboard import tasks
+from datamask.dashboard.signs import Sign
 from datamask.runs.boards import agreement_entry, board_entry
 from datamask.runs.store import Run
+from datamask.work.job import Job
+from datamask.work.lanes import Priority
+from datamask.work.worker import worker
 
 
 def board_key(runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> str:
-    """The name under which `datamask.dashboard.tasks` knows the scoreboard of these runs."""
+    """The name under which the worker knows the scoreboard of these runs."""
     return f"board-{board_entry(runs, corpus.fingerprint).key}-{corpus.fingerprint}"
 
 
 def agreement_key(run: Run, corpus: Corpus) -> str:
-    """The name under which `datamask.dashboard.tasks` knows the agreement of this run."""
+    """The name under which the worker knows the agreement of this run."""
     return f"agreement-{agreement_entry(run, corpus.fingerprint).key}-{corpus.fingerprint}"
 
 
@@ -37,27 +40,25 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
         return measuring.objective_values(run, corpus, cache_dir)
 
 
-def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: tasks.Sign | None = None) -> tasks.Task:
+def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
     """Measure these runs on every measure; joins the work under way, and goes on with what was stopped."""
-    def work(report: tasks.Progress, should_stop) -> None:
+    def work(job: Job) -> None:
         from datamask.evaluation.threads import threads
-        from datamask.runs import jobs, measuring
+        from datamask.runs import measuring
 
-        report(0.0, "waiting for other work to end")
-        with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
-            measuring.write_board(runs, corpus, cache_dir, progress=report, should_stop=should_stop)
+        with threads(1):
+            measuring.write_board(runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop)
 
-    return tasks.start(board_key(runs, corpus, cache_dir), work, sign=sign)
+    return worker().start(board_key(runs, corpus, cache_dir), work, device="cpu", priority=Priority.SWEEP, sign=sign)
 
 
-def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: tasks.Sign | None = None) -> tasks.Task:
+def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
     """Select again on random parts of the corpus; joins the work under way where there is one."""
-    def work(report: tasks.Progress, should_stop) -> None:
+    def work(job: Job) -> None:
         from datamask.evaluation.threads import threads
-        from datamask.runs import jobs, measuring
+        from datamask.runs import measuring
 
-        report(0.0, "waiting for other work to end")
-        with jobs.office(cache_dir.parent).turn("cpu", should_stop), threads(1):
-            measuring.write_agreement(run, corpus, cache_dir, progress=report, should_stop=should_stop)
+        with threads(1):
+            measuring.write_agreement(run, corpus, cache_dir, progress=job.report, should_stop=job.should_stop)
 
-    return tasks.start(agreement_key(run, corpus), work, sign=sign)
+    return worker().start(agreement_key(run, corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign)

@@ -1,7 +1,7 @@
 """Opening a corpus behind the page: in a thread, with progress, for every browser session alike.
 
 A page never opens a corpus itself, because reading shards takes seconds to minutes and would hold up the whole server.
-It starts an `Opening`, shows its progress, and takes the `Corpus` when the state says ``ready``. Openings live once per
+It starts an `Opening`, shows the progress of its job, and takes the `Corpus` once it is there. Openings live once per
 process (`openings`), outside Streamlit's caches, so a cleared cache or an edited module loses nothing; what was opened
 is also noted under the runs folder (`<runs>/.cache/openings/<key>.json`), so that a link with ``?corpus=<key>`` still
 works after a restart.
@@ -13,25 +13,25 @@ import hashlib
 import json
 import logging
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from datamask import endings
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
 from datamask.corpus.shelf import shelf
 from datamask.dashboard import sample
-from datamask.dashboard.copies import Copies, count
+from datamask.dashboard.copies import Copies, count_exact, count_near
 from datamask.dashboard.doors import check_uploads
-from datamask.errors import DatamaskError, Stopped
+from datamask.errors import DatamaskError
 from datamask.files import write_text
 from datamask.process import held
 from datamask.runs.formats import read_json
 from datamask.work.cache import NOTES
+from datamask.work.job import Job
+from datamask.work.worker import worker
 
 KEPT = 2
 """Corpora held open at a time; the shelf behind them keeps as many."""
@@ -41,10 +41,8 @@ COUNTED_AT_ONCE = 30_000
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[float, str], None]
 
-
-@dataclass
+@dataclass(eq=False)
 class Opening:
     """One corpus being opened, or open.
 
@@ -53,10 +51,8 @@ class Opening:
         title: what people call it: "Sample corpus", a folder's name.
         config: what is opened.
         sample: whether it is the built-in sample, whose shards are built first where they are missing.
-        state: ``opening``, ``ready``, ``failed`` or ``stopped``.
-        share, message: progress of the opening, 0..1, and what it is doing.
-        error: the sentence to show when it failed. The traceback of a fault of the program's own is in the log.
-        corpus: the corpus once ready. copies: how many rows repeat others, counted after that.
+        corpus: the corpus once it is open. copies: how many of its rows repeat others, as far as counted.
+        job: opens it. counting: counts near-copies; None before that is asked for.
         used: when a page last asked for it (seconds since 1970); the longest unused is let go first.
     """
 
@@ -64,25 +60,33 @@ class Opening:
     title: str
     config: CorpusConfig
     sample: bool = False
-    state: str = "opening"
-    share: float = 0.0
-    message: str = "starting"
-    error: str = ""
     corpus: Corpus | None = None
     copies: Copies = field(default_factory=Copies)
+    job: Job | None = None
+    counting: Job | None = None
     started: float = field(default_factory=time.time)
     used: float = field(default_factory=time.time)
-    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
-    _thread: threading.Thread | None = field(default=None, repr=False)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the corpus is open."""
+        return self.corpus is not None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the corpus is still to come."""
+        return self.corpus is None and not self.job.ended
 
     def stop(self) -> None:
-        """Ask the opening to stop; its state becomes ``stopped`` within about a second."""
-        self._stop.set()
+        """Ask the opening, and the counting after it, to stop within about a second."""
+        for job in filter(None, (self.job, self.counting)):
+            job.stop()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for the opening to end, at most `seconds`. For tests and scripts; a page never waits."""
-        if self._thread is not None:
-            self._thread.join(seconds)
+        """Wait for the opening, and the counting after it, to end, each at most `seconds`. For tests and scripts."""
+        self.job.wait(seconds)
+        if self.counting is not None:
+            self.counting.wait(seconds)
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,12 @@ class Openings:
         key = opening_key(config)
         with self._lock:
             running = self._by_key.get(key)
-            if running is not None and running.state == "opening":
+            if running is not None and running.under_way:
                 return running
-            opening = Opening(key, title, config, sample)
-            self._by_key[key] = opening
-            opening._thread = endings.start(self._open, opening, name=f"open-{key}", stop=opening.stop)
+            opening = self._by_key[key] = Opening(key, title, config, sample)
+            # one that was asked to stop may still be ending
+            opening.job = worker().start(f"open {self.folder} {key} {id(opening)}",
+                                         lambda job: self._open(opening, job))
         return opening
 
     def resume(self, key: str, check: Callable[[CorpusConfig], None]) -> Opening | None:
@@ -171,54 +176,43 @@ class Openings:
 
     def active(self) -> list[Opening]:
         """Openings under way."""
-        return [opening for opening in self.all() if opening.state == "opening"]
+        return [opening for opening in self.all() if opening.under_way]
 
     def count_copies(self, opening: Opening) -> None:
         """Count near-copies in the background, where that is not done or under way. Finds the neighbour graph too."""
         with self._lock:
-            if opening.copies.state in ("counting", "ready"):
-                return
-            opening.copies.state, opening.copies.message = "counting", "looking for copies"
-            endings.start(self._count, opening, True, name="count-copies", stop=opening.stop)
+            if opening.copies.near is None and (opening.counting is None or opening.counting.ended):
+                opening.counting = worker().start(f"copies {self.folder} {opening.key} {id(opening)}",
+                                                  lambda job: self._count(opening, job), device="cpu")
 
-    def _open(self, opening: Opening) -> None:
+    def _open(self, opening: Opening, job: Job) -> None:
         built = 0.8 if opening.sample and not sample.is_built() else 0.0
 
         def report(share: float, what: str, low: float = built, high: float = 1.0) -> None:
-            opening.share, opening.message = low + (high - low) * min(max(share, 0.0), 1.0), what
+            job.report(low + (high - low) * min(max(share, 0.0), 1.0), what)
 
-        try:
-            if built:
-                sample.build_in_child(lambda share, what: report(share, what, 0.0, built), opening._stop.is_set)
-            check_uploads(opening.config, self.folder.parent.parent)
-            corpus = shelf().get(opening.config, progress=report, should_stop=opening._stop.is_set)
-        except Stopped:
-            opening.state = "stopped"
-        except DatamaskError as error:
-            opening.error, opening.state = str(error), "failed"
-        # the thread's last door: whatever else went wrong must reach the page, not vanish with the thread
-        except Exception as error:
-            # its words and its traceback may name folders of the server: they are for whoever runs it
-            number = secrets.token_hex(4)
-            log.exception("fault %s while %s was opened", number, opening.title)
-            opening.error = (f"Opening failed, which is a fault of the program: {type(error).__name__}. The server's "
-                             f"log tells more under the number {number}")
-            opening.state = "failed"
+        if built:
+            sample.build_in_child(lambda share, what: report(share, what, 0.0, built), job.should_stop)
+        check_uploads(opening.config, self.folder.parent.parent)
+        opening.corpus = shelf().get(opening.config, progress=report, should_stop=job.should_stop)
+        self._trim()
+        self._note(opening)
+        if len(opening.corpus) <= COUNTED_AT_ONCE:
+            self.count_copies(opening)
         else:
-            opening.corpus = corpus
-            unasked = len(corpus) <= COUNTED_AT_ONCE
-            opening.copies.state = "counting" if unasked else "waiting"
-            opening.share, opening.message, opening.state = 1.0, "ready", "ready"
-            self._trim()
-            self._note(opening)
-            self._count(opening, near=unasked)
+            opening.copies = Copies(count_exact(opening.corpus))
 
-    def _count(self, opening: Opening, near: bool) -> None:
-        count(opening.copies, opening.corpus, self.folder.parent, near=near, should_stop=opening._stop.is_set)
+    def _count(self, opening: Opening, job: Job) -> None:
+        corpus = opening.corpus
+        job.report(0.0, "looking for copies")
+        if opening.copies.exact is None:
+            opening.copies = Copies(count_exact(corpus))
+        opening.copies = Copies(opening.copies.exact,
+                                *count_near(corpus, self.folder.parent, job.report, job.should_stop))
 
     def _trim(self) -> None:
         with self._lock:
-            ready = sorted((o for o in self._by_key.values() if o.state == "ready"), key=lambda o: o.used)
+            ready = sorted((o for o in self._by_key.values() if o.ready), key=lambda o: o.used)
             for old in ready[:-KEPT]:
                 del self._by_key[old.key]
 
@@ -231,7 +225,7 @@ class Openings:
             write_text(self.folder / f"{opening.key}.json", json.dumps(note, indent=1))
         except DatamaskError as error:
             # the corpus is open all the same; only the list of recent ones will lack it
-            opening.message = f"ready, but not noted for next time: {error}"
+            log.warning("%s is open, but not noted for the next time: %s", opening.title, error)
 
     @staticmethod
     def _read(path: Path) -> Recent | None:

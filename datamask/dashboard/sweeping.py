@@ -16,11 +16,16 @@ import numpy as np
 
 from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
-from datamask.dashboard import tasks, words
+from datamask.dashboard import words
+from datamask.dashboard.signs import Sign
 from datamask.dashboard.views import outcome
-from datamask.runs.progress import TELLING_RUNS, RunPace
 from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, Point
+from datamask.work import lanes
+from datamask.work.job import Job
+from datamask.work.lanes import Priority
+from datamask.work.pace import TELLING_RUNS, RunPace
+from datamask.work.worker import worker
 
 BASELINES = ("random", "top-quality", "greedy", "semdedup", "direct")
 
@@ -87,51 +92,50 @@ def slices(corpus: CorpusConfig, n: int) -> dict[str, CorpusConfig]:
 
 
 def key_of(fingerprint: str) -> str:
-    """The name under which `datamask.dashboard.tasks` knows the sweep on a corpus."""
+    """The name under which the worker knows the sweep on a corpus."""
     return f"sweep-{fingerprint}"
 
 
-def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> tasks.Task:
+def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
     """Do these plans, one after the other, in the background; joins the sweep under way on that corpus.
 
-    The task's result is the sentence of the first point that failed, or an empty string.
+    The job's result is the sentence of the first point that failed, or an empty string.
     """
     pace = RunPace()
 
-    def work(report: tasks.Progress, should_stop) -> str:
+    def work(job: Job) -> str:
         # torch comes with them, so only here
         from datamask.evaluation.threads import threads
         from datamask.runs import jobs
         from datamask.runs.sweep import sweep
 
-        office, trouble = jobs.office(root), ""
-        cores = jobs.beside_the_server()
+        trouble, cores = "", jobs.beside_the_server()
         total = sum(len(plan.points) for plan in plans)
         before = 0
 
         def turn(device: str) -> contextlib.AbstractContextManager:
-            report(pace.share, "waiting for its turn")
-            return pace.run(office.turn(device, should_stop))
+            job.report(pace.share, "waiting for its turn")
+            return pace.run(lanes.turn(jobs.device_key(device), Priority.SWEEP, job.should_stop))
 
         for plan in plans:
             def told(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
-                report((before + share * len(plan.points)) / total, what)
+                job.report((before + share * len(plan.points)) / total, what)
 
             device = plan.points[0].selection.device
             with threads(cores):
-                done = sweep(RunStore(root), plan, progress=told, should_stop=should_stop, threads=cores, reuse=True,
-                             turn=lambda device=device: turn(device))
+                done = sweep(RunStore(root), plan, progress=told, should_stop=job.should_stop, threads=cores,
+                             reuse=True, turn=lambda device=device: turn(device))
             trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
             before += len(plan.points)
-            if should_stop():
+            if job.should_stop():
                 break
         return trouble
 
     count = sum(len(plan.points) for plan in plans)
-    sign = tasks.Sign(f"Sweep of {count:,} runs" if count > 1 else "One more run", "pages/frontier.py", {},
+    sign = Sign(f"Sweep of {count:,} runs" if count > 1 else "One more run", "pages/frontier.py", {},
                       "Stops within a second. What is done is kept, and Start goes on from there.",
                       tuple(plan.id for plan in plans))
-    return tasks.start(key_of(fingerprint), work, sign=sign, pace=pace if count > TELLING_RUNS else None)
+    return worker().start(key_of(fingerprint), work, sign=sign, pace=pace.update if count > TELLING_RUNS else None)
 
 
 def plan_name(point: Point) -> str:

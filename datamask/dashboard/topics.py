@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from datamask.corpus import Corpus
-from datamask.dashboard import tasks
 from datamask.errors import poll_of
 from datamask.work.cache import Cache
+from datamask.work.job import Job
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.worker import worker
 
 VERSION = 1
 READ = 40
@@ -46,7 +47,7 @@ class Topics:
 
 
 def key_of(corpus: Corpus) -> str:
-    """The name under which `datamask.dashboard.tasks` knows the clustering of this corpus."""
+    """The name under which the worker knows the clustering of this corpus."""
     return f"topics-{corpus.fingerprint}"
 
 
@@ -55,20 +56,20 @@ def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
     return Cache(cache_dir).find(topics_entry(corpus.fingerprint), lambda content: _kept_topics(content, len(corpus)))
 
 
-def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) -> tasks.Task:
+def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) -> Job:
     """Compute them in the background; joins the work under way where there is one."""
-    def work(report: tasks.Progress, should_stop) -> None:
+    def work(job: Job) -> None:
         # torch comes with it, so only in the thread that needs it
         from datamask.evaluation.measures.clusters import cluster_labels
 
-        report(0.1, "grouping similar samples")
-        poll = poll_of(should_stop, "grouping was stopped")
+        job.report(0.1, "grouping similar samples")
+        poll = poll_of(job.should_stop, "grouping was stopped")
         codes = cluster_labels(corpus, Path(cache_dir), poll).astype(np.int32)
-        report(0.8, "finding words for the groups")
+        job.report(0.8, "finding words for the groups")
         names = names_of(codes, texts)
         keep(Topics(codes, names), corpus, cache_dir)
 
-    return tasks.start(key_of(corpus), work)
+    return worker().start(key_of(corpus), work, device="cpu")
 
 
 def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from datamask.dashboard import tasks
 from datamask.work.cache import Cache
+from datamask.work.job import Job
 from datamask.work.result_file import Content, Entry, require
+from datamask.work.worker import worker
 
 ENTRY = Entry("toy", "toy", 1, old="../toy-1.npz")
 """Its name in the cache; the number rises when the toy changes."""
@@ -65,14 +66,14 @@ def _kept_toy(content: Content) -> Toy:
     return toy
 
 
-def start(cache_dir: Path) -> tasks.Task:
+def start(cache_dir: Path) -> Job:
     """Solve the toy in the background, or join the solving under way."""
-    def work(report: tasks.Progress, should_stop) -> None:
+    def work(job: Job) -> None:
         from datamask.runs import toy
 
-        toy.write(cache_dir, ENTRY, should_stop=should_stop)
+        toy.write(cache_dir, ENTRY, should_stop=job.should_stop)
 
-    return tasks.start(KEY, work)
+    return worker().start(KEY, work, device="cpu")
 
 
 def table(toy: Toy) -> pd.DataFrame:

@@ -28,11 +28,11 @@ from datamask.learning.gauges import overlap
 from datamask.learning.learner import State, StepRecord
 from datamask.learning.start import Start
 from datamask.runs import contents, digests, health, outcome
-from datamask.runs.progress import STEPS
 from datamask.runs.records import CHECKPOINT, check
 from datamask.runs.store import RUN_ID, Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
+from datamask.work.pace import STEPS
 
 CHECKPOINT_SECONDS = 10.0
 HEALTH_SECONDS = 5.0

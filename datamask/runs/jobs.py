@@ -1,9 +1,9 @@
-"""Background jobs: one office per process and runs folder, one worker thread per device, a queue before each.
+"""Runs in the background: one office per process and runs folder, whose runs wait for their device's lane.
 
-The run folder is the truth; the office only knows what *this process* works on. It is anchored outside every module
-and cache, so a hot reload of this file or a cleared Streamlit cache neither loses nor doubles it. A run holds its
-``queue`` lock for as long as it waits here, so that after the end of this process, however it ends, every reader sees
-it as interrupted (see `datamask.runs.store`). Two processes do not queue behind each other: each has its own workers.
+The run folder is the truth; the office only knows what *this process* works on. It is held by the process, so a hot
+reload of this file or a cleared Streamlit cache neither loses nor doubles it. A run holds its ``queue`` lock for as
+long as it waits here, so that after the end of this process, however it ends, every reader sees it as interrupted (see
+`datamask.runs.store`). Two processes do not queue behind each other: each has its own lanes.
 
 Threads: all methods of `Office` may be called from any thread, and none of them waits for a run.
 """
@@ -13,64 +13,56 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from datamask import endings
 from datamask.errors import DatamaskError, RunStateError
 from datamask.process import held
 from datamask.runs.attempt import attempt
-from datamask.runs.progress import Eta
 from datamask.runs.store import Run, RunStore
+from datamask.work.job import QUEUED, Job
+from datamask.work.lanes import Priority
+from datamask.work.worker import worker
 
-TURN_SECONDS = 0.2
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a watcher sees of a run in this office.
-
-    Attributes:
-        run_id: the run.
-        state: ``queued``, ``running`` or ``stopping``.
-        share: 0 to 1, how much of the whole is done.
-        message: what is being done.
-        eta_seconds: seconds left, None while unknown.
-    """
-
-    run_id: str
-    state: str
-    share: float
-    message: str
-    eta_seconds: float | None
+LEAVES_SECONDS = 10.0
+"""A run that waits leaves the queue in a moment; tenfold, for a busy machine."""
 
 
 @dataclass(eq=False)
 class _Entry:
+    """A run in this office.
+
+    Attributes:
+        hold: its ``queue`` lock. begun: whether its turn has come. put_off: it leaves the queue of this process only.
+    """
+
     run: Run
     hold: contextlib.ExitStack
-    stop: threading.Event = field(default_factory=threading.Event)
-    running: bool = False
-    share: float = 0.0
-    message: str = ""
-    eta: float | None = None
+    begun: bool = False
+    put_off: bool = False
 
-    def job(self, ahead: int) -> Job:
-        if not self.running:
-            waiting = "starts next" if ahead == 0 else f"waits for {ahead} other run{'s' if ahead > 1 else ''}"
-            return Job(self.run.id, "queued", 0.0, waiting, None)
-        return Job(self.run.id, "stopping" if self.stop.is_set() else "running", self.share, self.message, self.eta)
+    def work(self, job: Job) -> None:
+        """Do the run; in its lane."""
+        self.begun = True
+        if self.run.stop_requested():
+            # asked by another process while it waited here; its request is obeyed by never starting
+            self._stopped()
+        else:
+            attempt(self.run, should_stop=job.should_stop, progress=job.report, threads=beside_the_server())
 
+    def leave(self, _: Job) -> None:
+        """At the end, whether its turn has come or not."""
+        try:
+            if not self.begun and not self.put_off and not endings.under_way():
+                self._stopped()
+        finally:
+            self.hold.close()
 
-@dataclass
-class _Desk:
-    """One device's queue; its first entry is the one being worked on, once a thread has taken it."""
-
-    entries: deque[_Entry] = field(default_factory=deque)
-    thread: threading.Thread | None = None
-    computing: threading.Lock = field(default_factory=threading.Lock)
+    def _stopped(self) -> None:
+        with contextlib.suppress(DatamaskError), self.run.writer() as writer:
+            writer.finish("stopped", ending="stopped", message="stopped before it began")
 
 
 class Office:
@@ -79,7 +71,7 @@ class Office:
     def __init__(self, root: str | Path) -> None:
         self._store = RunStore(root)
         self._lock = threading.RLock()
-        self._desks: dict[str, _Desk] = {}
+        self._entries: dict[str, tuple[_Entry, Job]] = {}
 
     def submit(self, run_id: str) -> None:
         """Queue a run that was just created, or was stopped, failed or interrupted.
@@ -96,7 +88,6 @@ class Office:
             if status.state in ("done", "running"):
                 raise RunStateError(f"run {run_id} is {status.state}; only a new, stopped, failed or interrupted run "
                                     "can be started")
-            device = run.config.selection.device
             hold = contextlib.ExitStack()
             hold.enter_context(run.queued())
             try:
@@ -106,11 +97,10 @@ class Office:
             except BaseException:
                 hold.close()
                 raise
-            desk = self._desks.setdefault(device_key(device), _Desk())
-            desk.entries.append(_Entry(run, hold))
-            if desk.thread is None or not desk.thread.is_alive():
-                desk.thread = endings.start(self._work, desk, name=f"datamask-{device_key(device)}",
-                                            stop=lambda: self.close(0.0))
+            entry = _Entry(run, hold)
+            job = worker().start(f"run {run.path.resolve()}", entry.work, leaving=entry.leave, about=run_id,
+                                 device=device_key(run.config.selection.device), priority=Priority.RUN)
+            self._entries[run_id] = entry, job
 
     def resume(self, run_id: str) -> None:
         """Queue a stopped, failed or interrupted run again; it goes on from its checkpoint.
@@ -132,15 +122,13 @@ class Office:
             RunStateError: it is neither queued nor running.
         """
         run = self._store.get(run_id)
-        with self._lock:
-            entry = self._entry(run_id)
-            if entry is not None and not entry.running:
-                self._forget(entry)
-                with entry.hold, run.writer() as writer:
-                    writer.finish("stopped", ending="stopped", message="stopped before it began")
-                return
-            if entry is not None:
-                entry.stop.set()
+        entry = self._entry(run_id)
+        if entry is not None:
+            _, job = entry
+            waiting = job.state == QUEUED
+            job.stop()
+            if waiting:
+                job.wait(LEAVES_SECONDS)
         if not run.status().active:
             if entry is not None:
                 return
@@ -148,83 +136,32 @@ class Office:
         run.request_stop()
 
     def active(self) -> list[Job]:
-        """What this process runs and what waits here, in that order per device."""
+        """What this process runs and what waits here, in that order per device; each is about a run's id."""
         with self._lock:
-            return [entry.job(ahead) for desk in self._desks.values() for ahead, entry in enumerate(desk.entries)]
-
-    @contextlib.contextmanager
-    def turn(self, device: str, should_stop: Callable[[], bool]) -> Iterator[None]:
-        """Compute on a device outside the queue, as a sweep does for each of its points: no run computes meanwhile.
-
-        Waits for the run that computes now, not for those that wait behind it; goes ahead without the device once
-        `should_stop` answers true, so that whoever was waiting can end.
-        """
-        with self._lock:
-            computing = self._desks.setdefault(device_key(device), _Desk()).computing
-        held = computing.acquire(timeout=TURN_SECONDS)
-        while not held and not should_stop():
-            held = computing.acquire(timeout=TURN_SECONDS)
-        try:
-            yield
-        finally:
-            if held:
-                computing.release()
+            jobs = [job for _, job in self._entries.values() if not job.ended]
+        waiting = [job for job in jobs if job.state == QUEUED]
+        for job in waiting:
+            # what else is before it is no run of this office
+            runs = min(job.ahead, sum(other.ahead < job.ahead for other in jobs if other.device == job.device))
+            job.message = (f"waits for {runs} other run{'s' if runs > 1 else ''}" if runs else
+                           "waits for other work to end" if job.ahead else "starts next")
+        return [job for job in jobs if job not in waiting] + waiting
 
     def close(self, timeout: float = endings.GOODBYE_SECONDS) -> None:
         """Ask every run to stop and wait up to `timeout` seconds; waiting runs stay queued and become interrupted."""
         with self._lock:
-            threads = [desk.thread for desk in self._desks.values() if desk.thread is not None]
-            for desk in self._desks.values():
-                for entry in list(desk.entries):
-                    entry.stop.set()
-                    if not entry.running:
-                        self._forget(entry)
-                        entry.hold.close()
-        for thread in threads:
-            thread.join(timeout)
+            entries = list(self._entries.values())
+        for entry, job in entries:
+            entry.put_off = True
+            job.stop()
+        deadline = time.monotonic() + timeout
+        for _, job in entries:
+            job.wait(max(0.0, deadline - time.monotonic()))
 
-    # -- the worker's side ------------------------------------------------------------------------------------------
-
-    def _work(self, desk: _Desk) -> None:
-        while True:
-            with self._lock:
-                if not desk.entries:
-                    desk.thread = None
-                    return
-                entry = desk.entries[0]
-                entry.running = True
-                entry.message = "starting"
-            try:
-                with desk.computing:
-                    self._run(entry)
-            finally:
-                with self._lock:
-                    self._forget(entry)
-                    entry.hold.close()
-
-    def _run(self, entry: _Entry) -> None:
-        eta = Eta()
-
-        def progress(share: float, what: str) -> None:
-            entry.share, entry.message, entry.eta = share, what, eta.update(share, what=what)
-
-        def should_stop() -> bool:
-            return entry.stop.is_set()
-
-        if entry.run.stop_requested():
-            # asked by another process while it waited here; its request is obeyed by never starting
-            with contextlib.suppress(DatamaskError), entry.run.writer() as writer:
-                writer.finish("stopped", ending="stopped", message="stopped before it began")
-            return
-        attempt(entry.run, should_stop=should_stop, progress=progress, threads=beside_the_server())
-
-    def _entry(self, run_id: str) -> _Entry | None:
-        return next((e for desk in self._desks.values() for e in desk.entries if e.run.id == run_id), None)
-
-    def _forget(self, entry: _Entry) -> None:
-        for desk in self._desks.values():
-            if entry in desk.entries:
-                desk.entries.remove(entry)
+    def _entry(self, run_id: str) -> tuple[_Entry, Job] | None:
+        with self._lock:
+            self._entries = {known: pair for known, pair in self._entries.items() if not pair[1].ended}
+            return self._entries.get(run_id)
 
 
 def office(root: str | Path) -> Office:

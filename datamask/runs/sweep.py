@@ -75,7 +75,7 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
     Args:
         threads: CPU threads for the work; None: all.
         reuse: take a finished run with a point's very settings on this corpus for it, whatever it was made for.
-        turn: held while a point is computed (`datamask.runs.jobs.Office.turn`).
+        turn: held while a point is computed (`datamask.work.lanes.turn`).
 
     Returns:
         A `Done` per point, in the plan's order; fewer where it was stopped.

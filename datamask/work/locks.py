@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from datamask.errors import Stopped
+from datamask.work import lanes
 
 log = logging.getLogger(__name__)
 
@@ -30,20 +31,27 @@ def only_one(path: Path, should_stop: Callable[[], bool] | None = None) -> Itera
         yield
         return
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if should_stop is not None and should_stop():
-                    raise Stopped(f"waiting for {path.stem} was stopped") from None
-                time.sleep(0.1)
-            except OSError as error:  # a file system without locks
-                log.warning("%s cannot be locked: %s", path, error)
-                break
+        if not _taken(handle, path):
+            # who holds it computes, perhaps in the lane that this thread is in
+            with lanes.aside():
+                while not _taken(handle, path):
+                    if should_stop is not None and should_stop():
+                        raise Stopped(f"waiting for {path.stem} was stopped")
+                    time.sleep(0.1)
         yield
     finally:
         os.close(handle)
+
+
+def _taken(handle: int, path: Path) -> bool:
+    """Whether the lock is ours now, or cannot be had at all."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:  # a file system without locks
+        log.warning("%s cannot be locked: %s", path, error)
+    return True
 
 
 @contextlib.contextmanager

@@ -144,7 +144,7 @@ def test_an_upload_that_was_altered_is_not_opened(tmp_path, digits):
         check_uploads(config, tmp_path)
     opening = Openings(tmp_path).start(config, "altered")
     opening.wait(120)
-    assert opening.state == "failed" and "no longer what was uploaded" in opening.error
+    assert opening.job.state == "failed" and "no longer what was uploaded" in opening.job.error
 
 
 @pytest.mark.parametrize("limits", [Limits(files=3), Limits(bytes=39)])

@@ -5,8 +5,9 @@ import pytest
 
 from datamask.corpus import open_corpus
 from datamask.corpus.projection import Layout, keep_layout
-from datamask.dashboard import grounds, tasks
+from datamask.dashboard import grounds
 from datamask.errors import DatamaskError, Stopped
+from datamask.work.worker import worker
 from tests.dashboard.made_runs import write_shard
 
 
@@ -75,8 +76,8 @@ def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
     grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
     monkeypatch.setattr(grounds, "start_layout", lambda *_: pytest.fail("the layout is there"))
     assert prepare(corpus, tmp_path) == [] and grounds.layout(corpus, tmp_path).kept == 0.4
-    task = grounds.start(corpus, tmp_path)
-    assert tasks.find(grounds.key_of(corpus)) is task
+    job = grounds.start(corpus, tmp_path)
+    assert worker().find(grounds.key_of(corpus)) is job
 
 
 def test_crowding_from_before_is_taken_and_one_of_other_rows_is_not(corpus, tmp_path):

@@ -75,7 +75,7 @@ def test_what_another_process_runs_is_shown_too(tmp_path):
 def test_the_office_knows_better_and_how_long_it_takes(tmp_path):
     store = RunStore(tmp_path)
     run = create(store)
-    job = SimpleNamespace(run_id=run.id, state="running", share=0.5, message="step 5 of 10", eta_seconds=177.0)
+    job = SimpleNamespace(about=run.id, state="running", share=0.5, message="step 5 of 10", left=177.0)
     with run.writer() as writer:
         writer.set_status("running")
         busy = listing.running(store, SimpleNamespace(active=lambda: [job]))
@@ -90,7 +90,7 @@ def test_a_run_that_a_sweep_computes_belongs_to_it_and_one_started_alone_does_no
         for writer in (one, other):
             writer.set_status("running")
             writer.update_facts(sweep="sweep-a")
-        job = SimpleNamespace(run_id=alone.id, state="running", share=0.5, message="step 5 of 10", eta_seconds=None)
+        job = SimpleNamespace(about=alone.id, state="running", share=0.5, message="step 5 of 10", left=None)
         busy = listing.running(store, SimpleNamespace(active=lambda: [job]))
     assert {b.name: b.sweep for b in busy} == {"child": "sweep-a", "alone": None}
     assert [b.name for b in listing.apart(busy, ["sweep-a"])] == ["alone"]

@@ -43,7 +43,7 @@ def test_one_session_serves_all_who_ask_for_the_same(corpus, tmp_path):
     answer = first.answer(0.42, LONG)
     assert answer.lamb == 0.42 and int(answer.mask.sum()) == 360
     first.wait(LONG)
-    assert (first.state, first.share) == ("ready", 1.0)
+    assert first.ready and first.job.share == 1.0
     better = first.answer(0.42, LONG)  # more is known by now, so it is worked out once more
     assert better is not answer and better.joint >= answer.joint - 1e-6
     assert first.answer(0.42, 0.0) is better
@@ -69,7 +69,7 @@ def test_a_request_goes_before_the_grid(corpus, tmp_path, monkeypatch):
     session = live.session(corpus, options(), tmp_path)
     begun.set()
     session.wait(LONG)
-    assert session.state == "ready" and session._results["now"][1].lamb == 0.33
+    assert session.ready and session._results["now"][1].lamb == 0.33
     # what was given up for the request was solved again
     assert solved[1] == solved[2] and sorted(set(solved)) == sorted(GRID)
 
@@ -77,7 +77,8 @@ def test_a_request_goes_before_the_grid(corpus, tmp_path, monkeypatch):
 def test_the_longest_unused_makes_room_and_an_ended_one_is_started_anew(corpus, tmp_path):
     sessions = [live.session(corpus, options(select_ratio=ratio), tmp_path) for ratio in (0.1, 0.2, 0.3)]
     sessions[0].wait(LONG)
-    assert sessions[0].state == "stopped" and live.find(corpus, options(select_ratio=0.1)) is None
+    assert sessions[0].job.state == "stopped" and not sessions[0].alive
+    assert live.find(corpus, options(select_ratio=0.1)) is None
     sessions[2].stop()
     sessions[2].wait(LONG)
     assert not sessions[2].alive and sessions[2].answer(0.5, LONG) is None
@@ -87,7 +88,7 @@ def test_the_longest_unused_makes_room_and_an_ended_one_is_started_anew(corpus, 
 def test_when_it_is_ready_facility_is_proved_between_the_grid(corpus, tmp_path):
     session = live.session(corpus, options(objective="facility"), tmp_path)
     session.wait(LONG)
-    assert session.state == "ready" and session.message.startswith("proving")
+    assert session.ready and session.job.message.startswith("proving")
     answer = session.answer(0.47, LONG)
     assert not answer.solved and 0 <= answer.gap < 0.01
 
@@ -95,7 +96,7 @@ def test_when_it_is_ready_facility_is_proved_between_the_grid(corpus, tmp_path):
 def test_what_cannot_be_is_said(corpus, tmp_path):
     refused = live.session(corpus, options(objective="graphcut", estimator="counterfactual"), tmp_path)
     refused.wait(LONG)
-    assert refused.state == "failed" and "live lambda" in refused.error
+    assert refused.job.state == "failed" and not refused.alive and "live lambda" in refused.error
 
 
 def test_a_proof_that_is_not_final_says_that_it_is_still_solving():

@@ -27,15 +27,15 @@ def config(tmp_path):
 
 def ready(opening):
     opening.wait(240)
-    assert opening.state == "ready", opening.error
+    assert opening.ready, opening.job.error
     return opening
 
 
 def test_a_corpus_opens_counts_its_copies_and_is_noted(tmp_path, config):
     all_ = Openings(tmp_path / "runs")
     opening = ready(all_.start(config, "mine"))
-    assert len(opening.corpus) == 240 and opening.share == 1.0
-    assert opening.copies.state == "ready" and opening.copies.exact == 0 and 0 <= opening.copies.near <= 1
+    assert len(opening.corpus) == 240 and opening.job.share == 1.0
+    assert opening.counting.state == "done" and opening.copies.exact == 0 and 0 <= opening.copies.near <= 1
     assert [(note.title, note.rows, note.config) for note in all_.recent()] == [("mine", 240, config)]
 
 
@@ -59,17 +59,17 @@ def test_a_second_asker_joins_the_opening_under_way(tmp_path, config, monkeypatc
     all_ = Openings(tmp_path / "runs")
     first = all_.start(config, "mine")
     assert started.wait(120)
-    assert all_.start(config, "mine") is first and all_.active() == [first] and first.share == 0.5
+    assert all_.start(config, "mine") is first and all_.active() == [first] and first.job.share == 0.5
     first.stop()
     first.wait(120)
-    assert first.state == "stopped" and len(calls) == 1
+    assert first.job.state == "stopped" and len(calls) == 1
     assert all_.recent() == []
 
 
 def test_what_cannot_be_opened_says_why(tmp_path):
     opening = Openings(tmp_path / "runs").start(CorpusConfig((str(tmp_path / "none.parquet"),)), "gone")
     opening.wait(120)
-    assert opening.state == "failed" and "does not exist" in opening.error
+    assert opening.job.state == "failed" and "does not exist" in opening.job.error
 
 
 def test_a_fault_of_the_program_is_a_number_and_its_traceback_is_in_the_log(tmp_path, config, monkeypatch, caplog):
@@ -79,8 +79,9 @@ def test_a_fault_of_the_program_is_a_number_and_its_traceback_is_in_the_log(tmp_
     monkeypatch.setattr(Shelf, "get", broken)
     opening = Openings(tmp_path / "runs").start(config, "mine")
     opening.wait(120)
-    assert opening.state == "failed" and "ZeroDivisionError" in opening.error and "/a/folder" not in opening.error
-    number = opening.error.split("the number ")[1]
+    assert opening.job.state == "failed" and "ZeroDivisionError" in opening.job.error
+    assert "/a/folder" not in opening.job.error
+    number = opening.job.error.split("the number ")[1]
     assert f"fault {number}" in caplog.text and "ZeroDivisionError: in /a/folder" in caplog.text
 
 
@@ -126,19 +127,17 @@ def test_near_copies_of_a_large_corpus_wait_to_be_asked_for(tmp_path, config, mo
     monkeypatch.setattr(module, "COUNTED_AT_ONCE", 10)
     all_ = Openings(tmp_path / "runs")
     opening = ready(all_.start(config, "mine"))
-    assert (opening.copies.state, opening.copies.exact, opening.copies.near) == ("waiting", 0, None)
+    assert (opening.counting, opening.copies.exact, opening.copies.near) == (None, 0, None)
     all_.count_copies(opening)
-    deadline = time.monotonic() + 240
-    while opening.copies.state == "counting" and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert opening.copies.state == "ready" and opening.copies.near is not None
+    opening.wait(240)
+    assert opening.counting.state == "done" and opening.copies.near is not None
 
 
-def test_a_runs_folder_that_cannot_be_written_does_not_close_the_corpus(tmp_path, config):
+def test_a_runs_folder_that_cannot_be_written_does_not_close_the_corpus(tmp_path, config, caplog):
     (tmp_path / "runs").write_text("a file where a folder is expected")
     opening = Openings(tmp_path / "runs").start(config, "mine")
     opening.wait(240)
-    assert opening.state == "ready" and "not noted" in opening.message
+    assert opening.ready and "not noted" in caplog.text
 
 
 def build_script(tmp_path, body: str):

@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamask.dashboard import tasks, toy
+from datamask.dashboard import toy
 from datamask.dashboard.charts.toy import toy as picture
 from datamask.errors import Stopped
 from datamask.evaluation import toy as solver
 from datamask.runs.toy import write
 from datamask.work.cache import Cache
+from datamask.work.worker import worker
 from tests.reference import truth
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
-    task = toy.start(folder)
-    task.wait(280)
-    assert task.state == "done", task.error
+    job = toy.start(folder)
+    job.wait(280)
+    assert job.state == "done", job.error
     return folder
 
 
@@ -65,7 +66,7 @@ def test_the_picture_shows_every_sample_in_every_panel(folder):
 def test_nothing_is_left_of_a_stopped_solving(tmp_path):
     with pytest.raises(Stopped):
         write(tmp_path, toy.ENTRY, should_stop=lambda: True)
-    assert toy.load(tmp_path) is None and tasks.find("no such") is None
+    assert toy.load(tmp_path) is None and worker().find("no such") is None
 
 
 def test_a_damaged_file_is_none_at_all(folder, tmp_path):

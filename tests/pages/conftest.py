@@ -48,7 +48,7 @@ def opened(runs_dir, tmp_path) -> Opening:
     """A corpus that is open in this process, copies counted."""
     opening = openings(runs_dir).start(write_shard(tmp_path / "shard.parquet"), "shard.parquet")
     opening.wait(240)
-    assert opening.state == "ready", opening.error
+    assert opening.ready, opening.job.error
     return opening
 
 

@@ -11,13 +11,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from datamask.dashboard import grounds, tasks, topics, words
+from datamask.dashboard import grounds, topics, words
 from datamask.dashboard.facets import class_facet
 from datamask.dashboard.filters import Among, Between, Filters, Rows
 from datamask.dashboard.parcels import ground_parcel
 from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
 from datamask.dashboard.ui import canvas_map, distribution_panel, texts_panel
+from datamask.work.worker import worker
 from tests.dashboard.made_runs import NASTY, finish_run
 from tests.pages.reading import captions, map_data, parcels, titles
 
@@ -27,15 +28,15 @@ def waiting(opened):
     """A map in preparation that never ends by itself."""
     corpus = opened.corpus
 
-    def work(report, should_stop):
-        report(0.25, "finding neighbours")
+    def work(job):
+        job.report(0.25, "finding neighbours")
         deadline = time.monotonic() + 280
-        while not should_stop() and time.monotonic() < deadline:
+        while not job.should_stop() and time.monotonic() < deadline:
             time.sleep(0.02)
 
-    task = tasks.start(grounds.key_of(corpus), work)
-    yield task
-    task.stop()
+    job = worker().start(grounds.key_of(corpus), work)
+    yield job
+    job.stop()
 
 
 def test_without_a_corpus_it_says_what_to_do(page):
@@ -59,7 +60,7 @@ def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
     app = page("pages/explore.py", corpus=opened.key)
     app.button(key="stop_layout").click().run()
     waiting.wait(120)
-    tasks.find(waiting.key).state = "stopped"
+    worker().find(waiting.key).state = "stopped"
     app.run()
     assert not app.exception
     assert "was stopped" in captions(app) and app.button(key="start_layout")

@@ -11,13 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard import tasks, words
+from datamask.dashboard import words
 from datamask.dashboard.ui import export_cards, report_card
 from datamask.dashboard.views import outcome, provenance
 from datamask.errors import Stopped
 from datamask.evaluation import score_selection
 from datamask.runs import exports
 from datamask.runs.execute import execute
+from datamask.work.worker import worker
 
 
 @pytest.fixture
@@ -101,9 +102,9 @@ def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeyp
     app = page("pages/export.py", corpus=opened.key, run=run.id)
     assert len(app.get("download_button")) == 4
     app.button(key=f"rows-{run.id}").click().run()
-    task = tasks.find(f"rows-{run.id}")
-    task.wait(240)
-    assert task.state == "done", task.error
+    job = worker().find(f"rows-{run.id}")
+    job.wait(240)
+    assert job.state == "done", job.error
     app.run()
     target = run.path / "exports" / "rows.parquet"
     assert pq.read_table(target).num_rows == 60 and str(target.resolve()) in [code.value for code in app.code]
@@ -125,9 +126,9 @@ def test_masks_on_their_way_to_disk_can_be_stopped_and_buttons_say_what_cannot_b
     key = f"masks-{run.id}"
     assert all("cannot be checked" in app.button(key=name).help for name in (key, f"rows-{run.id}"))
     app.button(key=key).click().run()
-    tasks.find(key).stop()
-    tasks.find(key).wait(60)
-    assert tasks.find(key).state == "stopped"
+    worker().find(key).stop()
+    worker().find(key).wait(60)
+    assert worker().find(key).state == "stopped"
 
 
 def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, tmp_path):
@@ -139,8 +140,8 @@ def test_shards_that_changed_since_are_refused_in_a_sentence(page, opened, run, 
     assert len(app.get("download_button")) == 3, "the ids are still the run's own"
     for key in (f"rows-{run.id}", f"masks-{run.id}"):
         app.button(key=key).click().run()
-        tasks.find(key).wait(240)
-        assert tasks.find(key).state == "failed" and not (run.path / "exports" / "rows.parquet").exists()
+        worker().find(key).wait(240)
+        assert worker().find(key).state == "failed" and not (run.path / "exports" / "rows.parquet").exists()
     assert sum("has changed since the run" in error.value for error in app.run().error) == 2
 
 

@@ -10,8 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from datamask.dashboard import live, sweeping, tasks, words
+from datamask.dashboard import live, sweeping, words
 from datamask.errors import Stopped
+from datamask.work.worker import worker
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import captions
 
@@ -135,9 +136,9 @@ def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, stor
     app.get_by_key("frontier_objectives").set_value(["pairwise"]).run()
     app.get_by_key("frontier_count").set_value(5).run()
     app.get_by_key("start_sweep").click().run()
-    task = tasks.find(sweeping.key_of(opened.corpus.fingerprint))
-    task.wait(LONG)
-    assert (task.state, task.result) == ("done", "")
+    job = worker().find(sweeping.key_of(opened.corpus.fingerprint))
+    job.wait(LONG)
+    assert (job.state, job.result) == ("done", "")
     app.run()
     runs = store.list()
     assert sorted(run.config.selection.lamb for run in runs) == [0, 0.25, 0.5, 0.75, 1]
@@ -148,7 +149,7 @@ def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, stor
     assert "**16** runs, 5 more are stored" in text_of(app)
     # a baseline that is missing is one button away
     app.get_by_key("baseline_top-quality").click().run()
-    tasks.find(task.key).wait(LONG)
+    worker().find(job.key).wait(LONG)
     app.run()
     added, = (run for run in store.list() if run.config.selection.estimator == "top-quality")
     assert added.config.selection.objective == "pairwise" and added.id in drawn(app)
@@ -156,17 +157,17 @@ def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, stor
 
 
 def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
-    def work(report, should_stop):
-        report(0.4, "point 2 of 5")
-        while not should_stop():
+    def work(job):
+        job.report(0.4, "point 2 of 5")
+        while not job.should_stop():
             time.sleep(0.01)
         raise Stopped("stopped")
 
-    task = tasks.start(sweeping.key_of(opened.corpus.fingerprint), work)
+    job = worker().start(sweeping.key_of(opened.corpus.fingerprint), work)
     app = page("pages/frontier.py", corpus=opened.key)
     assert "first point is being computed" in text_of(app)
     app.get_by_key("stop_sweep").click().run()
-    task.wait(LONG)
+    job.wait(LONG)
     app.run()
     assert "points that were done are kept" in captions(app)
 

@@ -114,7 +114,7 @@ def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs
     assert not app.error and not button(app, "Open").disabled
     app, opening = open_and_wait(app, runs_dir)
     assert [(q.name, q.transform) for q in opening.config.quality_columns] == [("first", "z"), ("second", "z")]
-    assert opening.state == "ready"
+    assert opening.ready
 
 
 def test_a_row_budget_takes_a_sample_and_says_so(page, runs_dir, shard):
@@ -134,12 +134,12 @@ def test_invalid_rows_refuse_the_corpus_or_are_counted(page, runs_dir, tmp_path)
                               pa.FixedSizeListArray.from_arrays(pa.array(values), 8))
     pq.write_table(broken, tmp_path / "nan.parquet")
     app, opening = open_and_wait(choose_path(page(), tmp_path / "nan.parquet"), runs_dir)
-    assert opening.state == "failed"
+    assert opening.job.state == "failed"
     assert any("could not be opened" in heading.value for heading in app.subheader) and "NaN" in said(app)
     assert any(b.label == "Try again" for b in app.button)
     app.checkbox(key="corpus_drop").check().run()
     app, opening = open_and_wait(app, runs_dir)
-    assert opening.state == "ready" and len(opening.corpus) == 239
+    assert opening.ready and len(opening.corpus) == 239
     problems = next(frame.value for frame in app.dataframe if "problem" in frame.value.columns)
     assert problems["rows"].sum() == 1
 
@@ -150,7 +150,7 @@ def test_uploads_are_kept_once_by_their_content(page, runs_dir, shard):
     app.file_uploader[0].upload("../../my shard<1>.parquet", shard.read_bytes()).run()
     app, opening = open_and_wait(app, runs_dir)
     kept = list((runs_dir / ".uploads").rglob("*.parquet"))
-    assert opening.state == "ready" and [str(path) for path in kept] == list(opening.config.inputs)
+    assert opening.ready and [str(path) for path in kept] == list(opening.config.inputs)
     assert kept[0].read_bytes() == shard.read_bytes() and kept[0].name == "my-shard-1.parquet"
 
 

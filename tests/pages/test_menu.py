@@ -5,20 +5,21 @@ from __future__ import annotations
 import threading
 
 from datamask.config import RunConfig
-from datamask.dashboard import tasks
+from datamask.dashboard.signs import Sign
+from datamask.work.worker import worker
 
 
 def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
     child, alone = (store.create(RunConfig(opened.config, name=name)) for name in ("child of it", "on its own"))
     told, go = threading.Event(), threading.Event()
 
-    def work(report, should_stop):
-        report(0.4, "3 of 8: step 5 of 100")
+    def work(job):
+        job.report(0.4, "3 of 8: step 5 of 100")
         told.set()
         go.wait(240)
 
-    sign = tasks.Sign("Sweep of 8 runs", "pages/frontier.py", {}, "Stops within a second.", ("sweep-a",))
-    task = tasks.start("menu-sweep", work, sign=sign)
+    sign = Sign("Sweep of 8 runs", "pages/frontier.py", {}, "Stops within a second.", ("sweep-a",))
+    job = worker().start("menu-sweep", work, sign=sign)
     try:
         assert told.wait(240)
         with child.writer() as one, alone.writer() as other:
@@ -31,7 +32,7 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
             captions = {element.value for element in app.sidebar.caption}
     finally:
         go.set()
-        task.wait(240)
-    assert {f"halt_{task.key}", f"halt_{alone.id}"} <= keys and f"halt_{child.id}" not in keys
+        job.wait(240)
+    assert {f"halt_{job.key}", f"halt_{alone.id}"} <= keys and f"halt_{child.id}" not in keys
     assert {"**Sweep of 8 runs**", "**on its own**"} <= titles and "**child of it**" not in titles
     assert any(caption.startswith("3 of 8") for caption in captions)

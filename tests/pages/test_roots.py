@@ -39,7 +39,7 @@ def test_no_page_opens_it_by_a_note_of_before(page, foreign, runs_dir):
     before = Openings(runs_dir)
     opening = before.start(foreign.config.corpus, "before")
     opening.wait(240)
-    assert opening.state == "ready" and openings(runs_dir).all() == []
+    assert opening.ready and openings(runs_dir).all() == []
     app = page("pages/explore.py", corpus=opening.key)
     assert openings(runs_dir).all() == [] and any(WORDS in text for text in told(app))
     app = page()

@@ -9,10 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.dashboard import lambdas, tasks
+from datamask.dashboard import lambdas
 from datamask.dashboard.openings import openings
 from datamask.errors import InputError, Stopped
 from datamask.runs import lambda_answers
+from datamask.work.job import Job
+from datamask.work.worker import worker
 from tests.dashboard.made_answers import curve, made_answer
 
 PAGE = "pages/which_lambda.py"
@@ -47,10 +49,10 @@ def said(app) -> str:
                     for element in kind)
 
 
-def ended(opened) -> tasks.Task:
-    task = tasks.find(lambdas.key_of(opened.corpus))
-    task.wait(60)
-    return task
+def ended(opened) -> Job:
+    job = worker().find(lambdas.key_of(opened.corpus))
+    job.wait(60)
+    return job
 
 
 def test_a_corpus_without_texts_is_told_what_is_needed(page, runs_dir, shard, tmp_path):

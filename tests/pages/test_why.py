@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from datamask.config import RunConfig, SelectionConfig
-from datamask.dashboard import explanations, tasks
+from datamask.dashboard import explanations
 from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
+from datamask.work.worker import worker
 
 PATIENCE = 240
 
@@ -24,16 +25,16 @@ def learned(store, opened, **options):
 
 
 def waited(app, prefix):
-    """The page once the task whose key begins like that has ended."""
+    """The page once the job whose key begins like that has ended."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        found = [task for key, task in tasks._holder().tasks.items() if key.startswith(prefix)]
-        if found and all(task.state != "working" for task in found):
+        found = [job for key, job in worker()._jobs.items() if key.startswith(prefix)]
+        if found and all(job.ended for job in found):
             app.run()
             assert not app.exception, app.exception[0].message
             return app, found[-1]
         time.sleep(0.05)
-    raise AssertionError(f"no task {prefix} ended")
+    raise AssertionError(f"no job {prefix} ended")
 
 
 def chart_table(app, column):
@@ -67,9 +68,9 @@ def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(
     assert list(strip["here"]) == [False, True, False]
 
     app.button(key="flip").click().run()
-    app, task = waited(app, f"flip {run.path} {row}")
-    assert task.state == "done", task.error
-    found = task.result
+    app, job = waited(app, f"flip {run.path} {row}")
+    assert job.state == "done", job.error
+    found = job.result
     assert found.between in ((0.1, 0.5), (0.5, 0.9))
     again = [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb)
              for lamb in found.around]
@@ -97,8 +98,8 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
 def test_a_baseline_says_that_it_did_not_look_at_these_scores(page, opened, store, mapped):
     run = learned(store, opened, objective="pairwise", estimator="top-quality")
     app = page("pages/explore.py", corpus=opened.key, run=run.id, sample="doc-0003")
-    app, task = waited(app, f"why {run.path} 3 ")
-    assert task.state == "done" and any("was not made by these scores" in one.value for one in app.caption)
+    app, job = waited(app, f"why {run.path} 3 ")
+    assert job.state == "done" and any("was not made by these scores" in one.value for one in app.caption)
     assert not [button for button in app.button if button.key == "flip"]
 
 
@@ -106,9 +107,9 @@ def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened
     run = learned(store, opened, objective="pairwise", estimator="top-quality")
     with run.writer() as writer:
         writer.update_facts(fingerprint="0" * 64)
-    task = explanations.ask(run, 3, [run])
-    task.wait(PATIENCE)
-    assert task.state == "failed" and "has changed since" in task.error
+    job = explanations.ask(run, 3, [run])
+    job.wait(PATIENCE)
+    assert job.state == "failed" and "has changed since" in job.error
 
 
 def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_afterwards(page, opened, mapped,
@@ -118,8 +119,8 @@ def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_
     app = page("pages/explore.py", corpus=opened.key, run=run.id)
     app.session_state["explore_tab"] = "Borderline reader"
     app.run()
-    app, task = waited(app, f"borderline {run.path} 20 0")
-    deck = task.result
+    app, job = waited(app, f"borderline {run.path} 20 0")
+    deck = job.result
     far = np.abs(told.score - told.threshold)
     for side in (told.mask, ~told.mask):
         inside = deck.rows[side[deck.rows]]

@@ -15,6 +15,9 @@ import pytest
 from datamask.errors import InputError, RunStateError
 from datamask.runs import jobs
 from datamask.runs import store as store_module
+from datamask.work import lanes
+from datamask.work.lanes import Priority
+from datamask.work.worker import worker
 from tests.runs.helpers import config, wait_for
 
 ROOT = Path(store_module.__file__).parents[2]
@@ -44,20 +47,20 @@ def test_a_submitted_run_gets_done_and_leaves_the_office(office, store):
 
 
 def test_a_watcher_sees_share_words_and_eta(office, store, monkeypatch):
-    monkeypatch.setattr("datamask.runs.progress.EARLY_SECONDS", 0.0)
+    monkeypatch.setattr("datamask.work.pace.EARLY_SECONDS", 0.0)
     run_id = submit(office, store)
-    wait_for(lambda: office.active()[0].eta_seconds is not None)
+    wait_for(lambda: office.active()[0].left is not None)
     job = office.active()[0]
-    assert (job.run_id, job.state) == (run_id, "running")
+    assert (job.about, job.state) == (run_id, "running")
     assert 0 < job.share < 1 and job.message.startswith("step ")
-    assert job.eta_seconds > 100  # 100,000 steps of at least 10 ms
+    assert job.left > 100  # 100,000 steps of at least 10 ms
 
 
 def test_one_device_one_run_at_a_time_in_order(office, store):
     first, second, third = (submit(office, store) for _ in range(3))
     wait_for(lambda: state(store, first) == "running")
     time.sleep(0.1)
-    assert [(job.run_id, job.state) for job in office.active()] == [(first, "running"), (second, "queued"),
+    assert [(job.about, job.state) for job in office.active()] == [(first, "running"), (second, "queued"),
                                                                     (third, "queued")]
     assert office.active()[2].message == "waits for 2 other runs"
     assert state(store, second) == "queued"
@@ -85,7 +88,7 @@ def test_a_waiting_run_is_stopped_at_once_without_having_begun(office, store):
     first, second = submit(office, store), submit(office, store, "quick")
     office.stop(second)
     assert state(store, second) == "stopped"
-    assert [job.run_id for job in office.active()] == [first]
+    assert [job.about for job in office.active()] == [first]
     office.stop(first)
     wait_for(lambda: office.active() == [])
     assert store.get(second).status().started is None
@@ -157,7 +160,7 @@ def test_the_office_survives_reloads_and_so_do_its_runs(office, store):
     wait_for(lambda: state(store, running) == "running")
     importlib.reload(jobs)  # what an edited file does
     assert jobs.office(store.root) is office
-    assert [job.run_id for job in jobs.office(store.root).active()] == [running, waiting]
+    assert [job.about for job in jobs.office(store.root).active()] == [running, waiting]
     later = submit(jobs.office(store.root), store, "quick")
     del sys.modules["datamask.runs.jobs"]  # what Streamlit does
     fresh = importlib.import_module("datamask.runs.jobs")
@@ -185,6 +188,9 @@ SERVER = """
 import sys, time
 from datamask.runs.jobs import office
 from datamask.runs.store import RunStore
+from datamask.work import lanes
+from datamask.work.lanes import Priority
+from datamask.work.worker import worker
 from tests.runs.helpers import config, install_fake_execute, wait_for
 install_fake_execute()
 store = RunStore(sys.argv[1])
@@ -243,17 +249,34 @@ def test_devices_that_are_the_same_share_a_worker(name, key):
 
 
 def test_a_turn_and_a_run_never_compute_at_once(office, store):
-    with office.turn("cpu", lambda: False):
+    with lanes.turn("cpu", Priority.SWEEP, lambda: False):
         run_id = submit(office, store, "quick", device="cpu")
-        wait_for(lambda: any(job.state == "running" for job in office.active()))
-        assert state(store, run_id) == "queued"
+        wait_for(lambda: any(job.state == "queued" and job.ahead for job in office.active()))
+        assert state(store, run_id) == "queued" and office.active()[0].message == "waits for other work to end"
     wait_for(lambda: state(store, run_id) == "done")
     busy = submit(office, store, device="cpu")
     wait_for(lambda: state(store, busy) == "running")
     asked = []
-    with office.turn("cpu", lambda: bool(asked.append(1)) or len(asked) > 1):
+    with lanes.turn("cpu", Priority.SWEEP, lambda: bool(asked.append(1)) or len(asked) > 1):
         assert len(asked) == 2 and state(store, busy) == "running"
     office.stop(busy)
     wait_for(lambda: office.active() == [])
-    with office.turn("cpu", lambda: False):
+    with lanes.turn("cpu", Priority.SWEEP, lambda: False):
         assert office.active() == []
+
+
+def test_a_run_gives_way_to_a_page_and_goes_on(office, store):
+    busy = submit(office, store, device="cpu")
+    wait_for(lambda: state(store, busy) == "running")
+    reached = []
+
+    def page(job):
+        wait_for(lambda: reached.append(store.get(busy).status().step) or len(reached) > 20)
+        return lanes.lane("cpu")._inside is job._ticket
+
+    job = worker().start("page", page, device="cpu", priority=Priority.PAGE)
+    assert job.wait(120) and job.result is True
+    wait_for(lambda: store.get(busy).status().step > max(reached))
+    assert state(store, busy) == "running" and office.active()[0].state == "running"
+    office.stop(busy)
+    wait_for(lambda: office.active() == [])

@@ -10,10 +10,11 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.corpus import Corpus
-from datamask.dashboard import measuring, tasks, words
+from datamask.dashboard import measuring, words
 from datamask.dashboard.charts.agreement import agreement
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.layers import Blank, Layer, Number
+from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import background, scene, session, tables
 from datamask.dashboard.views import agreements
 from datamask.runs.boards import read_agreement
@@ -124,7 +125,7 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
         background.ending(key)
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
         link |= {"runs": ",".join(one.id for one in runs), "tab": "Agreement"}
-        sign = tasks.Sign(f"Agreement of {run.config.name or run.id}", "pages/compare.py", link, STOPS)
+        sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/compare.py", link, STOPS)
         st.button(f"Select again {agreements.PARTS} times", key="measure_agreement", type="primary",
                   icon=":material/casino:", on_click=measuring.start_agreement, args=(run, corpus, cache_dir, sign),
                   help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "

@@ -44,7 +44,7 @@ def corpus_form(opening: Opening | None) -> None:
     Args:
         opening: what is open already: then opening another is no longer the first thing to do here.
     """
-    weight = "secondary" if opening is not None and opening.state == "ready" else "primary"
+    weight = "secondary" if opening is not None and opening.ready else "primary"
     place = st.segmented_control("Where from", list(PLACES), default="sample", key="corpus_place", required=True,
                                  format_func=PLACES.get, help=HELP["place"], width="stretch")
     if place == "sample":

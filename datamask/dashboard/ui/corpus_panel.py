@@ -38,7 +38,7 @@ def show(opening: Opening) -> None:
     """The open corpus: size, quality, problems, first rows."""
     corpus = opening.corpus
     provenance = corpus.provenance
-    counting = opening.copies.state == "counting"
+    counting = _counting(opening)
     rows, dims, memory, copies = st.columns(4)
     with rows, st.container(gap=None):
         st.metric("Rows", words.count(len(corpus)), help="Valid rows: what N means on every page.")
@@ -77,24 +77,28 @@ def show(opening: Opening) -> None:
                f"Fingerprint {corpus.fingerprint[:12]}.")
 
 
+def _counting(opening: Opening) -> bool:
+    return opening.counting is not None and not opening.counting.ended
+
+
 def _copies(key: str, counting: bool) -> None:
     opening = session.all_openings().get(key)
-    if opening is None or counting != (opening.copies.state == "counting"):
+    if opening is None or counting != _counting(opening):
         # counting began or ended: drawing the whole page again starts or ends this fragment's timer
         st.rerun()
-    copies = opening.copies
+    copies, job = opening.copies, opening.counting
     with st.container(gap=None):
-        near = words.percent(copies.near, 1) if copies.near is not None else "…" if copies.state == "counting" else "–"
+        near = words.percent(copies.near, 1) if copies.near is not None else "…" if counting else "–"
         st.metric("Near-copies", near, help=NEAR_HELP)
-        if copies.state == "counting":
-            st.progress(min(copies.share, 1.0), text="looking for neighbours")
-        elif copies.state == "failed":
-            st.caption(words.sentence(copies.error, 200))
+        if counting:
+            st.progress(min(job.share, 1.0), text="looking for neighbours")
+        elif job is not None and job.state == "failed":
+            st.caption(words.sentence(job.error, 200))
         elif copies.exact is not None:
             st.caption(f"{copies.exact:,} exact copies")
             if copies.near is not None and copies.recall < 1:
                 st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
-        if copies.state in ("waiting", "stopped", "failed"):
+        if copies.near is None and not counting:
             st.button("Count them", key="count_copies", type="tertiary", icon=":material/search:",
                       on_click=session.all_openings().count_copies, args=(opening,),
                       help="Looks for the nearest rows of every row, in the background; the result is kept.")

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from datamask.dashboard import tasks, words
+from datamask.dashboard import words
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import outcome, provenance
 from datamask.runs import exports
 from datamask.runs.store import Run
+from datamask.work.worker import worker
 
 PARQUET = "application/vnd.apache.parquet"
 HEIGHT = 300
@@ -80,7 +81,7 @@ def rows(run: Run, shards: provenance.Shards) -> None:
         else:
             target = run.path / "exports" / "rows.parquet"
             _to_folder(run, f"rows-{run.id}", "Write the rows to disk", target,
-                       lambda progress, stop: exports.filtered_rows(run, target, progress=progress, should_stop=stop))
+                       lambda job: exports.filtered_rows(run, target, progress=job.report, should_stop=job.should_stop))
 
 
 def masks(run: Run, shards: provenance.Shards) -> None:
@@ -102,7 +103,8 @@ def masks(run: Run, shards: provenance.Shards) -> None:
         else:
             folder = run.path / "exports" / "masks"
             _to_folder(run, f"masks-{run.id}", "Write them to disk", folder,
-                       lambda progress, stop: exports.mask_per_shard(run, folder, progress=progress, should_stop=stop))
+                       lambda job: exports.mask_per_shard(run, folder, progress=job.report,
+                                                          should_stop=job.should_stop))
 
 
 def _with_doubt(run: Run, help_text: str) -> str:
@@ -129,25 +131,25 @@ def zip_of_masks(run: Run) -> bytes:
 
 def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> None:
     """A button that writes a large file into the run's folder in the background, its progress, and its path."""
-    task = tasks.find(key)
-    if task is not None and task.state == "working":
+    job = worker().find(key)
+    if job is not None and not job.ended:
         st.fragment(_working, run_every=0.5)(key)
         return
-    if task is not None and task.state == "failed":
-        st.error(words.sentence(task.error), icon=":material/error:")
+    if job is not None and job.state == "failed":
+        st.error(words.sentence(job.error), icon=":material/error:")
     elif target.exists():
         st.caption("Written on this server:")
         st.code(str(target.resolve()), language=None, wrap_lines=True)
     st.button(label if not target.exists() else "Write again", key=key, icon=":material/save:", width="stretch",
-              on_click=tasks.start, args=(key, work),
+              on_click=worker().start, args=(key, work),
               help=_with_doubt(run, "Too large for the browser, or to be checked first: written to the run's folder, "
                                     "in the background."))
 
 
 def _working(key: str) -> None:
-    task = tasks.find(key)
-    if task is None or task.state != "working":
+    job = worker().find(key)
+    if job is None or job.ended:
         st.rerun()
-    st.progress(min(task.share, 1.0), text=words.plain(task.message))
-    st.button("Stop", key=f"stop_{key}", icon=":material/stop:", on_click=task.stop,
+    st.progress(min(job.share, 1.0), text=words.plain(job.message))
+    st.button("Stop", key=f"stop_{key}", icon=":material/stop:", on_click=job.stop,
               help="Nothing half written is left behind.")

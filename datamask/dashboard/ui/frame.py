@@ -6,8 +6,9 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
-from datamask.dashboard import tasks, words
+from datamask.dashboard import words
 from datamask.dashboard.openings import Opening
+from datamask.dashboard.signs import signed
 from datamask.dashboard.ui import address, session
 from datamask.dashboard.views import listing
 
@@ -94,37 +95,37 @@ def _corpus(opening: Opening | None) -> None:
     st.caption("Corpus")
     if opening is None:
         st.markdown("None open yet")
-    elif opening.state == "ready":
+    elif opening.ready:
         corpus = opening.corpus
         st.markdown(f"**{words.plain(opening.title, 60)}**  \n"
                     f"{words.of_total(len(corpus), corpus.provenance.total_rows)}  \n{corpus.dim:,} dimensions")
-    elif opening.state == "opening":
+    elif opening.under_way:
         st.markdown(f"**{words.plain(opening.title, 60)}**")
         st.fragment(_opening_live, run_every=1.0)(opening.key)
     else:
-        st.markdown(f"**{words.plain(opening.title, 60)}**  \nnot open: {opening.state}")
+        st.markdown(f"**{words.plain(opening.title, 60)}**  \nnot open: {opening.job.state}")
 
 
 def _opening_live(key: str) -> None:
     opening = session.all_openings().get(key)
-    if opening is None or opening.state != "opening":
+    if opening is None or not opening.under_way:
         st.rerun()
-    st.progress(min(opening.share, 1.0), text="opening …")
+    st.progress(min(opening.job.share, 1.0), text="opening …")
 
 
 def _running() -> None:
-    signed = tasks.signed()
+    long_work = signed()
     # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
     busy = listing.apart(listing.running(session.store(), session.office()),
-                         [sweep for task in signed for sweep in task.sign.sweeps])
-    if busy or signed:
+                         [sweep for job in long_work for sweep in job.sign.sweeps])
+    if busy or long_work:
         with st.container(gap="xxsmall"):
             st.caption("Running")
             # those at work first: a queue may be long
             busy.sort(key=lambda job: job.state != "running")
             with st.container(key="live"):
-                if signed:
-                    st.fragment(_signed_live, run_every=1.0)(tuple(task.key for task in signed))
+                if long_work:
+                    st.fragment(_signed_live, run_every=1.0)(tuple(job.key for job in long_work))
                 if busy:
                     st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
             if len(busy) > LISTED:
@@ -133,24 +134,24 @@ def _running() -> None:
 
 def _signed_live(drawn: tuple[str, ...]) -> None:
     """Long work that is no run; once one of them ends, the whole page is drawn again."""
-    found = {task.key: task for task in tasks.signed()}
+    found = {job.key: job for job in signed()}
     if set(found) != set(drawn):
         st.rerun()
     for key in drawn:
-        task = found[key]
+        job = found[key]
         with st.container(gap="xxsmall"):
-            st.markdown(f"**{words.plain(task.sign.title, 40)}**")
-            said = [words.percent(task.share), words.soon(task.left)]
-            st.progress(min(max(task.share, 0.0), 1.0), text=", ".join(filter(None, said)))
-            if task.sign.sweeps:
-                st.caption(words.plain(task.message, 80))
+            st.markdown(f"**{words.plain(job.sign.title, 40)}**")
+            said = [words.percent(job.share), words.soon(job.left)]
+            st.progress(min(max(job.share, 0.0), 1.0), text=", ".join(filter(None, said)))
+            if job.sign.sweeps:
+                st.caption(words.plain(job.message, 80))
             with st.container(horizontal=True):
                 if st.button("Watch", key=f"watch_{key}", icon=":material/show_chart:", type="tertiary",
                              help="Goes to the page that shows it."):
                     address.take_again()
-                    st.switch_page(task.sign.page, query_params={**session.link_parameters(), **task.sign.link})
-                st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=task.stop,
-                          help=task.sign.stops)
+                    st.switch_page(job.sign.page, query_params={**session.link_parameters(), **job.sign.link})
+                st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=job.stop,
+                          help=job.sign.stops)
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:

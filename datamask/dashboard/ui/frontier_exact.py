@@ -89,7 +89,7 @@ def waited(behind: live.Session, ask: Callable[[float], Answer | None]) -> Answe
         return found
     place = st.empty()
     while found is None and behind.alive:
-        place.progress(min(behind.share, 1.0), text=words.plain(behind.message, 200))
+        place.progress(min(behind.job.share, 1.0), text=words.plain(behind.job.message, 200))
         found = ask(0.3)
     place.empty()
     return found

@@ -11,13 +11,14 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
-from datamask.dashboard import sweeping, tasks, words
+from datamask.dashboard import sweeping, words
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import cost, frontier, listing, outcome
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 from datamask.runs.varying import Plan, Point
+from datamask.work.worker import worker
 
 COUNTS = (5, 11, 21, 41)
 SIZES = (2, 8, 32, 128, 512)
@@ -122,10 +123,10 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
         plans: one per corpus; empty: something is missing, which was said.
     """
     fingerprint = opening.corpus.fingerprint
-    task = tasks.find(sweeping.key_of(fingerprint))
-    if task is not None and task.state == "working":
+    job = worker().find(sweeping.key_of(fingerprint))
+    if job is not None and not job.ended:
         with st.container(key="live_sweep"):
-            st.fragment(_progress, run_every=1.0)(task.key)
+            st.fragment(_progress, run_every=1.0)(job.key)
         return
     count = sum(len(plan.points) for plan in plans)
     if count:
@@ -139,8 +140,8 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
         st.rerun()
     background.ending(sweeping.key_of(fingerprint), "Stopped. The points that were done are kept; Start goes on with "
                       "the rest.")
-    if task is not None and task.result:
-        st.warning(f"A point failed: {words.sentence(task.result)}")
+    if job is not None and job.result:
+        st.warning(f"A point failed: {words.sentence(job.result)}")
 
 
 def begin(opening: Opening, plans: Sequence[Plan]) -> None:
@@ -228,9 +229,9 @@ def _seconds(opening: Opening, on: CorpusConfig, settings: SelectionConfig, runs
 
 
 def _progress(key: str) -> None:
-    task = tasks.find(key)
-    if task is None or task.state != "working":
+    job = worker().find(key)
+    if job is None or job.ended:
         st.rerun()
-    background.bar(task)
-    st.button("Stop", key="stop_sweep", icon=":material/stop:", on_click=task.stop, width="stretch",
+    background.bar(job)
+    st.button("Stop", key="stop_sweep", icon=":material/stop:", on_click=job.stop, width="stretch",
               help="Stops within a second. What is done is kept, and Start goes on from there.")

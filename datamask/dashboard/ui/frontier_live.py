@@ -33,7 +33,7 @@ def show(opening: Opening, settings: Shared) -> None:
     if behind is None or not behind.alive:
         _offer(opening, config, behind)
         return
-    if behind.state == "preparing":
+    if behind.preparing:
         with st.container(key="live_preparing"):
             st.fragment(_preparing, run_every=0.5)(behind)
         return
@@ -46,7 +46,7 @@ def show(opening: Opening, settings: Shared) -> None:
     st.caption(ground.caption + ("" if ground.kind == "UMAP" else " Explore computes the UMAP layout, once."))
     with values, st.container(key="live_values"):
         st.fragment(_follow)(opening, config, behind, held, name, ground.places)
-        if behind.state == "warming":
+        if behind.solving:
             st.fragment(_solving, run_every=1.0)(behind)
 
 
@@ -55,7 +55,7 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
     lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.01, key="live_lamb", persist_state="session",
                      help="Move it: values and map follow. 0 is diversity alone, 1 quality alone.")
     address.follow("Frontier")
-    final = behind.state == "ready"  # asked before the answer: what it says was known by then
+    final = behind.ready  # asked before the answer: what it says was known by then
     answer = frontier_exact.waited(behind, lambda seconds: behind.answer(lamb, seconds))
     if answer is None:
         st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
@@ -90,9 +90,9 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
 def _solving(behind: live.Session) -> None:
     """How far the background work is. It asks for no answer, which would interrupt that work; once that is done the
     page is drawn again, with the final proof."""
-    if behind.state != "warming":
+    if not behind.solving:
         st.rerun()
-    st.progress(min(behind.share, 1.0), text=words.plain(behind.message, 200))
+    st.progress(min(behind.job.share, 1.0), text=words.plain(behind.job.message, 200))
 
 
 def _against(opening: Opening) -> tuple[np.ndarray | None, str]:
@@ -109,7 +109,7 @@ def _short(run: Run) -> str:
 
 def _offer(opening: Opening, config: SelectionConfig, ended: live.Session | None) -> None:
     with st.container(border=True):
-        if ended is not None and ended.state == "failed":
+        if ended is not None and ended.error:
             st.subheader("The live λ could not be prepared", anchor=False)
             st.error(words.sentence(ended.error), icon=":material/error:")
         else:
@@ -124,10 +124,10 @@ def _offer(opening: Opening, config: SelectionConfig, ended: live.Session | None
 
 
 def _preparing(behind: live.Session) -> None:
-    if behind.state != "preparing":
+    if not behind.preparing:
         st.rerun()
     with st.container(border=True):
         st.subheader("Preparing the live λ", anchor=False)
-        st.progress(min(behind.share, 1.0), text=words.plain(behind.message, 200))
+        st.progress(min(behind.job.share, 1.0), text=words.plain(behind.job.message, 200))
         st.button("Stop", key="live_stop", icon=":material/stop:", on_click=behind.stop,
                   help="What was put on disk is kept, so the next preparation is quicker.")

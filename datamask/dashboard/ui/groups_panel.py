@@ -8,11 +8,12 @@ import numpy as np
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import grounds, groups, tasks, topics, words
+from datamask.dashboard import grounds, groups, topics, words
 from datamask.dashboard.charts.groups import dots, first_groups, heat_map, heat_table
 from datamask.dashboard.filters import Among
 from datamask.dashboard.ui import linked, scene, session
 from datamask.dashboard.ui.linked import Linked
+from datamask.work.worker import worker
 
 CLUSTER = "cluster"
 HEAT, TABLE = "explore_heat", "explore_groups_table"
@@ -64,26 +65,26 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, s
 
 
 def _waiting(corpus: Corpus, cache_dir: Path) -> None:
-    task = tasks.find(topics.key_of(corpus))
-    if task is None:
-        task = topics.start(corpus, scene.texts_of(corpus), cache_dir)
-    if task.state == "working":
-        st.fragment(_progress, run_every=0.5)(task.key)
-    elif task.state == "done":
+    job = worker().find(topics.key_of(corpus))
+    if job is None:
+        job = topics.start(corpus, scene.texts_of(corpus), cache_dir)
+    if not job.ended:
+        st.fragment(_progress, run_every=0.5)(job.key)
+    elif job.state == "done":
         st.rerun()
     else:
-        st.caption("Grouping " + ("was stopped." if task.state == "stopped" else
-                                  f"failed: {words.plain(task.error, 300)}"))
+        st.caption("Grouping " + ("was stopped." if job.state == "stopped" else
+                                  f"failed: {words.plain(job.error, 300)}"))
         st.button("Group them now", key="start_topics", icon=":material/play_arrow:", on_click=topics.start,
                   args=(corpus, scene.texts_of(corpus), cache_dir), help="Runs in the background, once per corpus.")
 
 
 def _progress(key: str) -> None:
-    task = tasks.find(key)
-    if task is None or task.state != "working":
+    job = worker().find(key)
+    if job is None or job.ended:
         st.rerun()
-    st.progress(min(max(task.share, 0.0), 1.0), text=words.plain(task.message))
-    st.button("Stop", key="stop_topics", icon=":material/stop:", type="tertiary", on_click=task.stop,
+    st.progress(min(max(job.share, 0.0), 1.0), text=words.plain(job.message))
+    st.button("Stop", key="stop_topics", icon=":material/stop:", type="tertiary", on_click=job.stop,
               help="Stops within a second. You can start it again later.")
 
 

@@ -12,14 +12,17 @@ import streamlit as st
 from datamask import catalogue
 from datamask.config.lambda_question import LAMBDAS, LEAST_TEXTS, LambdaQuestion, Target, check_texts, texts_of
 from datamask.corpus import Corpus
-from datamask.dashboard import lambdas, tasks, words
+from datamask.dashboard import lambdas, words
 from datamask.dashboard.charts.lambdas import band
 from datamask.dashboard.layers import colourable
+from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import lambdas as view
 from datamask.dashboard.views import listing
 from datamask.errors import DatamaskError
 from datamask.runs import lambda_answers
+from datamask.work.job import Job
+from datamask.work.worker import worker
 
 TARGETS = {"random": "Held-out text of the corpus", "column": "One kind of text in the corpus",
            "texts": "Texts of my own", "quality": "The best by quality (circular)"}
@@ -125,68 +128,68 @@ def _target(kind: str, column: str, value: str, uploads, pasted: str) -> tuple[l
 
 def _start(corpus: Corpus, asked: lambdas.Asked, cache_dir: Path) -> None:
     link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-    sign = tasks.Sign("Which lambda", "pages/which_lambda.py", link, STOPS)
+    sign = Sign("Which lambda", "pages/which_lambda.py", link, STOPS)
     lambdas.start(corpus, asked.question, cache_dir, asked.texts, sign)
 
 
 def working(corpus: Corpus) -> bool:
     """Whether a search is under way on this corpus."""
-    task = tasks.find(lambdas.key_of(corpus))
-    return task is not None and task.state == "working"
+    job = worker().find(lambdas.key_of(corpus))
+    return job is not None and not job.ended
 
 
 def follow(corpus: Corpus) -> None:
     """Look at the answer of a search that was watched and has ended. Call it before `choose`."""
-    task = tasks.find(lambdas.key_of(corpus))
-    if task is not None and task.state == "done" and st.session_state.pop("lambda_watched", None) == task.key:
-        st.query_params["answer"] = str(task.result)
+    job = worker().find(lambdas.key_of(corpus))
+    if job is not None and job.state == "done" and st.session_state.pop("lambda_watched", None) == job.key:
+        st.query_params["answer"] = str(job.result)
 
 
 def search(corpus: Corpus, cache_dir: Path) -> bool:
     """Draw the search under way, or one that ended without an answer and how to go on; whether there is either."""
-    task = tasks.find(lambdas.key_of(corpus))
-    if task is None or task.state == "done":
+    job = worker().find(lambdas.key_of(corpus))
+    if job is None or job.state == "done":
         return False
-    if task.state == "working":
-        st.session_state["lambda_watched"] = task.key
-        st.fragment(_progress, run_every=1.0)(task.key)
+    if not job.ended:
+        st.session_state["lambda_watched"] = job.key
+        st.fragment(_progress, run_every=1.0)(job.key)
         return True
-    stopped = task.state == "stopped"
+    stopped = job.state == "stopped"
     with st.container(border=True):
         st.subheader("Stopped" if stopped else "The search could not be finished", anchor=False)
         if stopped:
-            st.write(f"At {words.percent(task.share)} of the way. What was selected so far is kept, and Continue goes "
+            st.write(f"At {words.percent(job.share)} of the way. What was selected so far is kept, and Continue goes "
                      "on from there. A search for something else lets it go.")
         else:
-            st.error(words.sentence(task.error), icon=":material/error:")
-        st.caption(_asked(task))
+            st.error(words.sentence(job.error), icon=":material/error:")
+        st.caption(_asked(job))
         with st.container(horizontal=True):
             if stopped:
                 st.button("Continue", icon=":material/play_arrow:", key="lambda_again", on_click=_start,
-                          args=(corpus, task.about, cache_dir),
+                          args=(corpus, job.about, cache_dir),
                           help="Asks the same again and goes on from what is selected.")
-            st.button("Put away", key="lambda_forget", type="tertiary", on_click=tasks.forget, args=(task.key,),
+            st.button("Put away", key="lambda_forget", type="tertiary", on_click=worker().forget, args=(job.key,),
                       help="Takes this message away.")
     return True
 
 
-def _asked(task: tasks.Task) -> str:
-    return words.plain(view.asked(task.about.question.to_dict(), task.about.question.target.label), 300)
+def _asked(job: Job) -> str:
+    return words.plain(view.asked(job.about.question.to_dict(), job.about.question.target.label), 300)
 
 
 def _progress(key: str) -> None:
-    task = tasks.find(key)
-    if task is None or task.state != "working":
+    job = worker().find(key)
+    if job is None or job.ended:
         st.rerun()
     with st.container(border=True, key="live_lambdas"):
         st.subheader("Searching", anchor=False)
-        st.caption(_asked(task))
-        message = words.plain(task.message)
-        st.progress(min(max(task.share, 0.0), 1.0), text=message[:1].upper() + message[1:])
+        st.caption(_asked(job))
+        message = words.plain(job.message)
+        st.progress(min(max(job.share, 0.0), 1.0), text=message[:1].upper() + message[1:])
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", icon=":material/stop:", key="lambda_stop", on_click=task.stop, help=STOPS)
-            left = words.soon(task.left)
-            st.caption((f"{words.percent(task.share)} done, {left}. " if left else "") +
+            st.button("Stop", icon=":material/stop:", key="lambda_stop", on_click=job.stop, help=STOPS)
+            left = words.soon(job.left)
+            st.caption((f"{words.percent(job.share)} done, {left}. " if left else "") +
                        "You can leave this page; the search goes on.")
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import grounds, tasks, words
+from datamask.dashboard import grounds, words
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import listing
+from datamask.work.worker import worker
 
 
 def prepare(corpus: Corpus, cache_dir: Path) -> None:
@@ -20,20 +21,20 @@ def prepare(corpus: Corpus, cache_dir: Path) -> None:
     has_crowding = grounds.crowding(corpus, cache_dir) is not None
     if has_crowding and grounds.layout(corpus, cache_dir) is not None:
         return
-    task = tasks.find(grounds.key_of(corpus))
-    if task is not None and task.state == "working":
-        st.fragment(_progress, run_every=1.0)(task.key, has_crowding, corpus, cache_dir)
+    job = worker().find(grounds.key_of(corpus))
+    if job is not None and not job.ended:
+        st.fragment(_progress, run_every=1.0)(job.key, has_crowding, corpus, cache_dir)
         return
-    if task is not None and task.state in ("failed", "stopped"):
-        what = "was stopped" if task.state == "stopped" else f"failed: {words.plain(task.error, 300)}"
+    if job is not None and job.state in ("failed", "stopped"):
+        what = "was stopped" if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}"
         _offer(f"The UMAP layout {what}. The map below is PCA.", corpus, cache_dir)
     elif len(corpus) > grounds.BY_ITSELF:
         _offer(f"UMAP of {len(corpus):,} samples takes many minutes. The map below is PCA.", corpus, cache_dir)
     elif listing.running(session.store(), session.office()):
         _offer("The UMAP layout waits until no run needs the processor. The map below is PCA.", corpus, cache_dir)
     else:
-        task = grounds.start(corpus, cache_dir)
-        st.fragment(_progress, run_every=1.0)(task.key, has_crowding, corpus, cache_dir)
+        job = grounds.start(corpus, cache_dir)
+        st.fragment(_progress, run_every=1.0)(job.key, has_crowding, corpus, cache_dir)
 
 
 def _offer(sentence: str, corpus: Corpus, cache_dir: Path) -> None:
@@ -45,12 +46,12 @@ def _offer(sentence: str, corpus: Corpus, cache_dir: Path) -> None:
 
 
 def _progress(key: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
-    task = tasks.find(key)
+    job = worker().find(key)
     crowding_came = not had_crowding and grounds.crowding(corpus, cache_dir) is not None
-    if task is None or task.state != "working" or crowding_came:
+    if job is None or job.ended or crowding_came:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(max(task.share, 0.0), 1.0),
-                    text=f"The map is PCA for now; UMAP comes next. {words.plain(task.message)}")
-        st.button("Stop UMAP", key="stop_layout", type="tertiary", icon=":material/stop:", on_click=task.stop,
+        st.progress(min(max(job.share, 0.0), 1.0),
+                    text=f"The map is PCA for now; UMAP comes next. {words.plain(job.message)}")
+        st.button("Stop UMAP", key="stop_layout", type="tertiary", icon=":material/stop:", on_click=job.stop,
                   help="Stops within a second. You can start it again later.")

@@ -8,8 +8,9 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import measuring, tasks
+from datamask.dashboard import measuring
 from datamask.dashboard.report import page, report
+from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import background
 from datamask.runs.store import Run
 
@@ -71,9 +72,9 @@ def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
     return False
 
 
-def _sign(run: Run) -> tasks.Sign:
+def _sign(run: Run) -> Sign:
     link = {"run": run.id, **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params}}
-    return tasks.Sign(f"Scoreboard of {run.config.name or run.id}", "pages/export.py", link,
+    return Sign(f"Scoreboard of {run.config.name or run.id}", "pages/export.py", link,
                       "Stops within a second or two. What was measured is kept, and can be gone on with.")
 
 

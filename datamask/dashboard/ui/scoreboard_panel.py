@@ -8,9 +8,10 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import measuring, tasks, words
+from datamask.dashboard import measuring, words
 from datamask.dashboard.charts import scoreboard
 from datamask.dashboard.comparison import Entry
+from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import scoreboards
 from datamask.runs.boards import read_board
@@ -37,11 +38,11 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
         st.fragment(_drawn, run_every=1.0 if working else None)(entries, runs, corpus, cache_dir)
 
 
-def sign_of(runs: Sequence[Run]) -> tasks.Sign:
+def sign_of(runs: Sequence[Run]) -> Sign:
     """How the menu names the measuring of these runs; Watch leads to this panel with these runs."""
     link = {"runs": ",".join(run.id for run in runs), "tab": "Scoreboard"}
     kept = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-    return tasks.Sign(f"Scoreboard of {len(runs)} runs", "pages/compare.py", {**link, **kept}, STOPS)
+    return Sign(f"Scoreboard of {len(runs)} runs", "pages/compare.py", {**link, **kept}, STOPS)
 
 
 def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:

@@ -173,7 +173,7 @@ def open_corpus_of(run: Run) -> Opening:
         Outside: the run names files that this server may not read.
     """
     config = run.config.corpus
-    existing = [o for o in all_openings().all() if o.config == config and o.state in ("opening", "ready")]
+    existing = [o for o in all_openings().all() if o.config == config and (o.ready or o.under_way)]
     if existing:
         return existing[0]
     check_readable(config)
@@ -203,7 +203,7 @@ def open_corpus_or_stop() -> Corpus:
                          help="Goes to the home page."):
                 st.switch_page("app.py")
         st.stop()
-    if opening.state != "ready":
+    if not opening.ready:
         draw_opening(opening)
         st.stop()
     return opening.corpus
@@ -222,17 +222,17 @@ def draw_outside() -> None:
 
 def draw_opening(opening: Opening) -> None:
     """Progress of an opening with a Stop button, or the sentence why it ended without a corpus."""
-    if opening.state == "opening":
+    if opening.under_way:
         st.fragment(_opening_progress, run_every=0.5)(opening.key)
-    elif opening.state == "stopped":
+    elif opening.job.state == "stopped":
         with st.container(border=True):
             st.subheader("Opening was stopped")
             st.write(f"{words.plain(opening.title)} was not opened; nothing was changed on disk.")
             st.button("Open it again", icon=":material/refresh:", key="reopen", on_click=_reopen, args=(opening,))
-    elif opening.state == "failed":
+    elif opening.job.state == "failed":
         with st.container(border=True):
             st.subheader("This corpus could not be opened")
-            st.error(words.sentence(opening.error, 1000), icon=":material/error:")
+            st.error(words.sentence(opening.job.error, 1000), icon=":material/error:")
             with st.container(horizontal=True):
                 st.button("Try again", icon=":material/refresh:", key="reopen", on_click=_reopen, args=(opening,))
                 st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
@@ -249,11 +249,11 @@ def _reopen(opening: Opening) -> None:
 
 def _opening_progress(key: str) -> None:
     opening = all_openings().get(key)
-    if opening is None or opening.state != "opening":
+    if opening is None or not opening.under_way:
         st.rerun()
     with st.container(border=True):
         st.subheader(f"Opening {words.plain(opening.title)}")
-        st.progress(min(opening.share, 1.0), text=words.plain(opening.message))
+        st.progress(min(opening.job.share, 1.0), text=words.plain(opening.job.message))
         passed = time.time() - opening.started
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Stop", icon=":material/stop:", key="stop_opening", on_click=opening.stop)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from datamask.dashboard import tasks, toy, words
+from datamask.dashboard import toy, words
 from datamask.dashboard.charts.toy import toy as picture
 from datamask.dashboard.ui import session
+from datamask.work.worker import worker
 
 
 def show() -> None:
@@ -45,19 +46,19 @@ def _draw(found: toy.Toy) -> None:
 def _solve() -> None:
     """Start the solving where it is not under way, and watch it."""
     cache_dir = session.store().cache_dir
-    task = tasks.find(toy.KEY)
-    if task is not None and task.state == "failed":
-        st.error(words.sentence(task.error), icon=":material/error:")
+    job = worker().find(toy.KEY)
+    if job is not None and job.state == "failed":
+        st.error(words.sentence(job.error), icon=":material/error:")
         st.button("Try again", key="toy_again", on_click=toy.start, args=(cache_dir,))
         return
-    if task is None or task.state != "working":
+    if job is None or job.ended:
         toy.start(cache_dir)
     _watch()
 
 
 @st.fragment(run_every=0.5)
 def _watch() -> None:
-    task = tasks.find(toy.KEY)
-    if task is None or task.state != "working":
+    job = worker().find(toy.KEY)
+    if job is None or job.ended:
         st.rerun()
     st.caption("Solving the made-up corpus with each objective, once: a few seconds …")

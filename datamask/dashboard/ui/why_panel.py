@@ -10,14 +10,16 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.corpus import Corpus
-from datamask.dashboard import explanations, tasks, words
+from datamask.dashboard import explanations, words
 from datamask.dashboard.charts import why as pictures
 from datamask.dashboard.explanations import Answer
 from datamask.dashboard.places import cut
+from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import scene, session
 from datamask.dashboard.ui.asking import settled
 from datamask.dashboard.views import why
 from datamask.runs.store import Run
+from datamask.work.worker import worker
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -36,10 +38,10 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
     with st.container(border=True):
         selected = bool(scene.run_columns(run).selected[row])
         st.markdown(f"**Why is it {'kept' if selected else 'left out'}?**", help=ABOUT)
-        task = explanations.ask(run, row, runs)
-        if not settled(task, "why"):
+        job = explanations.ask(run, row, runs)
+        if not settled(job, "why"):
             return
-        answer = task.result
+        answer = job.result
         st.markdown(words.plain(answer.told.sentence, 600))
         _waterfall(answer)
         entry = catalogue.estimator(run.config.selection.estimator)
@@ -72,15 +74,15 @@ def _along(run: Run, row: int, answer: Answer) -> None:
         st.vega_lite_chart(why.strip(answer.along, run.id), pictures.strip(dark=session.dark()), key="why_strip",
                            width="stretch", alt="At which lambda of the stored runs the sample is in")
     st.caption(why.along_sentence(answer.along))
-    task = tasks.find(explanations.flip_key(run, row))
-    if task is not None:
-        if settled(task, "flip"):
-            st.markdown(why.flip_sentence(task.result))
+    job = worker().find(explanations.flip_key(run, row))
+    if job is not None:
+        if settled(job, "flip"):
+            st.markdown(why.flip_sentence(job.result))
         return
     if catalogue.estimator(run.config.selection.estimator).guided:
         link = {"run": run.id, "sample": str(answer.told.id),
                 **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params}}
-        sign = tasks.Sign("Exact λ of a sample", "pages/explore.py", link, "Stops within seconds.")
+        sign = Sign("Exact λ of a sample", "pages/explore.py", link, "Stops within seconds.")
         st.button("Find the exact λ", key="flip", icon=":material/target:", on_click=explanations.flip,
                   args=(run, row, answer.along, sign),
                   help="Selects again, as this run did, at a few λ, until the λ at which this sample changes sides is "

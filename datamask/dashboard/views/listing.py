@@ -101,7 +101,7 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
         office: this process's workers, which know progress and time left.
         only: run ids to look at; None: every run of the folder.
     """
-    jobs = {job.run_id: job for job in office.active()}
+    jobs = {job.about: job for job in office.active()}
     runs = store.list() if only is None else [run for run_id in only if (run := _get(store, run_id))]
     found = []
     for run in runs:
@@ -110,7 +110,7 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
         if not status.active:
             continue
         if job is not None:
-            share, message, eta = job.share, job.message, job.eta_seconds
+            share, message, eta = job.share, job.message, job.left
         else:
             share = status.step / status.total_steps if status.total_steps else 0.0
             message, eta = _elsewhere(run, status)

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from datamask.runs.progress import Eta, RunPace, duration
+from datamask.work.pace import Eta, RunPace, duration
 
 
 def test_a_steady_pace_is_met_exactly():

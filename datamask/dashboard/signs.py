@@ -1,0 +1,30 @@
+"""How the menu of every page names long work that is no run, and where it is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from datamask.work.job import Job
+from datamask.work.worker import worker
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What the menu says of a job.
+
+    Attributes:
+        title: its name. page: the script of its page. link: what the page's address must hold. stops: what a Stop does.
+        sweeps: for work that makes runs, the ids of its sweeps; they are shown as part of it.
+    """
+
+    title: str
+    page: str
+    link: Mapping[str, str]
+    stops: str
+    sweeps: tuple[str, ...] = ()
+
+
+def signed() -> list[Job]:
+    """The jobs under way that the menu shows, the oldest first."""
+    return [job for job in worker().active() if job.sign is not None]

@@ -1,0 +1,147 @@
+"""A job: long work under way, as those who watch it and as the work itself see it.
+
+States, one vocabulary for everything that takes long: ``queued`` (waits for its lane), ``running``, and then ``done``,
+``stopped`` or ``failed``; ``interrupted`` is only ever derived, by whoever reads a record that says running while its
+lock is free. That a job has been asked to stop is no state but a flag.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from datamask.errors import DatamaskError, Stopped
+from datamask.work import lanes
+from datamask.work.lanes import Priority, Ticket
+from datamask.work.pace import Eta
+
+log = logging.getLogger(__name__)
+
+QUEUED, RUNNING, DONE, STOPPED, FAILED = "queued", "running", "done", "stopped", "failed"
+ENDED = (DONE, STOPPED, FAILED)
+
+Pace = Callable[[float, str], "float | None"]
+"""Seconds left, from the share done and what is being done; None while it does not tell."""
+
+
+class Job:
+    """One piece of long work. `datamask.work.worker.Worker.start` makes and runs it.
+
+    The watcher's side may be used from any thread; the worker's side (`poll`, `report` ...) is for the work.
+
+    Attributes:
+        key: what it is known by in this process. device: whose lane it computes in, None where in none.
+        about: what was asked for, so that a page can say it and ask again.
+        sign: how those who watch name it and where they watch it; this module does not look at it.
+        state: see the module. share, message: progress, 0 to 1, and what is being done.
+        left: seconds it still computes, as far as the pace tells; None while it does not. Waiting is not counted.
+        result: what the work returned.
+        error: the sentence when it failed. The traceback of a fault of the program's own is in the log.
+    """
+
+    def __init__(self, key: str, *, device: str | None = None, priority: Priority = Priority.PAGE,
+                 about: object = None, sign: Any = None, pace: Pace | None = None) -> None:
+        self.key, self.device, self.about, self.sign = key, device, about, sign
+        self.state, self.share, self.message = QUEUED, 0.0, "starting"
+        self.left: float | None = None
+        self.result: Any = None
+        self.error = ""
+        self._asked, self._ended = threading.Event(), threading.Event()
+        self._ticket: Ticket | None = None
+        if device is not None:
+            self._ticket = lanes.lane(device).ticket(priority, self._asked.is_set)
+        self._pace = pace or self._eta(Eta())
+
+    # -- the watcher's side -------------------------------------------------------------------------------------
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is done, stopped or failed."""
+        return self.state in ENDED
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it has been asked to stop and has not ended yet."""
+        return self._asked.is_set() and not self.ended
+
+    @property
+    def ahead(self) -> int:
+        """How many go before it while it is queued."""
+        return self._ticket.ahead if self._ticket is not None and self.state == QUEUED else 0
+
+    def stop(self) -> None:
+        """Ask it to stop; it ends within about a second."""
+        self._asked.set()
+        if self._ticket is not None:
+            self._ticket.lane.wake()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for its end, at most `seconds`; whether it has ended. A page waits a blink at most."""
+        return self._ended.wait(seconds)
+
+    # -- the worker's side --------------------------------------------------------------------------------------
+
+    def poll(self) -> None:
+        """To be called every 0.3 s of work: ends it where it was asked to stop, gives way where somebody is waiting.
+
+        Raises:
+            Stopped: it was asked to stop.
+        """
+        if self.should_stop():
+            raise Stopped("stopped on request")
+
+    def should_stop(self) -> bool:
+        """`poll` for work that wants an answer: whether it was asked to stop. Gives way as `poll` does."""
+        with contextlib.suppress(Stopped):
+            lanes.give_way()
+        return self._asked.is_set()
+
+    def report(self, share: float, what: str) -> None:
+        """Progress: the share done, 0 to 1, and what is being done."""
+        self.share, self.message, self.left = share, what, self._pace(share, what)
+
+    def _eta(self, eta: Eta) -> Pace:
+        def left(share: float, what: str) -> float | None:
+            waited = self._ticket.waited if self._ticket is not None else 0.0
+            return eta.update(share, time.monotonic() - waited, what)
+        return left
+
+    # -- its life, for the worker alone --------------------------------------------------------------------------
+
+    def run(self, work: Callable[[Job], Any], leaving: Callable[[Job], None] | None = None) -> None:
+        """Do the work in this thread, from its wait for the lane to its end. Raises nothing.
+
+        Args:
+            leaving: called at the end, outside the lane, whether the work began or not.
+        """
+        state = FAILED
+        try:
+            if self.ahead:
+                self.message = "waits for other work to end"
+            with self._ticket or contextlib.nullcontext():
+                self.state, self.message = RUNNING, "starting"
+                self.result = work(self)
+            self.share, self.left, state = 1.0, 0.0, DONE
+        except Stopped:
+            state = STOPPED
+        except DatamaskError as error:
+            self.error = str(error)
+        # the thread's last door: what went wrong must reach who watches, not vanish with the thread
+        except Exception as error:
+            # its words and its traceback may name folders of the server: they are for whoever runs it
+            number = secrets.token_hex(4)
+            log.exception("fault %s in %s", number, self.key)
+            self.error = (f"This stopped on a fault of the program: {type(error).__name__}. The server's log tells "
+                          f"more under the number {number}")
+        finally:
+            try:
+                if leaving is not None:
+                    leaving(self)
+            finally:
+                self.state = state
+                self._ended.set()

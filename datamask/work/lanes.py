@@ -1,0 +1,218 @@
+"""Lanes: who computes on a device. One at a time, the most urgent first; what takes long gives way as it polls.
+
+A thread that is inside a lane is known to this module, so that code deep below the work can give way (`give_way`) or
+step out while it waits for something that another thread inside the lane may have to do first (`aside`). In a thread
+that is in no lane, as in every program but the dashboard, all of this does nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from datamask.errors import Stopped
+from datamask.process import held
+
+ASKED_SECONDS = 0.2
+"""Between two looks at whether waiting work was stopped."""
+
+
+class Priority(enum.IntEnum):
+    """Whose work goes first: the smaller number."""
+
+    LIVE = 0
+    PAGE = 1
+    RUN = 2
+    SWEEP = 3
+    STUDY = 4
+
+
+class Ticket:
+    """A thread's place in a lane. Get it from `Lane.ticket`; a context manager, inside the lane while inside the block.
+
+    Attributes:
+        order: priority, then number; the smaller goes first. Who gave way is back before those who came later.
+        waited: seconds spent outside the lane since it was first entered.
+    """
+
+    def __init__(self, lane: Lane, priority: Priority, number: int, should_stop: Callable[[], bool]) -> None:
+        self.lane, self.order, self.should_stop = lane, (priority, number), should_stop
+        self.waited = 0.0
+
+    def __enter__(self) -> Ticket:
+        self.lane.enter(self)
+        _local().ticket = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _local().ticket = None
+        self.lane.leave(self)
+
+    @property
+    def ahead(self) -> int:
+        """How many go before it while it waits."""
+        return self.lane.ahead(self)
+
+    @property
+    def must_give_way(self) -> bool:
+        """Whether it is inside and somebody more urgent waits."""
+        return self.lane.most_urgent < self.order[0] and self.lane.holds(self)
+
+
+class Lane:
+    """One device's lane. All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[Ticket] = []
+        self._inside: Ticket | None = None
+        self._numbers = itertools.count()
+        self.most_urgent: float = float("inf")
+        """Priority of the most urgent that waits; infinity where nobody does. Read without a lock."""
+
+    def ticket(self, priority: Priority, should_stop: Callable[[], bool]) -> Ticket:
+        """A place behind all that came before with the same priority.
+
+        Args:
+            should_stop: whoever waits with it gives up once it answers true.
+        """
+        return Ticket(self, priority, next(self._numbers), should_stop)
+
+    def enter(self, ticket: Ticket) -> None:
+        """Wait until the lane is free and nobody goes before, and take it.
+
+        Raises:
+            Stopped: the ticket's `should_stop` answered true meanwhile; the lane is not taken.
+        """
+        with self._changed:
+            self._waiting.append(ticket)
+            self._look()
+            try:
+                while self._inside is not None or min(self._waiting, key=lambda other: other.order) is not ticket:
+                    if ticket.should_stop():
+                        raise Stopped("stopped while waiting for its turn")
+                    self._changed.wait(ASKED_SECONDS)
+                self._inside = ticket
+            finally:
+                self._waiting.remove(ticket)
+                self._look()
+                self._changed.notify_all()
+
+    def leave(self, ticket: Ticket) -> None:
+        """Give the lane back; harmless for who does not have it."""
+        with self._changed:
+            if self._inside is ticket:
+                self._inside = None
+                self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Have all that wait look at once whether they were stopped."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def holds(self, ticket: Ticket) -> bool:
+        """Whether that ticket is the one inside."""
+        return self._inside is ticket
+
+    def ahead(self, ticket: Ticket) -> int:
+        """How many are before it: the one inside, and those waiting that go first."""
+        with self._changed:
+            return (self._inside not in (None, ticket)) + sum(other.order < ticket.order for other in self._waiting)
+
+    def _look(self) -> None:
+        self.most_urgent = min((ticket.order[0] for ticket in self._waiting), default=float("inf"))
+
+
+def lane(device: str) -> Lane:
+    """This process's lane of a device, by a name such as ``cpu`` or ``cuda:0``."""
+    return held(f"lane {device}", Lane)
+
+
+@contextlib.contextmanager
+def turn(device: str, priority: Priority, should_stop: Callable[[], bool]) -> Iterator[None]:
+    """Compute inside a device's lane; a thread that is inside one already stays there.
+
+    Goes ahead outside the lane once `should_stop` answers true, so that who was waiting ends in its own words.
+    """
+    if _local().ticket is not None:
+        yield
+        return
+    ticket = lane(device).ticket(priority, should_stop)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(Stopped):
+            stack.enter_context(ticket)
+        yield
+
+
+def give_way() -> None:
+    """Let more urgent work of this thread's lane go first, where some waits; to be called between chunks of work.
+
+    Raises:
+        Stopped: the work was stopped while it waited to go on.
+    """
+    ticket = _local().ticket
+    if ticket is not None and ticket.must_give_way:
+        with aside():
+            pass
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Out of this thread's lane while inside the block: for waiting, for a lock or for a child process that computes.
+
+    Whoever holds a lock polls inside its lane and may give way there, so whoever waits for that lock waits outside:
+    else one holds the lane and waits for the lock, the other the reverse.
+
+    Raises:
+        Stopped: the work was stopped before it was inside again.
+    """
+    ticket = _local().ticket
+    if ticket is None or not ticket.lane.holds(ticket):
+        yield
+        return
+    began = time.monotonic()
+    ticket.lane.leave(ticket)
+    _local().ticket = None
+    try:
+        yield
+    finally:
+        _local().ticket = ticket
+        ticket.lane.enter(ticket)
+        ticket.waited += time.monotonic() - began
+
+
+@contextlib.contextmanager
+def locked(lock: threading.Lock, should_stop: Callable[[], bool], waiting: Callable[[], None] = lambda: None
+           ) -> Iterator[None]:
+    """Hold a lock inside the block; waited for outside the lane, and in a way that can be stopped.
+
+    Args:
+        waiting: called again and again while it waits.
+
+    Raises:
+        Stopped: `should_stop` answered true before the lock was there.
+    """
+    with contextlib.ExitStack() as stack:
+        if lock.acquire(blocking=False):
+            stack.callback(lock.release)
+        else:
+            with aside():
+                while not lock.acquire(timeout=ASKED_SECONDS):
+                    waiting()
+                    if should_stop():
+                        raise Stopped("stopped while waiting for its turn")
+                stack.callback(lock.release)
+        yield
+
+
+class _Local(threading.local):
+    ticket: Ticket | None = None
+
+
+def _local() -> _Local:
+    # held by the process: a module that is loaded anew must know who is inside
+    return held("lane of a thread", _Local)
