@@ -127,7 +127,9 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
                              reuse=True, turn=lambda device=device: turn(device))
             trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
             before += len(plan.points)
-            if job.should_stop():
+            if not trouble:
+                job.poll()
+            elif job.should_stop():
                 break
         return trouble
 
