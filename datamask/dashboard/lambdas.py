@@ -10,7 +10,7 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus
 from datamask.dashboard.signs import Sign
 from datamask.errors import StoreError
-from datamask.runs.lambda_answers import answer_entry
+from datamask.runs.lambda_answers import answer_entry, load
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
@@ -42,10 +42,12 @@ def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts
         from datamask.runs.jobs import beside_the_server
         from datamask.runs.lambdas import answer
 
+        entry, key = answer_entry(corpus.fingerprint, question.key), question.key
         with threads(beside_the_server()):
-            key = answer(corpus, question, cache_dir, texts=texts, progress=job.report,
-                         should_stop=job.should_stop)["key"]
-        if not Cache(cache_dir).has(answer_entry(corpus.fingerprint, key)):
+            Cache(cache_dir).once(entry, lambda: load(cache_dir, corpus.fingerprint, key), lambda: answer(
+                corpus, question, cache_dir, texts=texts, progress=job.report, should_stop=job.should_stop),
+                job.should_stop)
+        if not Cache(cache_dir).has(entry):
             raise StoreError(f"the answer was found, but cannot be kept in {cache_dir}, where this page looks for it; "
                              "make room there, or make the folder writable, and ask again")
         return key

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from datamask.corpus import Corpus
 from datamask.dashboard.signs import Sign
-from datamask.runs.boards import agreement_entry, board_entry
+from datamask.runs.boards import agreement_entry, board_entry, read_agreement, read_board
 from datamask.runs.store import Run
+from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority
 from datamask.work.worker import worker
@@ -46,8 +47,14 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign
         from datamask.evaluation.threads import threads
         from datamask.runs import measuring
 
+        def whole() -> dict | None:
+            board = read_board(runs, corpus.fingerprint, cache_dir)
+            return None if board is None or board["left"] else board
+
         with threads(1):
-            measuring.write_board(runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop)
+            Cache(cache_dir).once(
+                board_entry(runs, corpus.fingerprint), whole, lambda: measuring.write_board(
+                    runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop), job.should_stop)
 
     return worker().start(board_key(runs, corpus, cache_dir), work, device="cpu", priority=Priority.SWEEP, sign=sign)
 
@@ -59,6 +66,9 @@ def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None
         from datamask.runs import measuring
 
         with threads(1):
-            measuring.write_agreement(run, corpus, cache_dir, progress=job.report, should_stop=job.should_stop)
+            Cache(cache_dir).once(
+                agreement_entry(run, corpus.fingerprint), lambda: read_agreement(run, corpus.fingerprint, cache_dir),
+                lambda: measuring.write_agreement(run, corpus, cache_dir, progress=job.report,
+                                                  should_stop=job.should_stop), job.should_stop)
 
     return worker().start(agreement_key(run, corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign)

@@ -58,7 +58,7 @@ def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
 
 def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) -> Job:
     """Compute them in the background; joins the work under way where there is one."""
-    def work(job: Job) -> None:
+    def compute(job: Job) -> None:
         # torch comes with it, so only in the thread that needs it
         from datamask.evaluation.measures.clusters import cluster_labels
 
@@ -68,6 +68,10 @@ def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) 
         job.report(0.8, "finding words for the groups")
         names = names_of(codes, texts)
         keep(Topics(codes, names), corpus, cache_dir)
+
+    def work(job: Job) -> None:
+        Cache(cache_dir).once(topics_entry(corpus.fingerprint), lambda: load(corpus, cache_dir), lambda: compute(job),
+                              job.should_stop)
 
     return worker().start(key_of(corpus), work, device="cpu")
 

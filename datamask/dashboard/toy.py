@@ -71,7 +71,8 @@ def start(cache_dir: Path) -> Job:
     def work(job: Job) -> None:
         from datamask.runs import toy
 
-        toy.write(cache_dir, ENTRY, should_stop=job.should_stop)
+        Cache(cache_dir).once(ENTRY, lambda: load(cache_dir),
+                              lambda: toy.write(cache_dir, ENTRY, should_stop=job.should_stop), job.should_stop)
 
     return worker().start(KEY, work, device="cpu")
 

@@ -91,6 +91,20 @@ class Cache:
         name = _safe(entry.name) + (f"-{_safe(entry.key)}" if entry.key else "")
         return only_one(self.folder(entry.subject) / f"{name}.lock", should_stop)
 
+    def once(self, entry: Entry, find: Callable[[], object], compute: Callable[[], object],
+             should_stop: Callable[[], bool] | None = None) -> None:
+        """Have a result kept, computed by one process at a time: who comes second waits, and finds it.
+
+        Args:
+            find: gives the kept result, None where it is not there. compute: computes it and keeps it.
+
+        Raises:
+            Stopped: `should_stop` answered true while another process computes it; or whatever `compute` raises.
+        """
+        with self.lock(entry, should_stop):
+            if find() is None:
+                compute()
+
     def find(self, entry: Entry, read: Callable[[Content], T]) -> T | None:
         """The kept result, as `read` makes it; None where nothing is kept that can be believed.
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import Corpus, open_corpus
 from datamask.dashboard import live
+from datamask.runs import boards
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.work.cache import Cache
 from datamask.work.job import ENDED
 from datamask.work.lanes import Priority, lane
 from datamask.work.worker import worker
 from tests.contracts.long_work import NOT_JOINED, WORK, World
 from tests.dashboard.made_runs import write_shard
 
+ROOT = Path(__file__).parents[2]
 LONG = 240.0
 ROWS, SELECTED = 1200, 360
 
@@ -92,3 +98,49 @@ def test_it_waits_for_its_turn_and_is_stopped_before_it_began(name, world):
     finally:
         may_end.set()
         assert urgent.wait(LONG)
+
+
+SERVER = """
+import sys, time
+from datamask.config import CorpusConfig
+from datamask.corpus import open_corpus
+from datamask.runs import measuring
+from datamask.runs.store import RunStore
+from tests.contracts.long_work import WORK, World
+
+def never_done(*_, **__):
+    print("computing", flush=True)
+    time.sleep(600)
+
+measuring.write_agreement = never_done
+config, store = CorpusConfig((sys.argv[1],)), RunStore(sys.argv[2])
+WORK["agreement"](World(config, open_corpus(config), store, store.get(sys.argv[3]))).wait()
+"""
+"""Another server on the same runs folder, which computes an agreement for ten minutes."""
+
+
+def test_what_another_process_computes_is_waited_for_and_done_once_that_was_killed(world, slider):
+    about = (world.config.inputs[0], str(world.store.root), world.run.id)
+    other = subprocess.Popen([sys.executable, "-c", SERVER, *about], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        assert other.stdout.readline() == "computing\n"
+        stopped = WORK["agreement"](world)
+        assert not stopped.wait(0.5)
+        # it waits outside the lane, and hears a stop
+        assert slider.answer(0.77, LONG) is not None
+        stopped.stop()
+        assert stopped.wait(LONG) and stopped.state == "stopped"
+        again = WORK["agreement"](world)
+        assert again is not stopped and not again.wait(0.5)
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+    assert again.wait(LONG) and again.state == "done", again.error
+    appeared, _ = boards.read_agreement(world.run, world.corpus.fingerprint, world.cache_dir)
+    assert int(appeared.sum()) == 20 * ROWS * 4 // 5
+    # what is kept is found, and not computed once more
+    before = Cache(world.cache_dir).path(boards.agreement_entry(world.run, world.corpus.fingerprint)).stat().st_mtime_ns
+    assert WORK["agreement"](world).wait(LONG)
+    after = Cache(world.cache_dir).path(boards.agreement_entry(world.run, world.corpus.fingerprint)).stat().st_mtime_ns
+    assert after == before
