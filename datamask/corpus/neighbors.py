@@ -17,6 +17,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
 from datamask.corpus.unfinished import Lists, Unfinished
 from datamask.errors import OptionError
+from datamask.files import sweep
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, Implausible, require
 
@@ -220,7 +221,7 @@ def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *
         if unfinished.resumed and not _holds(graph, corpus.features):
             unfinished.clear()  # half a graph that could not be told to be wrong
             graph = build_neighbors(corpus.features, k, unfinished=unfinished, **options)
-        cache.sweep(entry)
+        sweep(cache.folder(entry.subject))
         cache.keep(entry, arrays={"indices": graph.indices, "similarities": graph.similarities,
                                   "exact": np.array(graph.exact), "recall": np.array(graph.recall)})
         unfinished.clear()

@@ -23,6 +23,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph, load_neighbors, neighbors_for
 from datamask.corpus.principal import principal_axes, project
 from datamask.errors import DatamaskError, Stopped, StoreError
+from datamask.files import sweep
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
@@ -125,7 +126,7 @@ class LayoutHandle:
         try:
             with cache.lock(entry, self._stop.is_set):
                 if load_layout(self._corpus, self._cache_dir) is None:
-                    cache.sweep(entry)
+                    sweep(cache.folder(entry.subject))
                     keep_layout(self._compute(cache.folder(entry.subject)), self._corpus, self._cache_dir)
             self._answer = ("done", 1.0, "The map is ready")
         except Stopped:

@@ -159,11 +159,6 @@ class Cache:
         """Forget a result, in whatever layout it was kept."""
         self._remove(entry, [self.path(entry).name, entry.old, *entry.stale])
 
-    def sweep(self, entry: Entry) -> None:
-        """Remove what processes left that were killed while they wrote this result; call it under its lock."""
-        path = self.path(entry)
-        self._remove(entry, [left.name for left in path.parent.glob(f".{path.name}.*.part")])
-
     def _remove(self, entry: Entry, names: Iterable[str]) -> None:
         for name in filter(None, names):
             folder = self.folder(entry.subject)

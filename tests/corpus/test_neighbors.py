@@ -12,6 +12,7 @@ from datamask.corpus import exact_search, neighbors, unfinished
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors, graph_entry, load_neighbors, neighbors_for
 from datamask.errors import OptionError, Stopped
+from datamask.files import replacing
 from datamask.work.cache import Cache
 
 
@@ -245,6 +246,18 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
     counted = Counted(monkeypatch)
     np.testing.assert_array_equal(neighbors_for(corpus, 10, tmp_path).indices, good.indices)
     assert counted.times == 2
+
+
+def test_building_removes_what_killed_builders_left_and_nothing_that_is_being_written(tmp_path, make_corpus):
+    corpus = make_corpus(np.random.default_rng(0).normal(size=(20, 5)))
+    folder = tmp_path / corpus.fingerprint
+    folder.mkdir()
+    for name in (".neighbors-v1.cache.abcd1234.part", ".neighbors-unfinished-v1.cache.abcd1234.part"):
+        (folder / name).write_bytes(b"half")
+    with replacing(folder / "umap-v1.cache") as being_written:
+        neighbors_for(corpus, 5, tmp_path)
+        assert [path.name for path in folder.glob(".*")] == [being_written.name]
+        being_written.write_bytes(b"whole")
 
 
 def test_without_a_writable_cache_the_graph_is_still_built(tmp_path, make_corpus):

@@ -120,6 +120,16 @@ def test_a_layout_is_computed_once_and_kept(clustered, tmp_path, child):
     assert not list(folder.glob("umap-fit-*"))
 
 
+def test_a_layout_removes_what_killed_processes_left(clustered, tmp_path, child):
+    child(QUICK)
+    folder = tmp_path / clustered.fingerprint
+    folder.mkdir()
+    abandoned = folder / ".umap-v1.cache.abcd1234.part"
+    abandoned.write_bytes(b"half")
+    assert start_layout(clustered, tmp_path).wait(120)[0] == "done"
+    assert not abandoned.exists()
+
+
 def test_of_two_at_once_one_computes(clustered, tmp_path, child):
     child(QUICK)
     handles = [start_layout(clustered, tmp_path) for _ in range(3)]

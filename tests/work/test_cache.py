@@ -159,16 +159,6 @@ def test_a_bound_that_is_none_is_told_and_the_usual_one_is_taken(said, monkeypat
     assert cache_module.bound_bytes() == 1.5e9
 
 
-def test_what_killed_writers_left_is_swept(tmp_path):
-    cache = Cache(tmp_path)
-    cache.keep(entry("abc"))
-    left, other = (tmp_path / "abc" / name for name in (".result-v1.cache.x1.part", ".result-v1-key.cache.x2.part"))
-    left.write_text("half")
-    other.write_text("of another result")
-    cache.sweep(entry("abc"))
-    assert not left.exists() and other.exists() and cache.has(entry("abc"))
-
-
 def test_of_two_that_want_a_lock_one_waits_and_can_be_stopped(tmp_path):
     path, inside, go = tmp_path / "a" / "x.lock", threading.Event(), threading.Event()
 
