@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,9 @@ def write_json(path: Path, data: Mapping[str, Any], *, sync: bool = True) -> Non
 MOST_BYTES = 64 << 20
 """Of a JSON file: the record of a run of a hundred thousand shards has some 10 MB."""
 
+MOST_METRICS_BYTES = 512 << 20
+"""Of metrics.jsonl: a million steps."""
+
 LARGEST_INTEGER = 2**63
 
 
@@ -85,6 +89,30 @@ def read_json(path: Path) -> dict:
     if not isinstance(data, dict):
         raise ValueError(f"{path.name} must hold a JSON object, got {type(data).__name__}")
     return data
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Where the block cannot read, or cannot make sense of, this file of a run: a StoreError that names both."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        cause = (error.strerror if isinstance(error, OSError) else None) or error
+        raise StoreError(f"{path.name} of run {path.parent.name} cannot be read: {cause}") from error
+
+
+def read_metrics(folder: Path) -> bytes:
+    """What metrics.jsonl of a run folder holds; nothing where there is none.
+
+    Raises:
+        StoreError: it cannot be read, is no ordinary file, or has more than `MOST_METRICS_BYTES`.
+    """
+    path = folder / "metrics.jsonl"
+    with reading(path):
+        try:
+            return read_bounded(path, MOST_METRICS_BYTES)
+        except FileNotFoundError:
+            return b""
 
 
 def write_table(path: Path, table: pa.Table) -> None:

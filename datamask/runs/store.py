@@ -44,15 +44,14 @@ import pyarrow.parquet as pq
 
 from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
-from datamask.files import read_bounded
 from datamask.parquet import UNREADABLE, reason
 from datamask.runs import writer
-from datamask.runs.formats import load_arrays, read_json
+from datamask.runs.formats import load_arrays, read_json, read_metrics, reading
 from datamask.runs.labels import Label, Result, clean_tags
 from datamask.runs.locks import FileLock, is_held
 from datamask.runs.records import RESULTS, RunRecord, check
 from datamask.runs.status import RunStatus
-from datamask.runs.writer import MOST_METRICS_BYTES, RunWriter
+from datamask.runs.writer import RunWriter
 
 LONGEST_ID = 200
 """Characters: a file name may have 255 bytes, and temporary names add to it."""
@@ -210,13 +209,11 @@ class Run:
 
     def _record(self) -> RunRecord:
         path = self.path / "config.json"
-        try:
+        with reading(path):
             stat = path.stat()
             key = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
             if self._cached is None or self._cached[0] != key:
                 self._cached = (key, RunRecord.from_dict(read_json(path)))
-        except (OSError, ValueError) as error:
-            raise StoreError(f"config.json of run {self.id} cannot be read: {error}") from error
         return self._cached[1]
 
     def label(self) -> Label:
@@ -240,14 +237,8 @@ class Run:
 
         Empty before the first record. Lines that are no JSON object (a torn last one) are left out.
         """
-        try:
-            lines = read_bounded(self.path / "metrics.jsonl", MOST_METRICS_BYTES).split(b"\n")
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise StoreError(f"metrics.jsonl of run {self.id} cannot be read: {error.strerror or error}") from error
         records = []
-        for line in lines:
+        for line in read_metrics(self.path).split(b"\n"):
             with contextlib.suppress(ValueError, RecursionError):
                 record = json.loads(line)
                 if isinstance(record, dict):

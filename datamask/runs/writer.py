@@ -22,8 +22,18 @@ import pyarrow as pa
 from datamask import __version__
 from datamask.config import RunConfig
 from datamask.errors import RunStateError, StoreError
-from datamask.files import ABANDONED_SECONDS, read_bounded, replacing, sweep
-from datamask.runs.formats import load_sealed, read_json, save_arrays, save_sealed, to_plain, write_json, write_table
+from datamask.files import ABANDONED_SECONDS, replacing, sweep
+from datamask.runs.formats import (
+    load_sealed,
+    read_json,
+    read_metrics,
+    reading,
+    save_arrays,
+    save_sealed,
+    to_plain,
+    write_json,
+    write_table,
+)
 from datamask.runs.labels import Label, Result
 from datamask.runs.locks import FileLock
 from datamask.runs.records import RECORD, check
@@ -32,9 +42,6 @@ from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus
 FORMAT_VERSION = 1
 BEAT_SECONDS = 0.5
 FLOAT16_MAX = 65504.0
-
-MOST_METRICS_BYTES = 512 << 20
-"""Of metrics.jsonl: a million steps."""
 
 WAY_OUT = "delete it to start this run from its beginning"
 """What to do about a damaged checkpoint."""
@@ -191,11 +198,9 @@ class RunWriter:
     def update_facts(self, **facts: Any) -> None:
         """Add to, or replace in, the facts of config.json: fingerprint, n, selected, anchors ..."""
         path = self.folder / "config.json"
-        try:
+        with reading(path):
             record = read_json(path)
             check(record, RECORD)
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{path} cannot be read: {error}") from error
         record["facts"] = {**record.get("facts", {}), **facts}
         write_json(path, record)
 
@@ -281,7 +286,7 @@ class RunWriter:
     def truncate_metrics(self, step: int) -> None:
         """Drop the records past `step`: those a killed run wrote after its last checkpoint."""
         self._close_metrics()
-        data = self._written_metrics()
+        data = read_metrics(self.folder)
         if data:
             lines = data.splitlines(keepends=True)
             with replacing(self.folder / "metrics.jsonl") as part:
@@ -343,20 +348,10 @@ class RunWriter:
     def _repair_metrics(self) -> None:
         if not (self.folder / "metrics.jsonl").is_file():
             return
-        data = self._written_metrics()
+        data = read_metrics(self.folder)
         if data and not data.endswith(b"\n"):
             with replacing(self.folder / "metrics.jsonl") as part:
                 part.write_bytes(data[: data.rfind(b"\n") + 1])
-
-    def _written_metrics(self) -> bytes:
-        """What metrics.jsonl holds; nothing where there is none."""
-        path = self.folder / "metrics.jsonl"
-        try:
-            return read_bounded(path, MOST_METRICS_BYTES)
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
 
     def _close_metrics(self) -> None:
         handle, self._metrics = self._metrics, None
@@ -372,10 +367,9 @@ def _step_of(line: bytes) -> float:
 
 
 def _read_status(folder: Path) -> RunStatus:
-    try:
-        return RunStatus.from_dict(read_json(folder / "status.json"))
-    except (OSError, ValueError, TypeError) as error:
-        raise StoreError(f"{folder / 'status.json'} cannot be read: {error}") from error
+    path = folder / "status.json"
+    with reading(path):
+        return RunStatus.from_dict(read_json(path))
 
 
 def _require(folder: Path) -> None:

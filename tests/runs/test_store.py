@@ -14,6 +14,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
+from datamask.files import read_bounded
 from datamask.runs import store as store_module
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
@@ -237,11 +238,37 @@ def test_metrics_that_the_disk_does_not_give_are_a_sentence(store, monkeypatch):
     (run.path / "metrics.jsonl").write_text('{"step": 1}\n', encoding="utf-8")
 
     def broken(path, most):
-        raise OSError(errno.EIO, "Input/output error", str(path))
+        if path.name == "metrics.jsonl":
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return read_bounded(path, most)
 
-    monkeypatch.setattr("datamask.runs.writer.read_bounded", broken)
-    with pytest.raises(StoreError, match=r"metrics\.jsonl cannot be read: Input/output error"), run.writer():
+    monkeypatch.setattr("datamask.runs.formats.read_bounded", broken)
+    sentence = rf"metrics\.jsonl of run {run.id} cannot be read: Input/output error$"
+    with pytest.raises(StoreError, match=sentence), run.writer():
         pass
+    with pytest.raises(StoreError, match=sentence):
+        run.metrics()
+
+
+@pytest.mark.parametrize("contents, reason", [(b"[]", "must hold a JSON object, got list"), (b"{", "Expecting"),
+                                              (None, "No such file or directory$")])
+def test_a_record_that_cannot_be_read_is_a_sentence_that_names_it_and_its_run(store, contents, reason):
+    def spoil(name):
+        (run.path / name).unlink()
+        if contents is not None:
+            (run.path / name).write_bytes(contents)
+        return rf"^{name} of run {run.id} cannot be read: .*{reason}"
+
+    run = store.create(config())
+    with run.writer() as writer:
+        sentence = spoil("config.json")
+        for question in (run.facts, lambda: writer.update_facts(n=1)):
+            with pytest.raises(StoreError, match=sentence):
+                question()
+    sentence = spoil("status.json")
+    if contents is not None:
+        with pytest.raises(StoreError, match=sentence), run.writer():
+            pass
 
 
 def test_metrics_past_the_checkpoint_are_dropped(store):
