@@ -44,6 +44,7 @@ import pyarrow.parquet as pq
 
 from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
+from datamask.files import open_regular
 from datamask.parquet import UNREADABLE, reason
 from datamask.runs import writer
 from datamask.runs.formats import load_arrays, read_json, read_metrics, reading
@@ -52,11 +53,15 @@ from datamask.runs.locks import FileLock, is_held
 from datamask.runs.records import RESULTS, RunRecord, check
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
+from datamask.work.memo import FileMemo
 
 LONGEST_ID = 200
 """Characters: a file name may have 255 bytes, and temporary names add to it."""
 
 RUN_ID = re.compile(rf"[a-z0-9-]{{1,{LONGEST_ID}}}")
+
+_VALID: FileMemo[None] = FileMemo(1000)
+"""The tables that this process has found whole."""
 
 QUEUE_GRACE = 10.0
 """Seconds a run may say queued before its owner must hold the queue lock: from `create` to the worker's start."""
@@ -285,9 +290,11 @@ class Run:
             raise RunStateError(f"run {self.id} has no {name} yet: it is {self.status().state}; wait for it to finish, "
                                 "or resume it")
         try:
-            table = pq.read_table(path, columns=None if columns is None else list(columns))
-            # whoever follows a dictionary index that lies outside its dictionary reads foreign memory
-            table.validate(full=True)
+            with open_regular(path) as file:
+                table = pq.read_table(file, columns=None if columns is None else list(columns))
+                # whoever follows a dictionary index that lies outside its dictionary reads foreign memory
+                _VALID.get(file.fileno(), lambda: table.validate(full=True),
+                           aspect=None if columns is None else tuple(columns))
         except UNREADABLE as error:
             raise StoreError(f"{path} is damaged: {reason(error)}") from error
         return table

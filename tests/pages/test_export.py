@@ -18,6 +18,8 @@ from datamask.errors import Stopped
 from datamask.evaluation import score_selection
 from datamask.runs import exports
 from datamask.runs.execute import execute
+from datamask.runs.store import Run
+from datamask.work import memo
 from datamask.work.worker import worker
 
 
@@ -60,6 +62,24 @@ def test_four_ways_home_and_where_it_comes_from(page, opened, run, explained):
     assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
     assert "torch" in told["versions"] and told["seed"] == "0"
     assert app.code[0].value == provenance.command(run)
+
+
+def test_drawing_the_page_again_reads_the_rows_of_an_unchanged_run_no_second_time(page, opened, run, monkeypatch):
+    def counted(self, columns=None):
+        reads.append(self.id)
+        return rows(self, columns)
+
+    rows, reads = Run.rows, []
+    monkeypatch.setattr(memo, "SETTLED_SECONDS", -60.0)
+    monkeypatch.setattr(Run, "rows", counted)
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    app.run(), app.run()
+    assert reads == [run.id]
+    table = rows(run)
+    with run.writer() as writer:
+        writer.write_rows(table)
+    app.run(), app.run()
+    assert reads == [run.id] * 2, "a changed table is read anew"
 
 
 def test_rows_are_the_corpus_own_ones_in_order(run, opened):

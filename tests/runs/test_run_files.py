@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from datamask.errors import StoreError
 from datamask.runs import writer as writer_module
 from datamask.runs.store import RunStore
+from datamask.work import memo
 from tests.runs.helpers import ROOT, config, names
 
 # -- checkpoint, history, tables --------------------------------------------------------------------------------------
@@ -85,6 +86,26 @@ def test_rows_read_back_with_their_types(store):
     with run.writer() as writer:
         writer.write_rows(table)
     assert run.rows().equals(table)
+
+
+def test_an_unchanged_table_is_validated_once_and_a_changed_one_anew(store, monkeypatch):
+    class Table:
+        def validate(self, full):
+            validated.append(full)
+
+    run, validated = store.create(config()), []
+    with run.writer() as writer:
+        writer.write_rows(pa.table({"id": [1, 2], "source_file": ["a", "a"]}))
+    monkeypatch.setattr(memo, "SETTLED_SECONDS", -60.0)
+    monkeypatch.setattr("datamask.runs.store.pq.read_table", lambda file, columns=None: Table())
+    for columns in (None, None, ["id"], ["id"]):
+        store.get(run.id).rows(columns)
+    assert validated == [True, True], "all columns once, and one column once"
+    with run.writer() as writer:
+        writer.write_rows(pa.table({"id": [1, 2], "source_file": ["a", "b"]}))
+    for _ in range(2):
+        run.rows()
+    assert len(validated) == 3
 
 
 # -- a disk that refuses ----------------------------------------------------------------------------------------------

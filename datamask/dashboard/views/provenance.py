@@ -15,6 +15,10 @@ from datamask.dashboard import words
 from datamask.dashboard.views import listing, outcome
 from datamask.errors import InputError
 from datamask.runs.store import Run
+from datamask.work.memo import FileMemo
+
+_SOURCE_FILES: FileMemo[tuple[str, ...]] = FileMemo(64)
+"""Asked for at every draw of a page, and the table they stand in has a line for every row of the corpus."""
 
 SMALL = 100_000_000
 """Bytes up to which a file travels through the browser; larger ones are written to the run's folder."""
@@ -95,5 +99,9 @@ def shards(run: Run, check: Callable[[CorpusConfig], None] = lambda config: None
 
 def source_files(run: Run) -> list[str]:
     """The files that hold rows of a finished run, in reading order."""
-    names = run.rows()["source_file"].combine_chunks()
-    return (names if pa.types.is_dictionary(names.type) else names.dictionary_encode()).dictionary.to_pylist()
+    def read() -> tuple[str, ...]:
+        names = run.rows()["source_file"].combine_chunks()
+        encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+        return tuple(encoded.dictionary.to_pylist())
+
+    return list(_SOURCE_FILES.get(run.path / "rows.parquet", read))
