@@ -1,4 +1,5 @@
-"""The run folder: how worker and watcher meet. This module reads; `datamask.runs.writer` is the one that writes.
+"""The run folder: how worker and watcher meet. This module reads; `datamask.runs.writer` writes what lies in one, and
+`datamask.runs.folders` makes and removes them.
 
 The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_locks.py and test_labels.py:
 
@@ -32,7 +33,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -47,6 +47,7 @@ from datamask.errors import InputError, RunStateError, StoreError
 from datamask.files import open_regular
 from datamask.parquet import UNREADABLE, reason
 from datamask.runs import writer
+from datamask.runs.folders import RUN_ID, create_folder, new_run_id, remove_folder, sweep_root, valid_id
 from datamask.runs.formats import load_arrays, read_json, read_metrics, reading
 from datamask.runs.labels import Label, Result, clean_tags
 from datamask.runs.locks import FileLock, is_held
@@ -54,11 +55,6 @@ from datamask.runs.records import RESULTS, RunRecord, check
 from datamask.runs.status import RunStatus
 from datamask.runs.writer import RunWriter
 from datamask.work.memo import FileMemo
-
-LONGEST_ID = 200
-"""Characters: a file name may have 255 bytes, and temporary names add to it."""
-
-RUN_ID = re.compile(rf"[a-z0-9-]{{1,{LONGEST_ID}}}")
 
 _VALID: FileMemo[None] = FileMemo(1000)
 """The tables that this process has found whole."""
@@ -95,9 +91,9 @@ class RunStore:
             RunStateError: there is a run of that id.
             StoreError: the runs folder cannot be written.
         """
-        name = writer.new_run_id(config) if run_id is None else _valid_id(run_id)
-        writer.sweep_root(self.root)
-        return Run(writer.create_folder(self.root, name, config, output))
+        name = new_run_id(config) if run_id is None else valid_id(run_id)
+        sweep_root(self.root)
+        return Run(create_folder(self.root, name, config, output))
 
     def get(self, run_id: str) -> Run:
         """The run of that id.
@@ -105,7 +101,7 @@ class RunStore:
         Raises:
             InputError: the id is malformed, or there is no such run.
         """
-        folder = self.root / _valid_id(run_id)
+        folder = self.root / valid_id(run_id)
         if not os.path.isfile(folder / "status.json"):  # noqa: PTH113 (no rights to look are no run either)
             raise InputError(f"there is no run {run_id!r} in {self.root}; `runs list` shows those there are")
         return Run(folder)
@@ -131,7 +127,7 @@ class RunStore:
         Raises:
             RunStateError: it is running.
         """
-        writer.remove_folder(self.get(run_id).path)
+        remove_folder(self.get(run_id).path)
 
 
 class Run:
@@ -343,13 +339,6 @@ class Run:
             StoreError: the run is gone, or the disk refuses.
         """
         return RunWriter(self.path)
-
-
-def _valid_id(run_id: str) -> str:
-    if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
-        raise InputError(f"a run id has only lower-case letters, digits and hyphens, at most {LONGEST_ID}, got "
-                         f"{str(run_id)[:80]!r}")
-    return run_id
 
 
 def _number(value: object) -> float:

@@ -1,0 +1,132 @@
+"""Run folders as wholes: their names, making one, removing one, and sweeping what killed processes left beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import secrets
+import shutil
+import time
+from importlib import metadata
+from pathlib import Path
+
+from datamask import __version__
+from datamask.config import RunConfig
+from datamask.errors import InputError, RunStateError, StoreError
+from datamask.files import ABANDONED_SECONDS, sweep
+from datamask.runs.formats import write_json
+from datamask.runs.locks import FileLock
+from datamask.runs.status import RunStatus
+
+FORMAT_VERSION = 1
+
+LONGEST_ID = 200
+"""Characters: a file name may have 255 bytes, and temporary names add to it."""
+
+RUN_ID = re.compile(rf"[a-z0-9-]{{1,{LONGEST_ID}}}")
+
+SWEPT = (".cache", ".uploads", ".rules")
+"""Folders beside the runs into which other parts of the program write."""
+
+
+def valid_id(run_id: str) -> str:
+    """The id itself, safe as the name of a folder. Raises InputError where it is no id of a run."""
+    if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
+        raise InputError(f"a run id has only lower-case letters, digits and hyphens, at most {LONGEST_ID}, got "
+                         f"{str(run_id)[:80]!r}")
+    return run_id
+
+
+def new_run_id(config: RunConfig) -> str:
+    """An id such as ``20261120-183501-facility-3f2a90c1``: UTC time, objective, eight random hex digits.
+
+    A quick sweep makes dozens of runs in one second, of which two must not get one id.
+    """
+    terms = "-".join(name.rpartition(":")[2] for name, _ in config.selection.terms).lower()
+    objective = re.sub(r"[^a-z0-9]+", "-", terms).strip("-")
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{objective}-{secrets.token_hex(4)}"
+
+
+def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None) -> Path:
+    """Make the folder of a queued run, whole or not at all.
+
+    Raises:
+        RunStateError: there is already a run of that id.
+        StoreError: the runs folder cannot be written.
+    """
+    folder = root / run_id
+    staging = root / f".new-{run_id}-{secrets.token_hex(4)}"
+    now = time.time()
+    facts = {"output": output, "versions": _versions(), "command": config.arguments(output or "OUT.parquet")}
+    record = {"format_version": FORMAT_VERSION, "run_id": run_id, "created": now, "config": config.to_dict(),
+              "facts": facts}
+    try:
+        staging.mkdir(parents=True)
+        try:
+            write_json(staging / "config.json", record)
+            write_json(staging / "status.json", RunStatus(created=now, queued=now, pid=os.getpid()).to_dict())
+            # renaming onto a non-empty folder fails, so of two creators of one id only one succeeds
+            staging.rename(folder)
+        except OSError:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+    except StoreError:
+        raise
+    except OSError as error:
+        if folder.is_dir():
+            raise RunStateError(f"run {run_id} exists already; choose another id or leave it out") from error
+        blocker = next((p for p in (root, *root.parents) if p.exists() and not p.is_dir()), None)
+        reason = f"{blocker} is a file, not a folder" if blocker else error.strerror or str(error)
+        raise StoreError(f"the runs folder {root} cannot be written: {reason}; choose another with --runs_dir"
+                         ) from error
+    return folder
+
+
+def sweep_root(root: Path) -> None:
+    """Remove what processes that were killed left beside the runs, in their caches and among uploads."""
+    young = time.time() - ABANDONED_SECONDS
+    for left in (*root.glob(".new-*"), *root.glob(".trash-*")):
+        with contextlib.suppress(OSError):
+            if left.lstat().st_mtime < young:
+                shutil.rmtree(left)
+    for folder in (root, *(root / name for name in SWEPT), *(sub for name in SWEPT for sub in root.glob(f"{name}/*/"))):
+        sweep(folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Delete a run that nobody works on; of a link to a folder elsewhere, the link.
+
+    Raises:
+        RunStateError: it is running.
+        StoreError: it is not there, or cannot be deleted.
+    """
+    require_folder(folder)
+    lock = FileLock(folder / "lock")
+    if not lock.acquire():
+        raise RunStateError(f"run {folder.name} is running; stop it before removing it")
+    try:
+        # renamed first: it vanishes from every listing at once, and a crash leaves a hidden folder, not half a run
+        trash = folder.with_name(f".trash-{folder.name}-{secrets.token_hex(4)}")
+        folder.rename(trash)
+        if trash.is_symlink():
+            trash.unlink()
+        else:
+            shutil.rmtree(trash)
+    except OSError as error:
+        raise StoreError(f"run {folder.name} cannot be removed: {error.strerror}") from error
+    finally:
+        lock.release()
+
+
+def require_folder(folder: Path) -> None:
+    """Raises StoreError unless there is a run in this folder."""
+    if not (folder / "status.json").is_file():
+        raise StoreError(f"there is no run {folder.name} in {folder.parent}; it may have been removed")
+
+
+def _versions() -> dict[str, str]:
+    # from the packages' metadata: asking torch itself would load it
+    packages = {package: metadata.version(package) for package in ("torch", "numpy", "pyarrow")}
+    return {"datamask": __version__, "python": platform.python_version(), "platform": platform.platform(), **packages}
