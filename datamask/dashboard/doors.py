@@ -18,6 +18,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
 from datamask.files import RealRoots, confined, replacing, user_path
+from datamask.work.locks import only_one
 
 KINDS = {"inputs": "input", "features": "features", "scores": "scores"}
 """By part of a configuration, how its files are called in an error."""
@@ -122,7 +123,8 @@ def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path,
     """Keep an uploaded file under the runs folder, in a folder named by the SHA-256 of its bytes.
 
     The same bytes are kept once, whoever uploads them, so a run that refers to them finds them again. What lies there
-    already is believed only if its bytes have that digest; else it is written anew.
+    already is believed only if its bytes have that digest; else it is written anew. Waits while another thread or
+    process keeps an upload.
 
     Args:
         name: the file's name on the visitor's machine; only its harmless characters are used.
@@ -139,12 +141,14 @@ def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path,
     digest = hashlib.file_digest(data, "sha256").hexdigest()
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(name).stem).strip("-")[:60] or "upload"
     target = Path(runs_dir) / UPLOADS / digest / f"{stem}.parquet"
-    if not target.is_file() or _digest(target) != digest:
-        size = data.seek(0, os.SEEK_END)
-        _make_room(size, runs_dir, used, limits or LIMITS)
-        data.seek(0)
-        with replacing(target) as part, part.open("wb") as file:
-            shutil.copyfileobj(data, file, 1 << 20)
+    # counted and written by one visitor at a time: two would both find the last room free
+    with only_one(Path(runs_dir) / UPLOADS / ".lock"):
+        if not target.is_file() or _digest(target) != digest:
+            size = data.seek(0, os.SEEK_END)
+            _make_room(size, runs_dir, used, limits or LIMITS)
+            data.seek(0)
+            with replacing(target) as part, part.open("wb") as file:
+                shutil.copyfileobj(data, file, 1 << 20)
     return target
 
 

@@ -1,13 +1,16 @@
 """Doors: only files under the roots, and uploads that can do no harm."""
 
+import contextlib
 import hashlib
 import io
 import os
+import threading
 import time
 
 import pytest
 
 from datamask.config import CorpusConfig
+from datamask.dashboard import doors
 from datamask.dashboard.doors import (
     Limits,
     check_roots,
@@ -19,6 +22,7 @@ from datamask.dashboard.doors import (
 )
 from datamask.dashboard.openings import Openings
 from datamask.errors import InputError, StoreError
+from datamask.files import replacing
 from tests.dashboard.made_runs import write_shard
 
 
@@ -162,6 +166,35 @@ def test_an_upload_without_room_is_refused_and_nothing_is_removed(tmp_path):
         upload(tmp_path, 4, 0, Limits(files=2), used)
     assert all(path.exists() for path in paths)
     assert upload(tmp_path, 3, 0, Limits(files=2), used) == paths[2], "what is there already needs no room"
+
+
+def test_of_two_uploads_at_once_only_one_takes_the_last_room(tmp_path, monkeypatch):
+    writing, both = threading.Event(), threading.Event()
+
+    @contextlib.contextmanager
+    def slow(target):
+        if writing.is_set():
+            both.set()
+        writing.set()
+        both.wait(1)  # long enough for the other to come as far, if nothing keeps it
+        with replacing(target) as part:
+            yield part
+
+    def keep(number):
+        try:
+            kept.append(upload(tmp_path, number, limits=Limits(files=1)))
+        except InputError as error:
+            refused.append(str(error))
+
+    kept, refused = [], []
+    monkeypatch.setattr(doors, "replacing", slow)
+    first, second = (threading.Thread(target=keep, args=(number,)) for number in (1, 2))
+    first.start()
+    assert writing.wait(120)
+    second.start()
+    first.join(120), second.join(120)
+    assert list((tmp_path / ".uploads").glob("*/*.parquet")) == kept and len(kept) == 1
+    assert "finds no room" in refused[0]
 
 
 def test_a_corpus_somebody_else_named_is_refused_without_its_path(inside, outside):
