@@ -99,6 +99,17 @@ def _resumes(setting: str) -> Operation:
                      check, again)
 
 
+def _once_more(what: str, act: Callable[[Path], int], check: Callable[[Path], None]) -> Callable[[Path], str]:
+    """The `again` of an operation that is simply done again: it must succeed, and leave what `check` expects."""
+    def again(folder: Path) -> str:
+        if act(folder):
+            raise Finding(f"{what} does not succeed afterwards")
+        check(folder)
+        return "done again"
+
+    return again
+
+
 def _exports() -> Operation:
     setting = "counterfactual"
 
@@ -120,13 +131,7 @@ def _exports() -> Operation:
             if sum(pq.read_table(mask)["selected"].to_pylist()) != 12:
                 raise Finding("half a mask was left")
 
-    def again(folder: Path) -> str:
-        if act(folder):
-            raise Finding("the export does not succeed afterwards")
-        check(folder)
-        return "done again"
-
-    return Operation("export", 40, prepare, act, check, again)
+    return Operation("export", 40, prepare, act, check, _once_more("the export", act, check))
 
 
 def _uploads() -> Operation:
@@ -147,13 +152,7 @@ def _uploads() -> Operation:
             if not path.name.startswith(".") and path.read_bytes() != data:
                 raise Finding("half an upload is kept under its name")
 
-    def again(folder: Path) -> str:
-        if act(folder):
-            raise Finding("the upload is refused afterwards")
-        check(folder)
-        return "done again"
-
-    return Operation("upload", 20, lambda folder: None, act, check, again)
+    return Operation("upload", 20, lambda folder: None, act, check, _once_more("the upload", act, check))
 
 
 def _sweeps() -> Operation:
@@ -199,13 +198,10 @@ def _prepares() -> Operation:
             if len(shards) != 2 or any(len(pq.read_table(path)) != 24 for path in shards):
                 raise Finding("a half-prepared folder was left under its name")
 
+    once_more = _once_more("preparing", act, check)
+
     def again(folder: Path) -> str:
-        if (folder / "prepared").exists():
-            return "done already"
-        if act(folder):
-            raise Finding("preparing does not succeed afterwards")
-        check(folder)
-        return "done again"
+        return "done already" if (folder / "prepared").exists() else once_more(folder)
 
     return Operation("prepare", 12, prepare, act, check, again)
 
@@ -248,14 +244,9 @@ def _labels() -> Operation:
             return 2
         return 0
 
-    def again(folder: Path) -> str:
-        if act(folder):
-            raise Finding("labelling does not succeed afterwards")
-        check_runs(folder, "greedy", finished=True)
-        return "done again"
-
     # what a killed writer left goes with the next label, not before: readers write nothing
-    return Operation("labels", 32, prepare, act, lambda folder: check_runs(folder, "greedy"), again)
+    return Operation("labels", 32, prepare, act, lambda folder: check_runs(folder, "greedy"),
+                     _once_more("labelling", act, lambda folder: check_runs(folder, "greedy", finished=True)))
 
 
 # -- what must hold --------------------------------------------------------------------------------------------------
