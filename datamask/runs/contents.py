@@ -29,7 +29,7 @@ UNSETTLED = "changed"
 
 
 @dataclass(frozen=True)
-class Shard:
+class ShardRows:
     """One input file with the rows of it that were in the corpus.
 
     Attributes:
@@ -47,7 +47,7 @@ class Shard:
     id_name: str
 
 
-def shards_of(run: Run) -> list[Shard]:
+def shards_of(run: Run) -> list[ShardRows]:
     """The input files in reading order, those without a row in the corpus included; by the run's rows.parquet."""
     table = run.rows()
     facts = run.facts()
@@ -64,7 +64,8 @@ def shards_of(run: Run) -> list[Shard]:
     for file in files:
         where = np.flatnonzero(codes == known.index(file)) if file in known else np.zeros(0, np.int64)
         where = where[np.argsort(rows[where], kind="stable")]
-        shards.append(Shard(Path(file), rows[where], table[id_name].take(pa.array(where)), selected[where], id_name))
+        ids = table[id_name].take(pa.array(where))
+        shards.append(ShardRows(Path(file), rows[where], ids, selected[where], id_name))
     return shards
 
 
@@ -82,7 +83,7 @@ def open_file(path: Path) -> pq.ParquetFile:
         raise InputError(f"{path} cannot be read: {reason(error)}") from error
 
 
-def selected_rows(shard: Shard, poll: Callable[[], None]) -> Iterator[pa.Table]:
+def selected_rows(shard: ShardRows, poll: Callable[[], None]) -> Iterator[pa.Table]:
     """The selected rows of a shard as it has them, batch by batch.
 
     Raises:
@@ -128,7 +129,7 @@ def _batches(path: Path, keep: np.ndarray) -> Iterator[tuple[int, pa.RecordBatch
                     start += batch.num_rows
 
 
-def _check_ids(shard: Shard, rows: pa.Table, expected: pa.ChunkedArray) -> None:
+def _check_ids(shard: ShardRows, rows: pa.Table, expected: pa.ChunkedArray) -> None:
     # ids may come from a side shard; then this file has no such column
     if shard.id_name in rows.column_names and not rows[shard.id_name].cast(expected.type).equals(expected):
         raise changed(shard.path, f"its {shard.id_name!r} column holds other ids")

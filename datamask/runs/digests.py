@@ -14,7 +14,7 @@ from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError, poll_of
-from datamask.runs.contents import UNSETTLED, Digest, Shard, selected_rows
+from datamask.runs.contents import UNSETTLED, Digest, ShardRows, selected_rows
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def _digest(rows: pa.Table) -> str:
     return digest.text()
 
 
-def digests(shards: Iterable[Shard], opened: Stamps, poll: Callable[[], None],
+def digests(shards: Iterable[ShardRows], opened: Stamps, poll: Callable[[], None],
             progress: Callable[[float], None] = lambda share: None, same: Callable[[], bool] = lambda: False
             ) -> dict[str, str | None]:
     """A digest of the contents of the selected rows, by file, None where there is no telling; files without selected

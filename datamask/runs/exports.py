@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from datamask.errors import InputError, OptionError, poll_of
 from datamask.files import replacing
-from datamask.runs.contents import UNSETTLED, Digest, Shard, changed, open_file, selected_rows, shards_of
+from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
 
@@ -204,7 +204,7 @@ def _known(run: Run) -> dict[str, str | None] | None:
     return run.facts().get("contents")
 
 
-def _check_unread(shard: Shard, known: dict[str, str | None], poll: Callable[[], None]) -> None:
+def _check_unread(shard: ShardRows, known: dict[str, str | None], poll: Callable[[], None]) -> None:
     if shard.selected.any():
         digest = Digest()
         for rows in selected_rows(shard, poll):
@@ -220,7 +220,7 @@ def _check_contents(path: Path, digest: Digest, known: dict[str, str | None] | N
         raise changed(path, "its selected rows hold something else")
 
 
-def _row_count(shard: Shard) -> int:
+def _row_count(shard: ShardRows) -> int:
     with open_file(shard.path) as file:
         count = file.metadata.num_rows
     if len(shard.rows) and shard.rows[-1] >= count:
@@ -228,7 +228,7 @@ def _row_count(shard: Shard) -> int:
     return count
 
 
-def _common_schema(shards: list[Shard]) -> pa.Schema:
+def _common_schema(shards: list[ShardRows]) -> pa.Schema:
     schemas = [open_file(shard.path).schema_arrow for shard in shards]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")

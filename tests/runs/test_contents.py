@@ -15,7 +15,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped, poll_of
 from datamask.evaluation.selection import Selection
 from datamask.runs import exports
-from datamask.runs.contents import Digest, Shard
+from datamask.runs.contents import Digest, ShardRows
 from datamask.runs.digests import digests
 from datamask.runs.execute import execute
 from datamask.runs.imports import import_ids
@@ -185,8 +185,8 @@ def test_shards_are_digested_each_for_itself_and_a_stop_is_heard(tmp_path):
     shards = []
     for seed in range(5):
         pq.write_table(table(seed), tmp_path / f"{seed}.parquet", row_group_size=7)
-        shards.append(Shard(tmp_path / f"{seed}.parquet", np.arange(ROWS), table(seed)["chunk_id"], selected,
-                            "chunk_id"))
+        shards.append(ShardRows(tmp_path / f"{seed}.parquet", np.arange(ROWS), table(seed)["chunk_id"], selected,
+                                "chunk_id"))
     alone = {}
     for seed, part in enumerate(shards):
         digest = Digest()
