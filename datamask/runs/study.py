@@ -48,26 +48,26 @@ class Study:
     facts: dict[str, Any]
 
 
-def study(kind: str, store: RunStore, plan: Plan, found: Sequence[Arm], *,
+def study(kind: str, store: RunStore, plan: Plan, arms: Sequence[Arm], *,
           progress: Callable[[float, str], None] = lambda share, what: None,
           should_stop: Callable[[], bool] = lambda: False) -> Study:
     """Do the runs of a study that are not done yet, and read them all.
 
     Args:
-        plan: of the points of `found`. A study that was stopped, or one of whose runs failed, has no rows.
+        plan: of the points of `arms`. A study that was stopped, or one of whose runs failed, has no rows.
 
     Raises:
         as `datamask.runs.sweep.sweep`.
     """
     done = sweep(store, plan, progress=progress, should_stop=should_stop)
-    if len(done) < len(plan.points) or any(one.row()["state"] != "done" for one in done):
+    if len(done) < len(plan.points) or any(point_done.row()["state"] != "done" for point_done in done):
         return Study(kind, [], [], {}, done, {})
     # paths were made absolute in the plan's points, so arms and runs meet by place in the list
-    place = {point.selection: i for i, point in enumerate(points_of(found))}
-    runs = {arm.name: [done[place[point.selection]].run for point in arm.points] for arm in found}
+    place = {point.selection: i for i, point in enumerate(points_of(arms))}
+    runs = {arm.name: [done[place[point.selection]].run for point in arm.points] for arm in arms}
     rows = [{"arm": arm.name, **dict(arm.levels), "runs": len(runs[arm.name]),
              **_spread([_measured(run) for run in runs[arm.name]]), "upper_bound": _bound(runs[arm.name])}
-            for arm in found]
+            for arm in arms]
     seeds = max(map(len, runs.values()))
     spread = f"± is the standard deviation over {seeds} seeds. " if seeds > 1 else ""
     notes = [f"Values are shares of the attainable gain: 0 is a random subset of this size, 1 the best that a term "
@@ -75,14 +75,14 @@ def study(kind: str, store: RunStore, plan: Plan, found: Sequence[Arm], *,
     curves: dict[str, tuple[list[float], list[float]]] = {}
     if kind == "single":
         pool = open_pool(store, plan, progress, should_stop)
-        notes += _panel(pool, found, rows, runs)
+        notes += _panel(pool, arms, rows, runs)
     else:
         notes += _bound_note(rows[-1], plan.points[-1].selection.scale)
     if kind == "acceleration":
         notes += _times_to_level(rows, runs)
     if kind == "G":
-        notes += _stable(rows, runs, found)
-        curves = {arm.name: _mean_curve(runs[arm.name]) for arm in found[:-1]}
+        notes += _stable(rows, runs, arms)
+        curves = {arm.name: _mean_curve(runs[arm.name]) for arm in arms[:-1]}
     return Study(kind, rows, notes, curves, done, _facts(plan, done[0].run))
 
 
@@ -92,11 +92,11 @@ def _measured(run: Run) -> dict[str, float | None]:
     return {**(run.status().summary or {})["calibrated"], "seconds": float(seconds[-1]) if len(seconds) else None}
 
 
-def _spread(found: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+def _spread(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
     """Mean and standard deviation of each measure over the seeds; None where a seed has no value, or is alone."""
     out: dict[str, float | None] = {}
-    for name in found[0]:
-        values = [one[name] for one in found]
+    for name in measured[0]:
+        values = [values_of_seed[name] for values_of_seed in measured]
         whole = all(value is not None for value in values)
         out[name] = float(np.mean(values)) if whole else None
         out[f"{name}_sd"] = float(np.std(values, ddof=1)) if whole and len(values) > 1 else None
@@ -131,11 +131,11 @@ def _bound_note(row: Mapping[str, Any], scale: str) -> list[str]:
             f"{row['seconds']:.1f} s."]
 
 
-def _panel(pool: Pool, found: Sequence[Arm], rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]]
+def _panel(pool: Pool, arms: Sequence[Arm], rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]]
            ) -> list[str]:
     """Quality and every objective of every selection, into `rows` in place of the run's own terms."""
-    config = found[0].points[0].selection
-    names = list(dict.fromkeys(name for arm in found for name, _ in arm.points[0].selection.terms))
+    config = arms[0].points[0].selection
+    names = list(dict.fromkeys(name for arm in arms for name, _ in arm.points[0].selection.terms))
     # with given rows, values and scales are those of the selection and the given ones together
     size = config.size(len(pool)) + int(runs[rows[0]["arm"]][0].facts().get("given", 0))
     scales = {"quality": Scale.calibrated(quality_anchor(pool, size)),
@@ -174,7 +174,7 @@ def _times_to_level(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]
             f"arm ends with less {CLOSE:g}; blank where a seed never does. All arms take the same number of steps."]
 
 
-def _stable(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]], found: Sequence[Arm]) -> list[str]:
+def _stable(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]], arms: Sequence[Arm]) -> list[str]:
     equal = min(row["seconds"] for row in rows[:-1])
     for row in rows[:-1]:
         falls, equals = [], []
@@ -184,7 +184,7 @@ def _stable(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]], found
             equals.append({"joint_at_equal_time": float(joint[max(0, np.searchsorted(seconds, equal, "right") - 1)])})
         row |= _spread(equals)
         row["stable"] = bool(max(falls) <= STABLE and (row["joint_sd"] or 0.0) <= STABLE)
-    stable = [dict(arm.levels)["n_rollout"] for arm, row in zip(found, rows) if row.get("stable")]
+    stable = [dict(arm.levels)["n_rollout"] for arm, row in zip(arms, rows) if row.get("stable")]
     best = max(rows[:-1], key=lambda row: row["joint_at_equal_time"])
     rule = (f"A G is stable if no seed ends more than {STABLE:g} below the best value it had on the way, and its seeds "
             f"spread by at most {STABLE:g}. ")
@@ -198,8 +198,8 @@ def _facts(plan: Plan, run: Run) -> dict[str, Any]:
     """Corpus, what all arms but the reference have in common, and what it ran on."""
     facts = run.facts()
     settings = [point.selection.to_dict() for point in plan.points]
-    studied = [one for one in settings if one["estimator"] == settings[-2]["estimator"]]
+    studied = [selection for selection in settings if selection["estimator"] == settings[-2]["estimator"]]
     common = {name: value for name, value in studied[0].items()
-              if value is not None and all(one[name] == value for one in studied)}
+              if value is not None and all(selection[name] == value for selection in studied)}
     return {"sweep": plan.id, **{name: facts[name] for name in ("n", "dim", "selected", "fingerprint", "threads",
                                                                 "device", "versions")}, "settings": common}

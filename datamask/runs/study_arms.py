@@ -65,13 +65,13 @@ def arms(kind: str, given: Mapping[str, Any], *, seeds: int = 3, quick: bool = F
                           "best solver in any case")
     if quick:
         base = {"n_rollout": 4, **base}
-    found = {"ablation": _ablation, "acceleration": _acceleration, "G": _group_size}[kind](base, seeds, quick)
-    return (*found, _reference(base))
+    varied = {"ablation": _ablation, "acceleration": _acceleration, "G": _group_size}[kind](base, seeds, quick)
+    return (*varied, _reference(base))
 
 
-def points_of(found: Sequence[Arm]) -> tuple[Point, ...]:
+def points_of(arms: Sequence[Arm]) -> tuple[Point, ...]:
     """All points of the arms, each once: arms may share a setting."""
-    return tuple({point.selection: point for arm in found for point in arm.points}.values())
+    return tuple({point.selection: point for arm in arms for point in arm.points}.values())
 
 
 def _arm(name: str, base: Mapping[str, Any], levels: Mapping[str, Any], seeds: int) -> Arm:
@@ -90,12 +90,12 @@ def _single(given: Mapping[str, Any], names: Sequence[str], seeds: int, quick: b
                           f"{lamb}")
     first = names[0]
     plain = {name: base[name] for name in PROBLEM if name in base}
-    found = [_arm("random", {**plain, "objective": first, "estimator": "random"}, {"lamb": lamb}, seeds),
-             _arm("quality alone", {**plain, "objective": first, "estimator": "top-quality"}, {"lamb": 1.0}, seeds)]
+    arms = [_arm("random", {**plain, "objective": first, "estimator": "random"}, {"lamb": lamb}, seeds),
+            _arm("quality alone", {**plain, "objective": first, "estimator": "top-quality"}, {"lamb": 1.0}, seeds)]
     for name in names:
-        found += [_arm(f"{name} alone", {**base, "objective": name}, {"lamb": 0.0}, seeds),
-                  _arm(f"{name} with quality", {**base, "objective": name}, {"lamb": lamb}, seeds)]
-    return tuple(found)
+        arms += [_arm(f"{name} alone", {**base, "objective": name}, {"lamb": 0.0}, seeds),
+                 _arm(f"{name} with quality", {**base, "objective": name}, {"lamb": lamb}, seeds)]
+    return tuple(arms)
 
 
 def _ablation(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
@@ -103,16 +103,16 @@ def _ablation(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
     full = int(base["n_epochs"])
     steps = steps or (full // 4, full // 2, full, 2 * full)
     usual = base.get("max_lr", SelectionConfig.from_options(estimator=base["estimator"]).max_lr or rates[-1])
-    found = []
+    arms = []
     for init in ("same", "quality"):
         for rate in rates:
-            found.append(_arm(f"lr {rate:g}, init {init}", base,
-                              {"max_lr": rate, "min_lr": rate / 10, "n_epochs": full, "init": init}, seeds))
+            arms.append(_arm(f"lr {rate:g}, init {init}", base,
+                             {"max_lr": rate, "min_lr": rate / 10, "n_epochs": full, "init": init}, seeds))
         for count in steps:
             if count != full or usual not in rates:
-                found.append(_arm(f"{count:,} steps, init {init}", base,
-                                  {"max_lr": usual, "min_lr": usual / 10, "n_epochs": count, "init": init}, seeds))
-    return found
+                arms.append(_arm(f"{count:,} steps, init {init}", base,
+                                 {"max_lr": usual, "min_lr": usual / 10, "n_epochs": count, "init": init}, seeds))
+    return arms
 
 
 def _acceleration(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:

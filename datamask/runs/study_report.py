@@ -92,9 +92,9 @@ def machine() -> str:
     name = platform.processor() or platform.machine()
     cpus = Path("/proc/cpuinfo")
     if cpus.is_file():
-        found = [line.partition(":")[2].strip() for line in cpus.read_text(encoding="utf-8", errors="replace")
-                 .splitlines() if line.startswith("model name")]
-        name = found[0] if found else name
+        processors = [line.partition(":")[2].strip() for line in cpus.read_text(encoding="utf-8", errors="replace")
+                      .splitlines() if line.startswith("model name")]
+        name = processors[0] if processors else name
     return f"{name}, {os.cpu_count()} cores"
 
 
