@@ -91,25 +91,26 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
         if should_stop():
             break
         label = f"{f'{plan.name},' if plan.name else 'point'} {place + 1} of {len(plan.points)}"
-        here = known.get(point.selection)
+        run = known.get(point.selection)
         line = _line(point)
-        if here is None:
-            here = _fresh(store, plan, point, ends.get(line))
-        status = here.status()
+        if run is None:
+            run = _fresh(store, plan, point, ends.get(line))
+        status = run.status()
         if status.state == "done":
-            one = Done(point, here, status)
+            point_done = Done(point, run, status)
         else:
-            def told(share: float, what: str, place: int = place, label: str = label) -> None:
+            def report(share: float, what: str, place: int = place, label: str = label) -> None:
                 progress(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
 
-            with here.queued(), turn():
-                outcome = attempt(here, should_stop=should_stop, progress=told, pool=pool, threads=threads)
-            one = Done(point, here, outcome.status, _why_failed(outcome), outcome.error if outcome.faulty else None)
-        done.append(one)
-        if one.fault is not None:
+            with run.queued(), turn():
+                outcome = attempt(run, should_stop=should_stop, progress=report, pool=pool, threads=threads)
+            point_done = Done(point, run, outcome.status, _why_failed(outcome),
+                              outcome.error if outcome.faulty else None)
+        done.append(point_done)
+        if point_done.fault is not None:
             break
-        if one.status.state == "done":
-            ends[line] = here.id
+        if point_done.status.state == "done":
+            ends[line] = run.id
     progress(1.0, "finishing")
     return done
 
@@ -138,7 +139,7 @@ def known_runs(store: RunStore, plan: Plan, fingerprint: str, reuse: bool = Fals
 
     With `reuse`, finished runs on it that belong to no sweep, or to another, count too.
     """
-    found: dict[Any, Run] = {}
+    latest: dict[Any, Run] = {}
     for run in store.list():
         try:
             facts, selection = run.facts(), run.config.selection
@@ -148,8 +149,8 @@ def known_runs(store: RunStore, plan: Plan, fingerprint: str, reuse: bool = Fals
             continue
         own, status = facts.get("sweep") == plan.id, run.status()
         if (status.state == "done" and (own or reuse)) or (own and status.resumable):
-            found.setdefault(selection, run)
-    return found
+            latest.setdefault(selection, run)
+    return latest
 
 
 def _fresh(store: RunStore, plan: Plan, point: Point, start: str | None) -> Run:

@@ -55,8 +55,8 @@ class Plan:
     def id(self) -> str:
         """The same for the same corpus settings and points, so that repeating a command goes on with its sweep."""
         # as command lines, which name what differs from the defaults: a new option leaves old sweeps theirs
-        told = json.dumps([RunConfig(self.corpus, point.selection).arguments() for point in self.points])
-        return f"sweep-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
+        commands = json.dumps([RunConfig(self.corpus, point.selection).arguments() for point in self.points])
+        return f"sweep-{hashlib.sha256(commands.encode()).hexdigest()[:10]}"
 
 
 def parse_vary(text: str) -> tuple[str, tuple[Value, ...]]:
@@ -100,18 +100,18 @@ def points(given: Mapping[str, Any], varied: Sequence[tuple[str, tuple[Value, ..
         raise OptionError(f"--vary must name each option once, got {', '.join(names)}")
     if seeds < 1:
         raise OptionError(f"--seeds must be a whole number of at least 1, got {seeds}")
-    found = []
+    spanned = []
     for values in itertools.product(*(values for _, values in varied)):
         swept = dict(zip(names, values))
         selection = SelectionConfig.from_options(**{**given, **swept})
         if seeds > 1 and "seed" not in names and catalogue.estimator(selection.estimator).seeded:
-            found += [Point((*swept.items(), ("seed", selection.seed + k)), replace(selection, seed=selection.seed + k))
-                      for k in range(seeds)]
+            spanned += [Point((*swept.items(), ("seed", seed)), replace(selection, seed=seed))
+                        for seed in range(selection.seed, selection.seed + seeds)]
         else:
-            found.append(Point(tuple(swept.items()), selection))
-        if len(found) > MOST_POINTS:
+            spanned.append(Point(tuple(swept.items()), selection))
+        if len(spanned) > MOST_POINTS:
             raise OptionError(f"--vary must span at most {MOST_POINTS:,} points; vary fewer options, or fewer values")
-    return tuple(found)
+    return tuple(spanned)
 
 
 def _range(name: str, text: str) -> list[Value]:
