@@ -53,12 +53,12 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     opened = digests.stamps(list_files(config.corpus.inputs, should_stop=should_stop))
     corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
                          should_stop=should_stop)
-    found = read_rows(config.ids, corpus)
-    if found.unknown and not config.ignore_unknown:
-        raise InputError(f"{config.ids}: {found.unknown:,} of its {found.unknown + len(found.rows):,} ids are not in "
-                         f"the corpus of {len(corpus):,} rows, the first of them {found.example!r}; "
+    id_list = read_rows(config.ids, corpus)
+    if id_list.unknown and not config.ignore_unknown:
+        raise InputError(f"{config.ids}: {id_list.unknown:,} of its {id_list.unknown + len(id_list.rows):,} ids are "
+                         f"not in the corpus of {len(corpus):,} rows, the first of them {id_list.example!r}; "
                          "--ignore_unknown imports the others")
-    config = replace(config, selection=_sized(config.selection, len(found.rows), len(corpus)),
+    config = replace(config, selection=_sized(config.selection, len(id_list.rows), len(corpus)),
                      name=config.name or Path(config.ids).stem)
     reached = 0.3
 
@@ -73,7 +73,7 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     posed = pose(pool, config.selection, poll)
     progress(0.8, "measuring the imported ids")
     mask = torch.zeros(len(corpus), dtype=torch.bool, device=device)
-    mask[torch.from_numpy(found.rows).to(device)] = True
+    mask[torch.from_numpy(id_list.rows).to(device)] = True
     start = time.perf_counter()
     selection = Selection.measured(corpus, config.selection, posed, mask, None, poll)
     facts = {**outcome.of_corpus(corpus), **outcome.of_problem(posed, poll), "device": str(device),
@@ -82,8 +82,8 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
         "steps": 0, "seconds": time.perf_counter() - start, "seconds_graph": pool.seconds_graph,
         "seconds_total": time.perf_counter() - began, "peak_memory_bytes": outcome.peak_memory(),
         "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "warm_from": None,
-        "unknown_ids": found.unknown}
-    run = _written(store, config, facts, selection, summary, _ending(config.ids, found),
+        "unknown_ids": id_list.unknown}
+    run = _written(store, config, facts, selection, summary, _ending(config.ids, id_list),
                    lambda run: digests.digests(contents.shards_of(run), opened, poll,
                                                 same=lambda: digests.still_same(config.corpus, corpus, should_stop)))
     progress(1.0, "done")
@@ -118,6 +118,6 @@ def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selecti
     return run
 
 
-def _ending(path: str, found: IdList) -> str:
-    left_out = f"; {found.unknown:,} more are not in this corpus" if found.unknown else ""
-    return f"{len(found.rows):,} ids imported from {Path(path).name}{left_out}"
+def _ending(path: str, id_list: IdList) -> str:
+    left_out = f"; {id_list.unknown:,} more are not in this corpus" if id_list.unknown else ""
+    return f"{len(id_list.rows):,} ids imported from {Path(path).name}{left_out}"

@@ -73,7 +73,7 @@ def read_results(text: str, source: str = "the file") -> list[Result]:
         raise InputError(f"{source} needs the columns task and score (and seed, where there are several); it has "
                          f"{', '.join(names) or 'none'}")
     rows.fieldnames = names
-    found = []
+    results = []
     for row in rows:
         task, score = (row.get("task") or "").strip(), (row.get("score") or "").strip()
         try:
@@ -83,7 +83,7 @@ def read_results(text: str, source: str = "the file") -> list[Result]:
         if not task or not math.isfinite(number):
             raise InputError(f"{source}, line {rows.line_num}: expected a task and a finite score, got {task!r} and "
                              f"{score!r}")
-        found.append(Result(task, number, (row.get("seed") or "").strip()))
-    if not found:
+        results.append(Result(task, number, (row.get("seed") or "").strip()))
+    if not results:
         raise InputError(f"{source} has no rows")
-    return found
+    return results
