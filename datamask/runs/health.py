@@ -81,13 +81,13 @@ def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> tuple
     Args:
         metrics: columns of metrics.jsonl. facts: of the run folder, for the value of a random subset.
     """
-    found = [_divergence(metrics, config, facts), _collapse(metrics, config), _one_sided(metrics, config),
-             _dominated(metrics, config, facts), _flat(metrics, config), _faint(metrics, config)]
+    checks = [_divergence(metrics, config, facts), _collapse(metrics, config), _one_sided(metrics, config),
+              _dominated(metrics, config, facts), _flat(metrics, config), _faint(metrics, config)]
     # masks that have become all alike are the same story as their flat steps and their lost signal, and a selection of
     # one term's the same as its share of the reward
-    told = {"flat", "faint"} if found[1] is not None else set()
-    told |= {"dominated"} if found[2] is not None else set()
-    return tuple(concern for concern in found if concern is not None and concern.name not in told)
+    covered = {"flat", "faint"} if checks[1] is not None else set()
+    covered |= {"dominated"} if checks[2] is not None else set()
+    return tuple(concern for concern in checks if concern is not None and concern.name not in covered)
 
 
 def signal_so_far(metrics: Metrics, config: SelectionConfig) -> np.ndarray:
@@ -128,14 +128,14 @@ def gains(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> dict[str
     if config.scale == "calibrated":
         known = {name: finite(metrics, name) for name in ("quality", "diversity")}
         return {name: float(values[-1]) for name, values in known.items() if len(values)}
-    found, anchors = {}, facts.get("anchors") or {}
+    shares_of_gain, anchors = {}, facts.get("anchors") or {}
     # a raw weighted sum of objectives has no anchor of its own
     for name, anchor in (("quality", anchors.get("quality")),
                          ("diversity", (anchors.get("diversity") or {}).get(config.objective))):
         values = finite(metrics, f"raw_{name}")
         if len(values) and anchor and anchor["best"] > anchor["random"]:
-            found[name] = float((values[-1] - anchor["random"]) / (anchor["best"] - anchor["random"]))
-    return found
+            shares_of_gain[name] = float((values[-1] - anchor["random"]) / (anchor["best"] - anchor["random"]))
+    return shares_of_gain
 
 
 def reach(config: SelectionConfig, facts: Mapping) -> float:

@@ -222,20 +222,20 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
     Args:
         facts: of the run; a run from before pins and bans were counted says their files instead.
     """
-    said = []
+    rules = []
     for path, fact, what in ((config.pin, "pinned", "pinned"), (config.ban, "banned", "banned"),
                              (config.given, "given", "had already")):
         if path is not None:
             count = facts.get(fact)
-            said.append(f"{what} as {Path(path).name} says" if count is None else
-                        f"{count:,} sample{'' if count == 1 else 's'} {what}")
+            rules.append(f"{what} as {Path(path).name} says" if count is None else
+                         f"{count:,} sample{'' if count == 1 else 's'} {what}")
     if config.prune:
-        said.append(f"the worst {100 * config.prune:.4g} % by quality left out")
+        rules.append(f"the worst {100 * config.prune:.4g} % by quality left out")
     if config.collapse != "none":
         alike = "exact copies" if config.collapse == "exact" else f"near-copies (cosine from {config.collapse})"
-        said.append(f"of {alike} only the best kept")
-    said += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
-    return said
+        rules.append(f"of {alike} only the best kept")
+    rules += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
+    return rules
 
 
 def share_words(quota: Quota) -> str:
