@@ -28,9 +28,9 @@ def answer(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, t
     forget(cache_dir, corpus.fingerprint, but=question.key)
     poll = poll_of(should_stop, "the search for a lambda was stopped; asked the same again, it goes on from what it "
                                 "has selected")
-    found = {"version": VERSION, **which_lambda(corpus, question, cache_dir, texts=texts, device=device,
-                                                progress=progress, poll=poll,
-                                                keep=kept_for(cache_dir, corpus.fingerprint, question.key))}
-    if save(cache_dir, found):
+    record = {"version": VERSION, **which_lambda(corpus, question, cache_dir, texts=texts, device=device,
+                                                 progress=progress, poll=poll,
+                                                 keep=kept_for(cache_dir, corpus.fingerprint, question.key))}
+    if save(cache_dir, record):
         forget(cache_dir, corpus.fingerprint)
-    return found
+    return record

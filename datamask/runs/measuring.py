@@ -56,8 +56,8 @@ def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Prog
     config, poll = run.config.selection, poll_of(should_stop, "selecting again was stopped")
     pool = Pool(corpus, torch.device("cpu"), Path(cache_dir), poll=poll, center=config.center,
                 neighbors=config.neighbors)
-    found = agreement(pool, config, poll=poll, progress=progress)
-    keep_agreement(found.appeared, found.selected, run, corpus.fingerprint, cache_dir)
+    counts = agreement(pool, config, poll=poll, progress=progress)
+    keep_agreement(counts.appeared, counts.selected, run, corpus.fingerprint, cache_dir)
 
 
 def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, float]:
@@ -69,7 +69,7 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
     rows = _selected(run, corpus)
     ground = Ground(Pool(corpus, torch.device("cpu"), Path(cache_dir)), resampling=False)
     ground.calibrating = False
-    return {one.name: one.readings["run"].value for one in measure_all(ground, {"run": rows}, OBJECTIVES)}
+    return {measure.name: measure.readings["run"].value for measure in measure_all(ground, {"run": rows}, OBJECTIVES)}
 
 
 def _selected(run: Run, corpus: Corpus) -> np.ndarray:
