@@ -15,7 +15,7 @@ from datamask.dashboard.charts.agreement import agreement
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.layers import Blank, Layer, Number
 from datamask.dashboard.signs import Sign
-from datamask.dashboard.ui import background, scene, session, tables
+from datamask.dashboard.ui import background, downloads, scene, session, tables
 from datamask.dashboard.views import agreements
 from datamask.runs.boards import read_agreement
 from datamask.runs.exports import table_csv
@@ -91,7 +91,8 @@ def _flips(found: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
         st.markdown(f"**The coin-flips**, the most undecided first"
                     f"{f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else ''}", width="content")
         st.download_button(f"CSV, {len(rows):,} ids",
-                           lambda: table_csv(scene.id_table(corpus, rows, entry.selected)),
+                           downloads.of_rows(len(rows),
+                                             lambda: table_csv(scene.id_table(corpus, rows, entry.selected))),
                            file_name=f"coin-flips-{entry.run_id}.csv", mime="text/csv", on_click="ignore",
                            key="compare_flips_csv", icon=":material/download:",
                            help="Id, quality, whether selected, and where in the input each sample stands.")

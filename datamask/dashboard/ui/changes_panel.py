@@ -13,7 +13,7 @@ from datamask.dashboard import changes, topics, words
 from datamask.dashboard.charts.changes import first_shifts, shifts
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.filters import Holding, Rows
-from datamask.dashboard.ui import background, columns, scene, session, tables
+from datamask.dashboard.ui import background, columns, downloads, scene, session, tables
 from datamask.runs.exports import table_csv
 
 PAGE = 100
@@ -60,7 +60,8 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         pages = max(1, -(-len(rows) // PAGE))
         page = st.number_input("Page", 1, pages, 1, key=f"compare_page_{kind}_{pages}", width=105,
                                help=f"{PAGE} samples a page, {pages:,} pages.")
-        st.download_button(f"{kind.capitalize()} ids, CSV", lambda: table_csv(scene.id_table(corpus, rows)),
+        st.download_button(f"{kind.capitalize()} ids, CSV",
+                           downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows))),
                            file_name=f"{kind}-{first.letter}-{other.letter}.csv", mime="text/csv", on_click="ignore",
                            key="compare_csv", icon=":material/download:", disabled=not len(rows),
                            help="Id, quality, and where in the input each sample of the list stands.")

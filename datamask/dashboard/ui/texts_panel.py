@@ -13,7 +13,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard import words
-from datamask.dashboard.ui import chosen, sample_panel, scene
+from datamask.dashboard.ui import chosen, downloads, sample_panel, scene
 from datamask.runs.exports import table_csv
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
             for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
                 label = f"CSV, {len(kept):,} ids" if kind == "CSV" else kind
                 st.download_button(
-                    label, lambda kind=kind: file_of(corpus, kept, selected, kind), file_name=f"samples.{kind.lower()}",
-                    mime=mime, key=f"{name}_{kind}", on_click="ignore", icon=":material/download:",
-                    disabled=not len(kept),
+                    label, downloads.of_rows(len(kept), lambda kind=kind: file_of(corpus, kept, selected, kind)),
+                    file_name=f"samples.{kind.lower()}", mime=mime, key=f"{name}_{kind}", on_click="ignore",
+                    icon=":material/download:", disabled=not len(kept),
                     help="Id, quality, whether selected, and where in the input each sample of the list stands.")
     if not len(kept):
         st.caption("No sample shown is of that kind.")
