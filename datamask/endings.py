@@ -77,7 +77,7 @@ def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.
         return known
     holder = _holder()
     with holder.lock:
-        entry = holder.imports.get(module)
+        entry: _Import | None = holder.imports.get(module)
         if entry is None or not entry.thread.is_alive():
             entry = holder.imports[module] = _Import(module)
             entry.thread.start()
@@ -87,6 +87,7 @@ def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.
             raise Stopped(f"stopped while {module} was being loaded")
     if entry.error is not None:
         raise entry.error
+    assert entry.module is not None, "an import that has ended without an error gives its module"
     return entry.module
 
 

@@ -37,12 +37,17 @@ def readable(text: str) -> str:
                    else letter.encode("unicode_escape").decode("ascii") for letter in text)
     for most in (LONGEST_WORD, LONGEST_WORD // 2):
         if len(text) > LONGEST:
-            text = re.sub(rf"\S{{{most + 1},}}", lambda word, most=most: shortened(word[0], most), text)
+            text = _words_shortened(text, most)
     return shortened(text, LONGEST)
 
 
 _MOVING = "\r\v\f\x1c\x1d\x1e\x1f\x85"
 """White space that is no space: a carriage return lets the end of a line overwrite its beginning."""
+
+
+def _words_shortened(text: str, most: int) -> str:
+    """`text` with no word of more than so many letters."""
+    return re.sub(rf"\S{{{most + 1},}}", lambda word: shortened(word[0], most), text)
 
 
 def shortened(text: str, most: int) -> str:

@@ -27,7 +27,7 @@ _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 
 
-def open_regular(path: str | os.PathLike, way_out: str = "remove it") -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], way_out: str = "remove it") -> BinaryIO:
     """Open an ordinary file for reading, without ever waiting: a pipe or a device in its place is refused at once.
 
     Args:
@@ -50,7 +50,7 @@ def open_regular(path: str | os.PathLike, way_out: str = "remove it") -> BinaryI
         raise
 
 
-def check_regular(path: str | os.PathLike) -> None:
+def check_regular(path: str | os.PathLike[str]) -> None:
     """Make sure that a library which is given this path does not wait for ever, or read without end.
 
     Raises:
@@ -61,7 +61,7 @@ def check_regular(path: str | os.PathLike) -> None:
     open_regular(path, "name another").close()
 
 
-def read_bounded(path: str | os.PathLike, most: int) -> bytes:
+def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
     """The bytes of an ordinary file, at most so many.
 
     Raises:
@@ -77,7 +77,7 @@ def read_bounded(path: str | os.PathLike, most: int) -> bytes:
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], suffix: str = "", *, sync: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it becomes `path` at once, on failure it is gone.
 
     The file is synced before the rename, so that after a power cut `path` holds the old or the new bytes, never half.
@@ -116,12 +116,12 @@ def replacing(path: str | os.PathLike, suffix: str = "", *, sync: bool = True) -
 def _locked_part(target: Path, suffix: str, *, folder: bool = False) -> tuple[int, Path]:
     """An empty temporary file or folder beside `target`, and the handle that holds its lock."""
     while True:
-        naming = {"prefix": f".{target.name}.", "suffix": suffix, "dir": target.parent}
+        prefix = f".{target.name}."
         if folder:
-            name = tempfile.mkdtemp(**naming)
+            name = tempfile.mkdtemp(suffix, prefix, target.parent)
             handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
         else:
-            handle, name = tempfile.mkstemp(**naming)
+            handle, name = tempfile.mkstemp(suffix, prefix, target.parent)
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
         if Path(name).exists():
@@ -129,7 +129,7 @@ def _locked_part(target: Path, suffix: str, *, folder: bool = False) -> tuple[in
         os.close(handle)  # swept in the instant before it was locked
 
 
-def sweep(folder: str | os.PathLike) -> None:
+def sweep(folder: str | os.PathLike[str]) -> None:
     """Remove the unfinished files and folders in `folder` whose writers were killed; what cannot be removed stays.
 
     A living writer holds the lock of what it writes. Where the file system knows no locks, they must be a day old.
@@ -165,7 +165,7 @@ def remove_abandoned(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing_folder(path: str | os.PathLike) -> Iterator[Path]:
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give an empty temporary folder beside `path`; on success it becomes `path`, on failure it is gone.
 
     A folder that was there before is replaced as a whole: it is moved aside first, since no system call exchanges two
@@ -201,13 +201,13 @@ def replacing_folder(path: str | os.PathLike) -> Iterator[Path]:
         os.close(handle)
 
 
-def write_text(path: str | os.PathLike, text: str) -> None:
+def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path`, whole or not at all."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
-def user_path(text: str | os.PathLike) -> Path:
+def user_path(text: str | os.PathLike[str]) -> Path:
     """The path with a leading ``~`` expanded; where it names no user, as it is, so that it does not exist."""
     return Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib's raises RuntimeError for unknown users
 
@@ -216,12 +216,12 @@ class RealRoots(tuple[Path, ...]):
     """Folders whose links are resolved already: a corpus of thousands of files is checked against each root once."""
 
     @classmethod
-    def of(cls, roots: Iterable[str | os.PathLike]) -> RealRoots:
+    def of(cls, roots: Iterable[str | os.PathLike[str]]) -> RealRoots:
         """The real folders that `roots` name."""
         return roots if isinstance(roots, cls) else cls(user_path(root).resolve() for root in roots)
 
 
-def confined(path: str | os.PathLike, roots: Iterable[str | os.PathLike]) -> Path:
+def confined(path: str | os.PathLike[str], roots: Iterable[str | os.PathLike[str]]) -> Path:
     """The real path of `path`, links and ``..`` resolved, provided it lies under one of `roots`.
 
     Raises:

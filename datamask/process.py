@@ -31,7 +31,8 @@ def held(name: str, make: Callable[[], Held]) -> Held:
     with anchor.lock:
         if name not in anchor.things:
             anchor.things[name] = make()
-        return anchor.things[name]
+        thing: Held = anchor.things[name]
+        return thing
 
 
 def _anchor() -> Any:

@@ -11,9 +11,10 @@ import importlib
 
 from datamask import catalogue
 from datamask.objectives import own
+from datamask.objectives.contract import SetFunction
 
 
-def load(name: str) -> type:
+def load(name: str) -> type[SetFunction]:
     """The `SetFunction` class of an objective by catalogue name or alias, or one's own by ``module:Class``.
 
     Raises:
@@ -23,7 +24,8 @@ def load(name: str) -> type:
     if catalogue.is_own(entry.name):
         return own.load(entry.name)
     module, _, cls = entry.code.partition(":")
-    return getattr(importlib.import_module(module), cls)
+    objective: type[SetFunction] = getattr(importlib.import_module(module), cls)
+    return objective
 
 
 def cache_name(name: str) -> str:

@@ -222,7 +222,8 @@ class BudgetedDiSFFixed(Budgeted):
 
     def __init__(self, standardised: Tensor, pairs: int, lengths: Tensor, budget: float) -> None:
         """Args: standardised: y ``(n, d)``; pairs: d (d - 1)."""
-        self.y, self.root = standardised, pairs**-0.5
+        self.y = standardised
+        self.root: float = pairs**-0.5
         super().__init__(len(standardised), standardised.device, lengths, budget, paired=False)
 
     def _parts(self) -> list[slice]:

@@ -12,7 +12,8 @@ from datamask.compiling import compiled
 
 
 @compiled
-def cover(indices, similarities, member):
+def cover(indices: np.ndarray, similarities: np.ndarray, member: np.ndarray
+          ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Best, second, owner and found of every row, as in `Coverage`.
 
     Args:
@@ -39,7 +40,7 @@ def cover(indices, similarities, member):
 
 
 @compiled
-def covered(indices, similarities, member):
+def covered(indices: np.ndarray, similarities: np.ndarray, member: np.ndarray) -> float:
     """Mean over the rows of the similarity to the nearest listed member, 0 where none is listed."""
     n, k = indices.shape
     total = 0.0
@@ -48,11 +49,11 @@ def covered(indices, similarities, member):
             if member[indices[v, c]]:
                 total += similarities[v, c]
                 break
-    return total / n
+    return float(total / n)
 
 
 @compiled
-def surplus(indices, similarities, best):
+def surplus(indices: np.ndarray, similarities: np.ndarray, best: np.ndarray) -> np.ndarray:
     """Sum over rows of what a listed candidate has over the row's best, float64 ``(n,)``."""
     n, k = indices.shape
     total = np.zeros(n, dtype=np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,6 +13,8 @@ from torch import Tensor
 from datamask.errors import InputError
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.quality import Quality
+
+Raw = TypeVar("Raw", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Anchor:
         """Whether no selection differs from another on this term, so that it has no scale."""
         return not self.best - self.random > 1e-9 * max(abs(self.best), abs(self.random))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, float | str]:
         return {"random": self.random, "best": self.best, "best_kind": self.best_kind}
 
 
@@ -50,7 +52,7 @@ class Scale:
         """0 at the random end, 1 at the best end; a constant term is switched off."""
         return cls(anchor.random, 0.0 if anchor.constant else 1.0 / (anchor.best - anchor.random))
 
-    def __call__(self, raw):
+    def __call__(self, raw: Raw) -> Raw:
         return (raw - self.zero) * self.slope
 
 
