@@ -24,6 +24,7 @@ from datamask.evaluation.posing import pose
 from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, SetFunction, no_poll
+from datamask.objectives.facility import list_length
 from datamask.objectives.joint import Joint, Term
 
 RESAMPLES, KEPT = 20, 0.8
@@ -45,8 +46,9 @@ class Agreement:
     @property
     def share(self) -> np.ndarray:
         """float64 ``(N,)``: selected / appeared; NaN for a row that no part held."""
-        return np.divide(self.selected, self.appeared, out=np.full(len(self.selected), np.nan),
-                         where=self.appeared > 0)
+        share: np.ndarray = np.divide(self.selected, self.appeared, out=np.full(len(self.selected), np.nan),
+                                      where=self.appeared > 0)
+        return share
 
     @property
     def core(self) -> np.ndarray:
@@ -100,7 +102,8 @@ def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarra
     """The problem on these rows alone, on the whole problem's scales."""
     there = torch.from_numpy(rows).to(pool.device)
     features = pool.features[there]
-    terms = tuple(Term(term.name, term.weight, _bound(pool, term, features, rows), term.scale)
+    length = list_length(whole.size / len(pool), len(pool))
+    terms = tuple(Term(term.name, term.weight, _bound(pool, term.name, length, features, rows), term.scale)
                   for term in whole.joint.terms)
     joint = Joint(whole.joint.quality.batch(there), terms, whole.joint.lamb, whole.joint.quality_scale)
     may = np.zeros(len(pool), dtype=bool)
@@ -111,14 +114,15 @@ def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarra
     return Problem(joint, size, eligible, ties, features, column=None if whole.column is None else whole.column[there])
 
 
-def _bound(pool: Pool, term: Term, features: Tensor, rows: np.ndarray) -> SetFunction:
-    """The term's objective bound to these rows."""
-    objective = objectives.load(term.name)
+def _bound(pool: Pool, name: str, length: int, features: Tensor, rows: np.ndarray) -> SetFunction:
+    """The objective `name` bound to these rows; on neighbours, to what is left of lists of this length."""
+    objective = objectives.load(name)
     if not objective.needs_neighbors:
         return objective.bind(features)
-    graph = pool.graph(term.function.indices.shape[1])
-    lists = lists_within(graph.indices, graph.similarities, rows)
-    return objective.bind(features, tuple(torch.from_numpy(part).to(pool.device) for part in lists), graph.exact)
+    graph = pool.graph(length)
+    indices, similarities = lists_within(graph.indices, graph.similarities, rows)
+    return objective.bind(features, (torch.from_numpy(indices).to(pool.device),
+                                     torch.from_numpy(similarities).to(pool.device)), graph.exact)
 
 
 def lists_within(indices: np.ndarray, similarities: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

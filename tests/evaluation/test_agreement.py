@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import types
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +14,8 @@ from datamask.config import SelectionConfig
 from datamask.errors import OptionError, Stopped
 from datamask.evaluation.agreement import agreement, lists_within
 from datamask.evaluation.pool import Pool
+from datamask.objectives import own
+from datamask.objectives.pairwise import Pairwise
 from tests.evaluation.made import corpus_of, made_corpus
 
 
@@ -53,6 +59,33 @@ def test_a_learner_with_an_optimum_agrees_with_itself(tmp_path):
     assert found.selected.sum() == 5 * round(0.2 * 320)
     # by chance hardly a row would be in at least 90 % of the parts that hold it
     assert found.core.sum() > 0.3 * 0.2 * 400
+
+
+class Listed(Pairwise):
+    """An objective of somebody's own that wants neighbour lists, and keeps them under no name that we know."""
+
+    needs_neighbors = True
+    lengths: ClassVar[list[tuple[int, int]]]
+
+    @classmethod
+    def bind(cls, features, lists=None, exact_lists=True):
+        cls.lengths.append(tuple(lists[0].shape))
+        return super().bind(features)
+
+
+def test_an_objective_of_ones_own_gets_the_lists_of_each_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(own, "_permitted", set())
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, "listed", types.SimpleNamespace(Listed=Listed))
+    Listed.lengths = []
+    own.permit("listed:Listed")
+    pool = pool_of(made_corpus(300, texts=False), tmp_path)
+    config = SelectionConfig.from_options(objective="listed:Listed", estimator="counterfactual", select_ratio=0.2,
+                                          n_epochs=2)
+    found = agreement(pool, config, resamples=3)
+    assert found.selected.sum() == 3 * round(0.2 * 240)
+    assert Listed.lengths[0] == (300, 64)
+    assert [rows for rows, _ in Listed.lengths[1:]] == [240] * 3 and all(k > 16 for _, k in Listed.lengths)
 
 
 def test_it_refuses_rules_and_stops(tmp_path):
