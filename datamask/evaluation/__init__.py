@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 _HOMES = {
     "score_selection": ("datamask.evaluation.scoring", "score_selection"),
@@ -16,7 +17,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     # the scoreboard needs torch; `id_lists`, which only compares ids, must not pay for it
     if name not in _HOMES:
         raise AttributeError(f"module 'datamask.evaluation' has no attribute {name!r}")

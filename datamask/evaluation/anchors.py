@@ -90,7 +90,7 @@ def quality_best(pool: Pool, size: int, budget: float | None = None, seed: int =
     scores = pool.quality.scores
     if budget is None:
         return top(scores, size, pool.ties(seed))
-    return Budget(pool.corpus.lengths, budget, np.zeros(len(pool), dtype=bool)).fill(scores, pool.ties(seed))
+    return Budget(pool.token_lengths, budget, np.zeros(len(pool), dtype=bool)).fill(scores, pool.ties(seed))
 
 
 def diversity_anchor(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None) -> Anchor:
@@ -138,7 +138,7 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
     anchor = Anchor(random, best, PROVED if proved else FOUND)
     arrays = {"mask": np.packbits(mask.cpu().numpy())}
-    if proved:
+    if proved and weights is not None:
         arrays["weights"] = weights.double().cpu().numpy()
     Cache(pool.cache_dir).keep(anchor_entry(pool, name, size, budget), anchor.to_dict(), arrays)
     return anchor, mask
@@ -205,7 +205,7 @@ def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | 
     rows = np.arange(len(pool))
     spent = None
     if budget is not None:
-        lengths = pool.corpus.lengths
+        lengths = pool.token_lengths
         rows = rows[(lengths > 0) & (lengths <= budget)]
         spent = Budget(lengths[rows], budget, np.zeros(len(rows), dtype=bool))
     return Problem(joint, size, torch.from_numpy(rows).to(pool.device), pool.ties(0), budget=spent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +31,8 @@ GRAPH_ROWS, GRAPH_MOST = 18_000, 200_000
 def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: str | Path, *,
                optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
                targets: Mapping[str, np.ndarray] | None = None, calibrate: bool = True, device: str = "auto",
-               progress: Progress | None = None, poll: Poll = no_poll, before: Mapping | None = None,
-               kept: Callable[[dict], None] | None = None) -> dict:
+               progress: Progress | None = None, poll: Poll = no_poll, before: Mapping[str, Any] | None = None,
+               kept: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
     """Compare selections of one size on every measure of the panel, beside random and top-quality ones.
 
     Args:
@@ -67,8 +68,8 @@ def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: 
 
 def compare(ground: Ground, selections: Mapping[str, np.ndarray], *,
             optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
-            calibrate: bool = True, progress: Progress | None = None, before: Mapping | None = None,
-            kept: Callable[[dict], None] | None = None) -> dict:
+            calibrate: bool = True, progress: Progress | None = None, before: Mapping[str, Any] | None = None,
+            kept: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
     """`scoreboard` on a ground that is there already."""
     corpus = ground.corpus
     if not selections:
@@ -141,23 +142,23 @@ def _unheard(share: float, what: str) -> None:
     """Progress that nobody asked for."""
 
 
-def _rows_of(before: Mapping | None) -> dict[str, list[dict]]:
+def _rows_of(before: Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]]:
     """What an unfinished scoreboard has, by the panel's entry; a measure of several columns has several rows."""
     if before is None:
         return {}
     left = {one["measure"] for one in before["left"]}
-    rows: dict[str, list[dict]] = {entry.name: [] for entry in PANEL if entry.name not in left}
+    rows: dict[str, list[dict[str, Any]]] = {entry.name: [] for entry in PANEL if entry.name not in left}
     for row in before["measures"]:
         rows[row["measure"].split(":")[0]].append(row)
     return rows
 
 
-def _board(head: Mapping, rows: Mapping[str, list[dict]]) -> dict:
+def _board(head: Mapping[str, Any], rows: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
     left = [{"measure": entry.name, "label": entry.label} for entry in PANEL if entry.name not in rows]
     return {**head, "left": left, "measures": [row for entry in PANEL for row in rows.get(entry.name, ())]}
 
 
-def panel_rows(board: Mapping, name: str) -> list[dict]:
+def panel_rows(board: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """One selection's rows of a scoreboard, with the references' values beside them."""
     rows = []
     for measure in board["measures"]:
@@ -182,7 +183,7 @@ def checked_rows(corpus: Corpus, rows: np.ndarray, name: str = "") -> np.ndarray
     return rows
 
 
-def _row(measured: Measured, interval: str, verdict: Mapping[str, str]) -> dict:
+def _row(measured: Measured, interval: str, verdict: Mapping[str, str]) -> dict[str, Any]:
     beside = measured.readings.get(RANDOM)
     return {
         "measure": measured.name, "label": measured.label, "says": measured.says, "better": measured.better,
@@ -194,7 +195,7 @@ def _row(measured: Measured, interval: str, verdict: Mapping[str, str]) -> dict:
     }
 
 
-def _cell(reading: Reading, verdict: str, beside: Reading | None) -> dict:
+def _cell(reading: Reading, verdict: str, beside: Reading | None) -> dict[str, Any]:
     low, high = reading.interval or (None, None)
     apart = None if beside is None else difference(reading, beside)
     against = None if apart is None else dict(zip(("difference", "low", "high"), apart))

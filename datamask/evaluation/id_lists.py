@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -95,7 +96,7 @@ def chance_overlap(first: int, second: int, n: int) -> float:
     return shared / (first + second - shared)
 
 
-def overlaps(lists: Mapping[str, np.ndarray], n: int) -> list[dict]:
+def overlaps(lists: Mapping[str, np.ndarray], n: int) -> list[dict[str, Any]]:
     """Every pair of named lists: ``a, b, shared, overlap, chance``."""
     found = []
     for (a, first), (b, second) in itertools.combinations(lists.items(), 2):

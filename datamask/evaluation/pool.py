@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph, graph_entry, neighbors_for
 from datamask.errors import Stopped
+from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.contract import Poll, SetFunction, no_poll
@@ -82,7 +84,7 @@ class Pool:
         """Whether the neighbour graph is at hand, or there is a file of it."""
         return self._graph is not None or Cache(self.cache_dir).has(graph_entry(self.space.fingerprint))
 
-    def graph_facts(self) -> dict | None:
+    def graph_facts(self) -> dict[str, Any] | None:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""
         return None if self._graph is None else self._graph.facts()
 
@@ -106,9 +108,18 @@ class Pool:
         return None if self.corpus.lengths is None else float(self.corpus.lengths.sum())
 
     @property
+    def token_lengths(self) -> np.ndarray:
+        """Tokens per row, float64 ``(n,)``.
+
+        Raises:
+            InputError: the corpus has no lengths.
+        """
+        return token_lengths(self.corpus)
+
+    @property
     def lengths(self) -> Tensor:
-        """Tokens per row, ``(n,)``, of a corpus that has them."""
-        return tensor(self.corpus.lengths).to(self.quality.scores)
+        """`token_lengths`, in the type and on the device of the quality scores."""
+        return tensor(self.token_lengths).to(self.quality.scores)
 
     def quality_under(self, budget: float | None) -> Quality:
         """The quality term; under a token budget, of the tokens."""
@@ -134,7 +145,8 @@ class Pool:
             lists, exact = None, True
             if k:
                 graph = self.graph(k)
-                lists = tuple(tensor(part[:, :k]).to(self.device) for part in (graph.indices, graph.similarities))
+                lists = (tensor(graph.indices[:, :k]).to(self.device),
+                         tensor(graph.similarities[:, :k]).to(self.device))
                 exact = graph.exact
             self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
         return self._functions[key]

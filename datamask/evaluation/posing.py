@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,7 +66,7 @@ class Posed:
         return {"quality": quality, "diversity": diversity,
                 "joint": joint.lamb * quality + (1 - joint.lamb) * diversity}
 
-    def anchors(self) -> dict:
+    def anchors(self) -> dict[str, Any]:
         """The anchors as plain values, as they are stored."""
         return {"quality": self.quality_anchor.to_dict(),
                 "diversity": {name: anchor.to_dict() for name, anchor in self.diversity_anchors.items()}}
@@ -98,7 +99,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     eligible = _eligible(pool, config, size, pinned | given, banned)
     rules = budget = tokens = None
     if config.budget is not None:
-        eligible, budget = _budgeted(pool, config, eligible, pinned | given, given)
+        eligible, budget = _budgeted(pool, config.budget, eligible, pinned | given, given)
         tokens = budget.most
     elif config.ruled:
         rules = _rules(pool, config, size, pinned | given, given, eligible.cpu().numpy())
@@ -173,16 +174,16 @@ def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, g
     return rules
 
 
-def _budgeted(pool: Pool, config: SelectionConfig, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
+def _budgeted(pool: Pool, wanted: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
               ) -> tuple[Tensor, Budget]:
-    """The budget of the new tokens and the given ones, and the eligible rows that fit into it at all."""
-    lengths, rows = pool.corpus.lengths, eligible.cpu().numpy()
+    """The budget of the `wanted` tokens and the given ones, and the eligible rows that fit into it at all."""
+    lengths, rows = pool.token_lengths, eligible.cpu().numpy()
     if len(empty := rows[lengths[rows] <= 0]):
         raise OptionError(f"--budget: {len(empty):,} rows have no tokens in "
                           f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
                           "--ban them, or use --select_ratio")
     had = float(lengths[given].sum())
-    most = config.budget + had
+    most = wanted + had
     rows = rows[pinned[rows] | (lengths[rows] <= most - lengths[pinned].sum())]
     budget = Budget(lengths[rows], most, pinned[rows], had)
     budget.check()

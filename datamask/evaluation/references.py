@@ -9,6 +9,7 @@ import numpy as np
 from datamask.corpus import row_hash
 from datamask.corpus.corpus import Corpus
 from datamask.errors import InputError
+from datamask.evaluation.token_lengths import token_lengths
 
 RANDOM, TOP_QUALITY = "random", "top-quality"
 
@@ -24,7 +25,7 @@ def reference_rows(corpus: Corpus, size: int, tokens: float | None = None) -> di
     hashes = row_hash(corpus.ids, RANDOM_SEED)
     orders = {RANDOM: np.argsort(hashes, kind="stable"),
               TOP_QUALITY: np.lexsort((row_hash(corpus.ids, TIES_SEED), -corpus.quality))}
-    return {name: np.sort(order[:size] if tokens is None else _up_to(order, corpus.lengths, tokens))
+    return {name: np.sort(order[:size] if tokens is None else _up_to(order, token_lengths(corpus), tokens))
             for name, order in orders.items()}
 
 

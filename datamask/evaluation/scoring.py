@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from datamask.objectives.contract import Poll, no_poll
 
 def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, device: str = "auto",
                     progress: Progress | None = None, poll: Poll = no_poll, *, panel: bool = False,
-                    center: bool = False, objectives: Sequence[str] = ()) -> dict:
+                    center: bool = False, objectives: Sequence[str] = ()) -> dict[str, Any]:
     """Exact values of a selection on every objective, and on request on every measure.
 
     Args:
@@ -45,7 +46,7 @@ def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, dev
     size = len(rows)
     pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress, center=center)
     ground = Ground(pool, poll, resampling=panel)
-    result: dict = {
+    result: dict[str, Any] = {
         "selected": size,
         "n": len(corpus),
         "tokens": None if corpus.lengths is None else float(corpus.lengths[rows].sum()),

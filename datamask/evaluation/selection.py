@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,7 @@ class Selection:
     score: np.ndarray
     marginal_quality: np.ndarray
     marginal_diversity: np.ndarray
-    summary: dict
+    summary: dict[str, Any]
     corpus: Corpus
 
     @classmethod
@@ -65,8 +66,8 @@ class Selection:
         score = config.lamb * quality + (1 - config.lamb) * diversity
         chosen = mask.cpu().numpy() & ~posed.given
         members = chosen.nonzero()[0]
-        logits = None if logits is None else logits.float().cpu().numpy()
-        strength = _by_priority(posed.problem, score) if logits is None else logits
+        strengths = None if logits is None else logits.float().cpu().numpy()
+        strength = _by_priority(posed.problem, score) if strengths is None else strengths
         # equal strength is ordered by the seeded hash, as everywhere
         rows = members[np.lexsort((posed.problem.ties.cpu().numpy()[members], -strength[members]))]
         eligible = np.zeros(len(corpus), dtype=bool)
@@ -91,7 +92,7 @@ class Selection:
             "gap": None if proof is None else proof.upper_bound - proof.value,
             "bound_holds_for": None if proof is None else proof.holds_for,
         }
-        return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, posed.given, logits, score, quality,
+        return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, posed.given, strengths, score, quality,
                    diversity, summary, corpus)
 
     def rows_table(self) -> pa.Table:

@@ -67,12 +67,13 @@ def verdicts(measured: Measured, optimised: Mapping[str, Set[str]]) -> dict[str,
     if measured.better == "neither" or len(running) < 2:
         return found
     sign = 1.0 if measured.better == "higher" else -1.0
-    leader = max(running, key=lambda name: sign * running[name].value)
+    values = {name: reading.value for name, reading in running.items() if reading.value is not None}
+    leader = max(values, key=lambda name: sign * values[name])
     level = [leader]
     for name, reading in running.items():
         if name != leader:
-            apart, low, high = difference(running[leader], reading)
-            if low <= 0.0 <= high or apart == 0.0:
+            apart = difference(running[leader], reading)
+            if apart is not None and (apart[1] <= 0.0 <= apart[2] or apart[0] == 0.0):
                 level.append(name)
     for name in level:
         found[name] = BEST if len(level) == 1 else TIED

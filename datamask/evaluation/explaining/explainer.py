@@ -73,7 +73,7 @@ class Explainer:
         self._scale = np.ones(len(pool))
         if problem.budget is not None:
             # tokens are what is scarce, so rows compete by what they add per token, shown for a row of average length
-            lengths = pool.corpus.lengths
+            lengths = pool.token_lengths
             self._scale = lengths[self.eligible].mean() / np.where(lengths > 0, lengths, np.inf)
             self.parts = {name: part * self._scale for name, part in self.parts.items()}
         self.score = np.sum(list(self.parts.values()), axis=0)

@@ -80,6 +80,6 @@ class Explanation:
     copy_of: int = -1
     sentence: str = ""
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and tables."""
         return asdict(self)

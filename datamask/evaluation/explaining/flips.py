@@ -188,12 +188,13 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
             again.forecast(row, here, min(end, here), max(end, here), poll) is None, abs(end - here)))
         for place, end in enumerate(ends):
             if nearest_change(sides, here) is None and end not in sides:
-                again.select(end, poll, lambda part, what, place=place: report(0.1 * (place + part), what))
+                again.select(end, poll, _part_of(report, 0.1 * place, 0.1))
                 sides |= again.known(row)
-    first = bracket = nearest_change(sides, here)
-    if bracket is None:
+    first = nearest_change(sides, here)
+    if first is None:
         return Flip(None, sides[here], (min(sides), max(sides)), again.made - before)
-    last = min(again.known(row), key=lambda lamb: min(abs(end - lamb) for end in bracket))
+    bracket = first
+    last = min(again.known(row), key=lambda lamb: min(abs(end - lamb) for end in first))
     missed, most = 0, math.log2((first[1] - first[0]) / tolerance)
     while (width := bracket[1] - bracket[0]) > tolerance:
         lamb = sum(bracket) / 2
@@ -205,12 +206,16 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
                        bracket[1] - 0.5 * tolerance)
         left = max(1.0, math.log2(width / tolerance))
         share = 0.2 + 0.8 * (1 - left / (1 + most))
-        again.select(lamb, poll, lambda part, what, share=share, left=left: report(
-            share + (1 - share) * part / (1 + left), what))
+        again.select(lamb, poll, _part_of(report, share, (1 - share) / (1 + left)))
         sides[lamb], last = again.known(row)[lamb], lamb
         bracket = (lamb, bracket[1]) if sides[lamb] == sides[bracket[0]] else (bracket[0], lamb)
         missed = 0 if bracket[1] - bracket[0] <= width / 2 else missed + 1
     return Flip(bracket, sides[bracket[0]], first, again.made - before)
+
+
+def _part_of(report: Progress, start: float, share: float) -> Progress:
+    """The progress of one step, from 0 to 1, as that `share` of the whole which begins at `start`."""
+    return lambda part, what: report(start + share * part, what)
 
 
 def nearest_change(sides: Mapping[float, bool], here: float) -> tuple[float, float] | None:

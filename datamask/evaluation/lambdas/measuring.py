@@ -8,6 +8,7 @@ so many words, drawn at random from the selection, whole texts but for the last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ RANDOM = "random"
 DRAWS = 4
 """Random selections per half of a split; their mean loss is what the others are held against."""
 
-Selections = Mapping[str, np.ndarray]
+Selections = Mapping[Any, np.ndarray]
+"""By a name of any type, rows of the corpus."""
 
 
 def random_rows(rest: np.ndarray, size: int, split: int, half: int, seed: int) -> list[np.ndarray]:
@@ -54,7 +56,8 @@ def measure(words: Words, meaning: Meaning, selections: Selections, rest: np.nda
         Cross-entropy (choosing half, reporting half), coverage likewise, and the random selections' own values on the
         reporting half, float64 ``(2, DRAWS)``.
     """
-    entropy, coverage = [], []
+    entropy: list[Losses] = []
+    coverage: list[Losses] = []
     spread = np.empty((2, DRAWS))
     known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
     for half, texts in enumerate((asked.choose, asked.report)):

@@ -58,7 +58,8 @@ class Sample:
 
     def means(self) -> np.ndarray:
         """float64 ``(C,)``: the value of each selection."""
-        return self.values.mean(0)
+        means: np.ndarray = self.values.mean(0)
+        return means
 
     def spread(self, first: int, second: int) -> tuple[float, float]:
         """V and s^2 of the difference of two selections, each the mean over splits."""

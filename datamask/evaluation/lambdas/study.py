@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -62,7 +63,7 @@ class _Ratio:
 
 def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, texts: Sequence[str] = (),
                  device: str = "auto", progress: Report = lambda share, what: None, poll: Poll = no_poll,
-                 keep: Kept = NOTHING_KEPT) -> dict:
+                 keep: Kept = NOTHING_KEPT) -> dict[str, Any]:
     """Answer a question.
 
     Args:
@@ -161,7 +162,7 @@ def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progr
                 ratio.chosen.append({})
                 ratio.sizes.append(config.size(len(here)))
 
-            def tick(lamb: float, config=config, number=number) -> None:
+            def tick(lamb: float, config: SelectionConfig = config, number: int = number) -> None:
                 nonlocal done
                 where = f", round {number} of {len(worlds)}" if len(worlds) > 1 else ""
                 progress(PREPARED + (SELECTING - PREPARED) * done / total,
@@ -180,7 +181,7 @@ def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progr
 
 
 def _measured(worlds: Sequence[World], made: dict[float, _Ratio], words: Words, meaning: Meaning, units: np.ndarray,
-              question: LambdaQuestion, progress: Report, poll: Poll) -> list[dict]:
+              question: LambdaQuestion, progress: Report, poll: Poll) -> list[dict[str, Any]]:
     """The records of both measures."""
     entropy, coverage = _measure("cross_entropy"), _measure("coverage")
     steps, done = len(made) * SPLITS, 0
@@ -190,16 +191,16 @@ def _measured(worlds: Sequence[World], made: dict[float, _Ratio], words: Words, 
             raise InputError(f"A selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
                              "are needed; choose a larger ratio or a larger corpus")
         halves: tuple[list[list[Losses]], list[list[Losses]]] = ([[], []], [[], []])
-        spreads = []
+        spreads: list[np.ndarray] = []
         for world, chosen, size in zip(worlds, one.chosen, one.sizes):
             for asked in world.splits:
                 progress(SELECTING + (1 - SELECTING) * done / steps,
                          f"training on {budget:,} words of each selection, round {done % SPLITS + 1} of {SPLITS}")
                 *both, spread = measure(words, meaning, chosen, world.rest, size, budget, asked, units,
                                         len(spreads), question.seed, poll)
-                for into, (choose, report) in zip(halves, both):
-                    into[0].append(choose)
-                    into[1].append(report)
+                for into, (choosing, reporting) in zip(halves, both):
+                    into[0].append(choosing)
+                    into[1].append(reporting)
                 spreads.append(spread)
                 done += 1
         for record, (choose, report), values in zip((entropy, coverage), halves, np.stack(spreads, axis=1)):
@@ -208,8 +209,9 @@ def _measured(worlds: Sequence[World], made: dict[float, _Ratio], words: Words, 
     return [entropy, coverage]
 
 
-def _judged(record: dict, choose: Sample, report: Sample, names: list[tuple[str, float]], random_values: np.ndarray,
-            question: LambdaQuestion, ratio: float, sizes: Sequence[int], budget: int) -> None:
+def _judged(record: dict[str, Any], choose: Sample, report: Sample, names: list[tuple[str, float]],
+            random_values: np.ndarray, question: LambdaQuestion, ratio: float, sizes: Sequence[int], budget: int
+            ) -> None:
     """Every curve of one ratio into the record of a measure."""
     random = len(names)
     curves = len(question.objectives) * len(question.ratios)
@@ -246,7 +248,7 @@ def _interval(difference: tuple[float, float, float]) -> dict[str, float]:
     return dict(zip(("difference", "low", "high"), difference))
 
 
-def _measure(name: str) -> dict:
+def _measure(name: str) -> dict[str, Any]:
     """An empty record of a measure."""
     about = {
         "cross_entropy": ("Cross-entropy", "nats per word",

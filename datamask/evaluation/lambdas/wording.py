@@ -7,6 +7,7 @@ which grows with the number of curves; its own 95 % interval would do for a sing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from datamask import catalogue
 from datamask.evaluation.lambdas.statistics import runs_of, verdict
@@ -15,7 +16,7 @@ CIRCULAR = ("This target is circular: it was chosen by the quality that the sele
             "shows nothing. No lambda is recommended.")
 
 
-def worded(result: dict) -> dict:
+def worded(result: dict[str, Any]) -> dict[str, Any]:
     """The record with a ``sentence`` for every curve and a ``headline`` for the whole."""
     circular = result["target"]["circular"]
     for measure in result["measures"]:
@@ -26,14 +27,14 @@ def worded(result: dict) -> dict:
     return result
 
 
-def spans(curve: Mapping, chosen: Sequence[bool] | None = None) -> list[list[float]]:
+def spans(curve: Mapping[str, Any], chosen: Sequence[bool] | None = None) -> list[list[float]]:
     """First and last lambda of every run of chosen lambdas; None: those that are level with the best."""
     lambdas = [point["lamb"] for point in curve["points"]]
     chosen = [point["level"] for point in curve["points"]] if chosen is None else chosen
     return [[lambdas[low], lambdas[high]] for low, high in runs_of(chosen)]
 
 
-def verdicts(curve: Mapping) -> list[str]:
+def verdicts(curve: Mapping[str, Any]) -> list[str]:
     """``helps``, ``hurts`` or ``level`` for each lambda, at the confidence of the curve's own verdict."""
     best = next(point for point in curve["points"] if point["lamb"] == curve["best"])
     plain, held = (one["high"] - one["low"] for one in (best, curve["against_random"]))
@@ -44,14 +45,14 @@ def verdicts(curve: Mapping) -> list[str]:
             for point in curve["points"]]
 
 
-def shown_better(curve: Mapping) -> str:
+def shown_better(curve: Mapping[str, Any]) -> str:
     """In brackets, which of the lambdas level with the best are better than random; empty if all of them are."""
     level = [point["level"] for point in curve["points"]]
     better = [flag and found == "helps" for flag, found in zip(level, verdicts(curve))]
     return f" (shown to be better than random: {spoken(spans(curve, better))})" if better != level else ""
 
 
-def curve_sentence(curve: Mapping, unit: str, circular: bool = False) -> str:
+def curve_sentence(curve: Mapping[str, Any], unit: str, circular: bool = False) -> str:
     """What one curve says."""
     name, found = named(curve["objective"]), curve["against_random"]
     best = f"lambda {curve['best']:g}"
@@ -73,7 +74,7 @@ def curve_sentence(curve: Mapping, unit: str, circular: bool = False) -> str:
     return f"{name}: helps. Best at {best} ({size} against random); {rest}{shown_better(curve)}."
 
 
-def headline(curves: Sequence[Mapping], circular: bool, target: str) -> str:
+def headline(curves: Sequence[Mapping[str, Any]], circular: bool, target: str) -> str:
     """The answer in a sentence or two, by the first measure."""
     if circular:
         return CIRCULAR
@@ -98,7 +99,7 @@ def headline(curves: Sequence[Mapping], circular: bool, target: str) -> str:
     return found
 
 
-def not_apart(curves: Sequence[Mapping], on: str = "") -> list[str]:
+def not_apart(curves: Sequence[Mapping[str, Any]], on: str = "") -> list[str]:
     """A sentence for those that nowhere differ from random, and one for each that only at its best does not.
 
     Args:
@@ -114,7 +115,7 @@ def not_apart(curves: Sequence[Mapping], on: str = "") -> list[str]:
             for number, (who, end) in enumerate(said)]
 
 
-def where(curve: Mapping, curves: Sequence[Mapping]) -> str:
+def where(curve: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]) -> str:
     """The curve's objective, and its ratio where several were tried."""
     name = named(curve["objective"])
     return name if len({one["ratio"] for one in curves}) == 1 else f"{name} at ratio {curve['ratio']:g}"

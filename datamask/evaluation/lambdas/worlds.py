@@ -123,13 +123,15 @@ def wanted_rows(corpus: Corpus, target: Target) -> np.ndarray:
         OptionError: no such column.
     """
     if target.kind == "quality":
-        return corpus.quality >= np.quantile(corpus.quality, 1 - BEST_SHARE)
+        best: np.ndarray = corpus.quality >= np.quantile(corpus.quality, 1 - BEST_SHARE)
+        return best
     if target.kind == "column":
         if target.column not in corpus.metadata.column_names:
             raise OptionError(f"--target: the corpus has no column {target.column!r}; it has "
                               f"{', '.join(corpus.metadata.column_names) or 'no metadata columns'}")
         equal = pc.equal(corpus.metadata[target.column].cast(pa.string()), target.value)
-        return pc.fill_null(equal, False).to_numpy().astype(bool)
+        of_value: np.ndarray = pc.fill_null(equal, False).to_numpy().astype(bool)
+        return of_value
     return np.ones(len(corpus), bool)
 
 

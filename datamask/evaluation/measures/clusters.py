@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ BLOCK = 8_192
 def entropy(counts: np.ndarray) -> np.ndarray:
     """Entropy in nats of shares ``counts / sum``: ``(..., k)`` to ``(...)``."""
     shares = counts / np.maximum(counts.sum(-1, keepdims=True), 1e-300)
-    return -(shares * np.log(np.maximum(shares, 1e-300))).sum(-1)
+    nats: np.ndarray = -(shares * np.log(np.maximum(shares, 1e-300))).sum(-1)
+    return nats
 
 
 def cluster_entropy(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
@@ -96,7 +98,7 @@ def _labels(corpus: Corpus, poll: Poll) -> np.ndarray:
     for _ in range(PASSES):
         for low in range(0, max(len(sample) - count, 0) + 1, BATCH):
             batch = corpus.features[sample[low:low + BATCH]]
-            polled(lambda batch=batch: fit(batch), poll)
+            polled(partial(fit, batch), poll)
     centres = model.cluster_centers_
     with one_blas_thread():
         labels, half = np.empty(n, np.int32), (centres**2).sum(1) / 2

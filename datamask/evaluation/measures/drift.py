@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,9 +33,12 @@ def js_distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
     def divergence(shares: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(shares > 0, shares * np.log2(shares / middle), 0.0).sum(-1)
+            bits: np.ndarray = np.where(shares > 0, shares * np.log2(shares / middle), 0.0).sum(-1)
+        return bits
 
-    return np.sqrt(np.maximum(0.0, (divergence(first) + divergence(np.broadcast_to(second, middle.shape))) / 2))
+    distance: np.ndarray = np.sqrt(np.maximum(
+        0.0, (divergence(first) + divergence(np.broadcast_to(second, middle.shape))) / 2))
+    return distance
 
 
 def domain_drift(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
@@ -50,9 +55,10 @@ def domain_drift(ground: Ground, selections: Selections, entry: MeasureEntry) ->
                 resampled = ground.count_draws(labels[rows], len(levels), rows)
                 resampled /= np.maximum(resampled.sum(1, keepdims=True), 1.0)
                 draws, spread = js_distance(resampled, whole), NORMAL * resampled.std(0, ddof=1)
-            table = [{"level": level, "n": int(counts[k]), "share": float(shares[k]), "pool_share": float(whole[k]),
-                      "change": float(shares[k] - whole[k]),
-                      "reach": None if spread is None else float(spread[k])} for k, level in enumerate(levels)]
+            table: list[dict[str, Any]] = [
+                {"level": level, "n": int(counts[k]), "share": float(shares[k]), "pool_share": float(whole[k]),
+                 "change": float(shares[k] - whole[k]), "reach": None if spread is None else float(spread[k])}
+                for k, level in enumerate(levels)]
             moved = max(table, key=lambda level: abs(level["change"]))
             note = f"most: {moved['level']} {100 * moved['pool_share']:.1f} % to {100 * moved['share']:.1f} %"
             readings[name] = Reading(float(js_distance(shares, whole)), draws, "bootstrap", note,
@@ -85,7 +91,7 @@ def number_drift(ground: Ground, selections: Selections, entry: MeasureEntry) ->
 
 def domains(corpus: Corpus) -> list[tuple[str, list[str], np.ndarray]]:
     """Columns of 2 to 50 different texts or truth values: name, levels by falling count, each row's level ``(N,)``."""
-    found = []
+    found: list[tuple[str, list[str], np.ndarray]] = []
     for field in corpus.metadata.schema:
         kind = field.type.value_type if pt.is_dictionary(field.type) else field.type
         if len(found) == COLUMNS or not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_boolean(kind)):

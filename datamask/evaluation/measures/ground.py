@@ -117,7 +117,8 @@ class Ground:
         centred = np.asarray(values, np.float64) - centre
         both = self.sums(np.column_stack([centred, np.ones(len(rows))]), rows)
         # a resample in which none of the rows counts says nothing: it happens for a handful of rows only
-        return centre + both[:, 0] / np.maximum(both[:, 1], 1.0)
+        draws: np.ndarray = centre + both[:, 0] / np.maximum(both[:, 1], 1.0)
+        return draws
 
     def count_draws(self, labels: np.ndarray, count: int, rows: np.ndarray) -> np.ndarray:
         """How often each label 0 .. count - 1 occurs in every resample: labels ``(m,)`` of `rows` to ``(R, count)``."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from datamask.corpus import row_hash
 from datamask.corpus.copies import ROUNDING
@@ -78,7 +79,7 @@ def cross_entropy(ground: Ground, selections: Selections, entry: MeasureEntry) -
             for t, target in enumerate(targets)]
 
 
-def splits(ids, words: Words, graph: NeighborGraph, poll: Poll = no_poll) -> list[Split]:
+def splits(ids: pa.Array, words: Words, graph: NeighborGraph, poll: Poll = no_poll) -> list[Split]:
     """The five hold-outs, each with the rows that would give it away: itself, near-copies by graph, equal texts."""
     fold = (row_hash(ids, 0) % np.uint64(FOLDS)).astype(np.int64)
     first, second = _near_pairs(graph, poll)

@@ -48,11 +48,13 @@ class Bigrams:
         kept = np.where(self._pairs[place] == keys, self._kept[place], 0.0)
         seen, single = self._after[before], self._single[tokens]
         mixed = (kept + DISCOUNT * self._different[before] * single) / np.maximum(seen, 1.0)
-        return np.where(seen > 0, mixed, single)
+        probabilities: np.ndarray = np.where(seen > 0, mixed, single)
+        return probabilities
 
     def nats(self, tokens: np.ndarray, owner: np.ndarray) -> np.ndarray:
         """Minus log P of each word of other texts, float64 ``(T,)``."""
-        return -np.log(self.probabilities(tokens, contexts(tokens, owner, self.vocabulary)))
+        nats: np.ndarray = -np.log(self.probabilities(tokens, contexts(tokens, owner, self.vocabulary)))
+        return nats
 
 
 def contexts(tokens: np.ndarray, owner: np.ndarray, vocabulary: int) -> np.ndarray:

@@ -27,8 +27,9 @@ def objective(ground: Ground, selections: Selections, entry: MeasureEntry) -> li
         else:
             value, draws = function.value(mask, ground.poll), None
             if ground.resampling and len(rows) > 1:
-                slope = function.marginals(mask[None], ground.poll)[torch.from_numpy(rows).to(mask.device)]
-                slope = slope.cpu().double().numpy() * len(rows)
-                draws = value + ground.mean_draws(slope, rows) - slope.mean()
+                marginals = function.marginals(mask[None], ground.poll)[torch.from_numpy(rows).to(mask.device)]
+                slope = marginals.cpu().double().numpy() * len(rows)
+                if (mean_slopes := ground.mean_draws(slope, rows)) is not None:
+                    draws = value + mean_slopes - slope.mean()
         readings[name] = Reading(value, draws, "bootstrap", extra=ground.share(entry.name, len(rows), value))
     return [entry.measured(readings)]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Reading:
     draws: np.ndarray | None = None
     kind: str = ""
     note: str = ""
-    extra: Mapping = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     @property
@@ -87,7 +88,8 @@ def half_width(draws: np.ndarray, kind: str) -> float:
 
         # hold-outs are disjoint, training rows are not: a little too narrow, as for every cross-validation
         # (Bengio and Grandvalet 2004)
-        return float(t.ppf(0.975, len(draws) - 1)) * spread / len(draws) ** 0.5
+        reach: float = float(t.ppf(0.975, len(draws) - 1)) * spread / len(draws) ** 0.5
+        return reach
     return NORMAL * spread
 
 
