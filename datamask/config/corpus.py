@@ -90,7 +90,7 @@ class CorpusConfig:
         check(isinstance(self.seed, int) and 0 <= self.seed < 2**63, "seed", "a whole number from 0 to 2^63 - 1",
               self.seed)
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod

@@ -112,15 +112,15 @@ class LambdaQuestion:
         """Twelve hex digits: the same question has the same key."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LambdaQuestion:
         known = {f.name for f in fields(cls)}
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
-                 if name in known and name != "target"}
+        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value
+                                 for name, value in data.items() if name in known and name != "target"}
         return cls(**given, target=Target(**data.get("target", {})))
 
 

@@ -29,7 +29,7 @@ class RunConfig:
     ids: str | None = None
     ignore_unknown: bool = False
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return {"corpus": self.corpus.to_dict(), "selection": self.selection.to_dict(), "name": self.name,
                 "notes": self.notes, "ids": self.ids, "ignore_unknown": self.ignore_unknown}
 
