@@ -59,7 +59,7 @@ def goodbye(seconds: float = GOODBYE_SECONDS) -> bool:
 
 def under_way() -> bool:
     """Whether the process is about to end: threads are being asked to stop for that reason alone."""
-    return _holder().ending
+    return bool(_holder().ending)
 
 
 def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.ModuleType:
