@@ -15,6 +15,7 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
+from datamask.learning.loop import UNWATCHED, ShareWatch, learn
 
 
 def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: str | Path | None = None,
@@ -43,11 +44,6 @@ def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: 
         pool = Pool(corpus, resolve(config.device), Path(cache_dir or scratch), poll=poll, progress=progress,
                     center=config.center, neighbors=config.neighbors)
         posed = pose(pool, config, poll)
-        learner = learning.load(config.estimator)(posed.problem, config)
-        state = learner.init()
-        while learner.finished(state) is None:
-            state, record = learner.step(state, poll)
-            if progress:
-                total = config.n_epochs or learner.total_steps
-                progress(record.step / total, f"step {record.step:,} of {total:,}")
-        return Selection.measured(corpus, config, posed, learner.result(state, poll), learner.logits(state), poll)
+        estimator = learning.load(config.estimator)(posed.problem, config)
+        learned = learn(estimator, poll=poll, watch=ShareWatch(estimator, progress) if progress else UNWATCHED)
+        return Selection.measured(corpus, config, posed, learned.mask, estimator.logits(learned.state), poll)

@@ -63,7 +63,7 @@ LAZY: dict[str, set[str]] = {
 
 ALIASES = {
     **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining", "runs.lambdas", "runs.measuring",
-                     "runs.toy", "runs.digests"), "runs.execute"),
+                     "runs.toy", "runs.digests", "runs.recording"), "runs.execute"),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
     "runs.attempt": "runs.jobs",
     "__main__": "cli",

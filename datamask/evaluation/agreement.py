@@ -21,6 +21,7 @@ from datamask.corpus import row_hash
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
+from datamask.learning.loop import learn
 from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, SetFunction, no_poll
@@ -88,12 +89,9 @@ def agreement(pool: Pool, config: SelectionConfig, *, resamples: int = RESAMPLES
         rows = np.sort(random.choice(n, max(2, round(KEPT * n)), replace=False))
         here = replace(config, seed=(config.seed + part + 1) % 2**63)
         problem = _within(pool, posed.problem, here, rows)
-        learner = learning.load(config.estimator)(problem, here)
-        state = learner.init()
-        while learner.finished(state) is None:
-            state, _ = learner.step(state, poll)
+        learned = learn(learning.load(config.estimator)(problem, here), poll=poll)
         appeared[rows] += 1
-        selected[rows[learner.result(state, poll).cpu().numpy()]] += 1
+        selected[rows[learned.mask.cpu().numpy()]] += 1
     progress(1.0, "finishing")
     return Agreement(appeared, selected)
 

@@ -26,6 +26,7 @@ from datamask.evaluation.pool import Pool
 from datamask.learning import block_swaps
 from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
+from datamask.learning.loop import ShareWatch, learn
 from datamask.learning.masks import top
 from datamask.learning.polish import medoids, polish
 from datamask.learning.problem import Problem
@@ -248,9 +249,6 @@ def _learned(problem: Problem, poll: Poll, tell: Callable[[float], None]) -> Ten
     """Masks learned by exact credit, then swaps, bool ``(n,)``."""
     config = SelectionConfig.from_options(estimator="counterfactual", lamb=0.0, n_rollout=1, n_epochs=LEARNED_STEPS,
                                           max_lr=1.0, min_lr=0.05, partial=1.0, init="same", polish="none")
-    learner = Counterfactual(problem, config)
-    state = learner.init()
-    while learner.finished(state) is None:
-        state, _ = learner.step(state, poll)
-        tell(0.6 * state.step / LEARNED_STEPS)
-    return polish(problem, learner.result(state, poll), poll)
+    estimator = Counterfactual(problem, config)
+    learned = learn(estimator, poll=poll, watch=ShareWatch(estimator, lambda share, steps: tell(0.6 * share)))
+    return polish(problem, learned.mask, poll)

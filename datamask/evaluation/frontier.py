@@ -18,6 +18,7 @@ from datamask.config import SelectionConfig
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed, pose
 from datamask.learning.certificates import certify
+from datamask.learning.loop import learn
 from datamask.learning.newton import PairwiseDual, solvable
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint
@@ -101,10 +102,6 @@ def at_lambda(posed: Posed, lamb: float) -> Posed:
 
 def _learned(posed: Posed, config: SelectionConfig, poll: Poll) -> tuple[Tensor, float | None, int]:
     """Mask, bound and steps of the settings' own estimator."""
-    learner = learning.load(config.estimator)(posed.problem, config)
-    state = learner.init()
-    while learner.finished(state) is None:
-        state, _ = learner.step(state, poll)
-    mask = learner.result(state, poll)
-    proof = certify(posed.problem, mask, posed.problem.joint.evaluate(mask, poll).joint, poll)
-    return mask, None if proof is None else proof.upper_bound, state.step
+    learned = learn(learning.load(config.estimator)(posed.problem, config), poll=poll)
+    proof = certify(posed.problem, learned.mask, posed.problem.joint.evaluate(learned.mask, poll).joint, poll)
+    return learned.mask, None if proof is None else proof.upper_bound, learned.state.step

@@ -34,6 +34,7 @@ from datamask.evaluation.posing import Posed, pose
 from datamask.evaluation.solved import Answer, Known, Solved
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
+from datamask.learning.loop import learn
 from datamask.learning.medoids import greedy, reverse_lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import medoids
@@ -290,16 +291,13 @@ class Live:
             known, before = near
             start = Start(torch.from_numpy(known.mask).to(before.device), before.double().nan_to_num(-torch.inf),
                           before.double() if weights else None, None if weights else before)
-        learner = learning.load(config.estimator)(at.problem, config, start=start)
-        state = learner.init()
-        while learner.finished(state) is None:
-            state, _ = learner.step(state, poll)
-        mask = learner.result(state, poll)
+        estimator = learning.load(config.estimator)(at.problem, config, start=start)
+        learned = learn(estimator, poll=poll)
         if not weights:
-            return mask, learner.logits(state)
-        reached = torch.zeros(at.problem.joint.n, device=mask.device)
-        reached[at.problem.eligible] = state.logits.float()
-        return mask, reached
+            return learned.mask, estimator.logits(learned.state)
+        reached = torch.zeros(at.problem.joint.n, device=learned.mask.device)
+        reached[at.problem.eligible] = learned.state.logits.float()
+        return learned.mask, reached
 
     def _common(self, lamb: float) -> np.ndarray | None:
         """Rows that both solved neighbours selected, int64; None: there are not two."""

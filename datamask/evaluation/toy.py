@@ -20,6 +20,7 @@ from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
+from datamask.learning.loop import learn
 from datamask.objectives.contract import Poll, no_poll
 
 GROUPS = ("crowd", "copies", "niche", "outliers")
@@ -94,9 +95,6 @@ def solve(cache_dir: Path, poll: Poll = no_poll) -> Toy:
     masks = {}
     for name in OBJECTIVES:
         config = SelectionConfig.from_options(objective=name, lamb=LAMBDA, select_ratio=RATIO)
-        learner = learning.load(config.estimator)(pose(pool, config, poll).problem, config)
-        state = learner.init()
-        while learner.finished(state) is None:
-            state, _ = learner.step(state, poll)
-        masks[name] = learner.result(state, poll).cpu().numpy()
+        estimator = learning.load(config.estimator)(pose(pool, config, poll).problem, config)
+        masks[name] = learn(estimator, poll=poll).mask.cpu().numpy()
     return Toy(points, group, quality, masks)

@@ -18,6 +18,7 @@ class Baseline:
 
     ending = "nothing to learn"
     total_steps = 0
+    warm = False
 
     def __init__(self, problem: Problem, config: SelectionConfig) -> None:
         self.problem = problem

@@ -40,6 +40,8 @@ class Greedy:
     the k-th pick is ``-(k - 1)``; exact in float32 up to 16 million picks.
     """
 
+    warm = False
+
     def __init__(self, problem: Problem, config: SelectionConfig) -> None:
         self.problem = problem
         self.config = config

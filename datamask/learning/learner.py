@@ -141,6 +141,11 @@ class Learner(abc.ABC):
             raise OptionError(f"--pin, --quota, --given and --budget need --partial 1, got {config.partial:g}: a batch "
                               "cannot keep rules that hold for the whole selection")
 
+    @property
+    def total_steps(self) -> int:
+        """The ceiling on steps."""
+        return self.config.n_epochs
+
     def init(self) -> State:
         """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator.
 

@@ -49,6 +49,11 @@ class Relaxed:
                 f"of {', '.join(fit)}, facility alone, or --estimator counterfactual")
         self._here = None
 
+    @property
+    def total_steps(self) -> int:
+        """The ceiling on steps."""
+        return self.config.n_epochs
+
     def init(self) -> State:
         """Equal weights over the eligible rows; or the start under this problem's rules.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -19,29 +18,27 @@ from datamask import catalogue, learning
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.shards import list_files
 from datamask.corpus.shelf import shelf
-from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
+from datamask.errors import DatamaskError, RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.learning.gauges import overlap
-from datamask.learning.learner import State, StepRecord
+from datamask.learning.learner import State
+from datamask.learning.loop import Estimator, Learned, learn
 from datamask.learning.start import Start
-from datamask.runs import contents, digests, health, outcome
+from datamask.runs import contents, digests, outcome
+from datamask.runs.recording import Clock, Recorder
 from datamask.runs.records import CHECKPOINT, check
 from datamask.runs.store import RUN_ID, Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
-from datamask.work.pace import STEPS
-
-CHECKPOINT_SECONDS = 10.0
-HEALTH_SECONDS = 5.0
-"""Between two looks at how the run is doing: reading five thousand records takes some 50 ms."""
 
 STOP_FILE_SECONDS = 0.2
-HISTORY_STEPS = 20
 READY, READY_WITH_GRAPH = 0.25, 0.8
 """Share of a run that is done when learning begins, without and with a neighbour graph of many rows to build."""
+
+LEARNED = 0.95
+"""Share of a run that is done when learning ends."""
 
 FEW_STEPS, LEAST_READY = 400, 0.05
 """Learning of more steps than these has most of the time, so what goes before has less than `READY`, down to this."""
@@ -51,20 +48,6 @@ DEFAULT_THREADS = torch.get_num_threads()
 """As torch found them: OMP_NUM_THREADS where it is set, else the cores."""
 
 Progress = Callable[[float, str], None]
-
-
-@dataclass
-class Clock:
-    """Seconds spent, over all attempts at a run: ``learning`` survives checkpoints."""
-
-    began: float = field(default_factory=time.perf_counter)
-    learning: float = 0.0
-    before: float = 0.0
-    graph: float = 0.0
-
-    @property
-    def total(self) -> float:
-        return self.before + time.perf_counter() - self.began
 
 
 class Poll:
@@ -141,7 +124,6 @@ class _Execution:
         """What each term alone would select, by its name: bool ``(n,)``."""
         self.first = 0
         """The step, from 0, at which learning began: a warm start enters later."""
-        self.warned: set[str] = set()
 
     def go(self, pool: Pool | None = None) -> dict:
         if pool is None or (pool.center, pool.neighbors) != (self.config.center, self.config.neighbors):
@@ -166,19 +148,17 @@ class _Execution:
         if self.config.n_epochs:
             self.alone = outcome.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
-        learner = learning.load(self.config.estimator)(posed.problem, self.config,
-                                                       **self.start(corpus, pool.device))
-        state, ending = self.learn(learner)
-        self.say(0.96, "polishing and proving")
-        start = time.perf_counter()
-        selection = Selection.measured(corpus, self.config, posed, learner.result(state, self.poll),
-                                       learner.logits(state), self.poll)
-        self.clock.learning += time.perf_counter() - start
+        estimator = learning.load(self.config.estimator)(posed.problem, self.config,
+                                                         **self.start(corpus, pool.device))
+        learned, recorder = self.learn(estimator)
+        selection = Selection.measured(corpus, self.config, posed, learned.mask, estimator.logits(learned.state),
+                                       self.poll)
+        recorder.count_seconds()
         summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
-            "steps": state.step - self.first, "warm_from": self.run.facts().get("warm_from"),
+            "steps": learned.state.step - self.first, "warm_from": self.run.facts().get("warm_from"),
             "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
             "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device),
-            "neighbors": pool.graph_facts(), "warnings": self.look()}
+            "neighbors": pool.graph_facts(), "warnings": recorder.look()}
         self.writer.update_facts(selected=summary["selected"])  # until here a guess, where there is a budget
         self.writer.write_rows(selection.rows_table())
         self.writer.update_facts(contents=digests.digests(
@@ -186,8 +166,7 @@ class _Execution:
             lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold"),
             lambda: digests.still_same(self.run.config.corpus, corpus, self.poll.stopped)))
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
-        self.writer.finish("done", summary, ending, step=state.step,
-                           total_steps=self.config.n_epochs or learner.total_steps)
+        self.writer.finish("done", summary, learned.ending, step=learned.state.step, total_steps=estimator.total_steps)
         self.progress(1.0, "done")
         return summary
 
@@ -226,102 +205,40 @@ class _Execution:
         self.progress(self.share, what)
         self.writer.beat(0, self.config.n_epochs or 0, what)
 
-    def learn(self, learner) -> tuple[State, str]:
-        """Step until the learner says it has finished; checkpoint every few seconds and when stopped."""
-        total = self.config.n_epochs or learner.total_steps
-        state = learner.init()
+    def learn(self, estimator: Estimator) -> tuple[Learned, Recorder]:
+        """Let the estimator find its selection, from a checkpoint where there is one; all of it is recorded."""
+        state = estimator.init()
         self.first = state.step
-        history: dict[int, np.ndarray] = {}
         stored = self.writer.load_checkpoint()
         if stored is None:
-            warm = getattr(learner, "warm", False)  # a baseline starts from nothing
-            self.writer.update_facts(warm_from=self.run.facts()["start_from"] if warm else None, first_step=self.first)
+            warm_from = self.run.facts()["start_from"] if estimator.warm else None
+            self.writer.update_facts(warm_from=warm_from, first_step=self.first)
         else:
             self.first = int(self.run.facts().get("first_step") or 0)
-            state = self.resumed(learner, *stored)
-            history = self.earlier(state)
-        self.writer.truncate_metrics(state.step)
-        wanted = set(np.unique(np.geomspace(self.first + 1, max(total, 1), HISTORY_STEPS).round().astype(int)).tolist())
-        saved = looked = time.monotonic()
-        while (ending := learner.finished(state)) is None:
-            start = time.perf_counter()
-            try:
-                state, record = learner.step(state, self.poll)
-            except Stopped:
-                self.checkpoint(state, history)
-                raise
-            self.clock.learning += time.perf_counter() - start
-            self.writer.append_metrics(self.line(record, state))
-            if state.step in wanted:
-                history[state.step] = state.logits.cpu().numpy()
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                self.checkpoint(state, history)
-                saved = time.monotonic()
-            if time.monotonic() - looked > HEALTH_SECONDS:
-                self.look()
-                looked = time.monotonic()
-            self.progress(self.ready + (0.95 - self.ready) * state.step / max(total, 1),
-                          f"{STEPS}{state.step:,} of {total:,}")
-            self.writer.beat(state.step, total, "learning")
-        if len(state.logits):
-            with contextlib.suppress(ValueError):  # logits that are no longer finite: nothing to go on from
-                learner.check(state)
-                self.checkpoint(state, history)
-        return state, ending
+            state = self.resumed(estimator, *stored)
 
-    def resumed(self, learner, arrays: dict[str, np.ndarray], meta: dict) -> State:
-        """The state of a checkpoint, after making sure that it is one of this learner on this problem.
+        def say(share: float, what: str) -> None:
+            self.share = max(self.share, self.ready + (LEARNED - self.ready) * share)
+            self.progress(self.share, what)
+        recorder = Recorder(self.run, self.writer, estimator, self.clock, progress=say, warn=self.warn,
+                            alone=self.alone, first=self.first)
+        if stored is not None:
+            recorder.resume(state)
+        self.writer.truncate_metrics(state.step)
+        return learn(estimator, state, poll=self.poll, watch=recorder), recorder
+
+    def resumed(self, estimator: Estimator, arrays: dict[str, np.ndarray], meta: dict) -> State:
+        """The state of a checkpoint, after making sure that it is one of this estimator on this problem.
 
         Raises:
             StoreError: it is not.
         """
         try:
             check(meta, CHECKPOINT)
-            state = State.from_arrays(arrays, meta["state"], learner.device)
-            learner.check(state)
+            state = State.from_arrays(arrays, meta["state"], estimator.device)
+            estimator.check(state)
         except (ValueError, TypeError) as error:  # TypeError: an array of what torch has no numbers for
             raise self.writer.refused_checkpoint(error) from error
         self.clock.learning, self.clock.before = meta["seconds"], meta["seconds_total"]
         self.clock.graph = max(self.clock.graph, meta["seconds_graph"])
         return state
-
-    def earlier(self, state: State) -> dict[int, np.ndarray]:
-        """The logits that were kept up to `state`, by step; none where the file is damaged: they are only shown."""
-        with contextlib.suppress(StoreError):
-            kept = self.run.history()
-            steps, logits = kept.get("step", np.zeros(0, int)), kept.get("logits", np.zeros((0, len(state.logits))))
-            if steps.dtype.kind == "i" and logits.dtype.kind == "f" and logits.shape == (len(steps), len(state.logits)):
-                return {int(step): row for step, row in zip(steps, logits) if step <= state.step}
-        return {}
-
-    def look(self) -> list[str]:
-        """What is wrong with the run as it stands, in sentences; those that are new are told at once."""
-        found = {concern.name: str(concern)
-                 for concern in health.concerns(self.run.metrics(), self.config, self.run.facts())}
-        for name, sentence in found.items():
-            if name not in self.warned:
-                self.warned.add(name)
-                self.warn(sentence)
-        return list(found.values())
-
-    def line(self, record: StepRecord, state: State) -> dict:
-        """One line of metrics.jsonl."""
-        values = record.values
-        line = {"step": record.step, "seconds": self.clock.learning, **record.metrics}
-        if values is not None:
-            if state.subset is not None:
-                line |= {f"overlap_{name}": overlap(state.subset, mask) for name, mask in self.alone.items()}
-            weights = dict(self.config.terms)
-            line |= {"joint": values.joint, "quality": values.quality, "diversity": values.diversity,
-                     "raw_quality": values.raw_quality,
-                     "raw_diversity": sum(weights[name] * raw for name, raw in values.raw_diversity.items())}
-        return line
-
-    def checkpoint(self, state: State, history: dict[int, np.ndarray]) -> None:
-        """Write down where the learner stands."""
-        arrays, values = state.arrays()
-        steps = sorted(history)
-        if steps:
-            self.writer.write_history(step=np.array(steps), logits=np.stack([history[step] for step in steps]))
-        self.writer.save_checkpoint(arrays, {"state": values, "seconds": self.clock.learning,
-                                             "seconds_total": self.clock.total, "seconds_graph": self.clock.graph})

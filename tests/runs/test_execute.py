@@ -201,8 +201,9 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     whole, broken = start(store, **options), start(store, **options)
     execute(whole, threads=1)
     # it is killed anywhere from step 12 on, and waits at step 60 for a test that comes late
-    code = ("import sys, time; from datamask.runs import execute as e; from datamask.runs.store import RunStore; "
-            "e.CHECKPOINT_SECONDS = 0.0; run = RunStore(sys.argv[1]).get(sys.argv[2]); e.execute(run, threads=1, "
+    code = ("import sys, time; from datamask.runs import execute as e, recording; "
+            "from datamask.runs.store import RunStore; recording.CHECKPOINT_SECONDS = 0.0; "
+            "run = RunStore(sys.argv[1]).get(sys.argv[2]); e.execute(run, threads=1, "
             "should_stop=lambda: len(run.metrics().get('step', ())) >= 60 and time.sleep(600))")
     worker = subprocess.Popen([sys.executable, "-c", code, str(store.root), broken.id], cwd=ROOT,
                               env={**os.environ, "OMP_NUM_THREADS": "1"})

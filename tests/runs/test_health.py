@@ -127,7 +127,7 @@ def test_the_best_of_a_term_is_computed_again_where_it_was_not_kept(store):
 
 def test_the_command_line_says_it_once_and_the_summary_keeps_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("datamask.runs.execute.HEALTH_SECONDS", 0.0)
+    monkeypatch.setattr("datamask.runs.recording.HEALTH_SECONDS", 0.0)
     assert cli.main(["select", TINY, "--output", "o.parquet", "--estimator", "reinforce", "--objective", "pairwise",
                      "--scale", "raw", "--n_rollout", "16", "--n_epochs", "40", "--partial", "1", "--max_lr", "3",
                      "--min_lr", "0.3", "--init", "same", "--device", "cpu", "--json"]) == 0

@@ -24,6 +24,7 @@ from datamask.config import SelectionConfig
 from datamask.evaluation.frontier import at_lambda
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
+from datamask.learning.loop import ShareWatch, learn
 from datamask.objectives.contract import Poll, no_poll
 
 TOLERANCE = 1e-3
@@ -118,12 +119,11 @@ class Again:
         if lamb in self._bits:
             return
         config = replace(self.config, lamb=lamb)
-        learner = learning.load(config.estimator)(at_lambda(self._posed, lamb).problem, config)
-        state, steps = learner.init(), config.n_epochs or 1
-        while learner.finished(state) is None:
-            progress(min(state.step / steps, 1.0), f"selecting again at λ {lamb:.4g}")
-            state, _ = learner.step(state, poll)
-        self._keep(lamb, learner.result(state, poll).cpu().numpy())
+        estimator = learning.load(config.estimator)(at_lambda(self._posed, lamb).problem, config)
+        what = f"selecting again at λ {lamb:.4g}"
+        progress(0.0, what)
+        watch = ShareWatch(estimator, lambda share, steps: progress(share, what))
+        self._keep(lamb, learn(estimator, poll=poll, watch=watch).mask.cpu().numpy())
         self.made += 1
 
     def forecast(self, row: int, lamb: float, low: float, high: float, poll: Poll = no_poll) -> float | None:

@@ -19,6 +19,7 @@ from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.worlds import RestrictedPool
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed, pose
+from datamask.learning.loop import learn
 from datamask.learning.newton import PairwiseDual, solvable
 from datamask.learning.polish import medoids
 from datamask.learning.problem import Problem
@@ -86,7 +87,7 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
         elif len(joint.counting) == 1 and isinstance(joint.counting[0].function, Facility):
             mask = medoids(problem, poll)
         else:
-            mask = _learned(problem, replace(config, lamb=lamb), poll)
+            mask = learn(learning.load(config.estimator)(problem, replace(config, lamb=lamb)), poll=poll).mask
         found.append(np.flatnonzero(mask.cpu().numpy()))
         end = starts.get(lamb)
         kept.put(str(place), found[-1], None if end is None else end.cpu().numpy())
@@ -107,11 +108,3 @@ def pairwise(problem: Problem, start: Tensor | None, poll: Poll = no_poll) -> tu
         idle = 0 if here.gap < 0.95 * best.gap else idle + 1
         best = min(best, here, key=lambda point: point.gap)
     return problem.subset(best.weights), best.y
-
-
-def _learned(problem: Problem, config: SelectionConfig, poll: Poll) -> Tensor:
-    learner = learning.load(config.estimator)(problem, config)
-    state = learner.init()
-    while learner.finished(state) is None:
-        state, _ = learner.step(state, poll)
-    return learner.result(state, poll)

@@ -1,0 +1,142 @@
+"""What a run writes down while it learns: a line of metrics per step, checkpoints, the logits' history, its health."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from torch import Tensor
+
+from datamask.errors import StoreError
+from datamask.learning.gauges import overlap
+from datamask.learning.learner import State, StepRecord
+from datamask.learning.loop import Estimator, Watch
+from datamask.runs import health
+from datamask.runs.store import Run
+from datamask.runs.writer import RunWriter
+from datamask.work.pace import STEPS
+
+CHECKPOINT_SECONDS = 10.0
+HEALTH_SECONDS = 5.0
+"""Between two looks at how the run is doing: reading five thousand records takes some 50 ms."""
+
+HISTORY_STEPS = 20
+
+
+@dataclass
+class Clock:
+    """Seconds spent, over all attempts at a run: ``learning`` survives checkpoints."""
+
+    began: float = field(default_factory=time.perf_counter)
+    learning: float = 0.0
+    before: float = 0.0
+    graph: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.before + time.perf_counter() - self.began
+
+
+class Recorder(Watch):
+    """Looks on for a run.
+
+    Args:
+        clock: seconds of the estimator's work are added to its ``learning``.
+        progress: called after every step with the share of the steps that is done, and a few words.
+        warn: called once with each sentence about a run that is not well.
+        alone: what each term alone would select, by its name, bool ``(n,)``: every line says how near the subset is.
+        first: the step, from 0, at which learning began.
+    """
+
+    def __init__(self, run: Run, writer: RunWriter, estimator: Estimator, clock: Clock, *,
+                 progress: Callable[[float, str], None], warn: Callable[[str], None], alone: Mapping[str, Tensor],
+                 first: int) -> None:
+        self._run, self._writer, self._estimator, self._clock = run, writer, estimator, clock
+        self._progress, self._warn, self._alone = progress, warn, alone
+        self._history: dict[int, np.ndarray] = {}
+        marks = np.geomspace(first + 1, max(estimator.total_steps, 1), HISTORY_STEPS).round().astype(int)
+        self._wanted = set(np.unique(marks).tolist())
+        self._warned: set[str] = set()
+        self._saved = self._looked = time.monotonic()
+        self._since = time.perf_counter()
+
+    def resume(self, state: State) -> None:
+        """Go on from a checkpoint: the logits that were kept up to it are kept further.
+
+        None are where the file is damaged: they are only shown.
+        """
+        m = len(state.logits)
+        with contextlib.suppress(StoreError):
+            kept = self._run.history()
+            steps, logits = kept.get("step", np.zeros(0, int)), kept.get("logits", np.zeros((0, m)))
+            if steps.dtype.kind == "i" and logits.dtype.kind == "f" and logits.shape == (len(steps), m):
+                self._history = {int(step): row for step, row in zip(steps, logits) if step <= state.step}
+
+    def stepped(self, state: State, record: StepRecord) -> None:
+        self.count_seconds()
+        self._writer.append_metrics(self._line(record, state.subset))
+        if state.step in self._wanted:
+            self._history[state.step] = state.logits.cpu().numpy()
+        if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
+            self._checkpoint(state)
+            self._saved = time.monotonic()
+        if time.monotonic() - self._looked > HEALTH_SECONDS:
+            self.look()
+            self._looked = time.monotonic()
+        total = self._estimator.total_steps
+        self._progress(state.step / max(total, 1), f"{STEPS}{state.step:,} of {total:,}")
+        self._writer.beat(state.step, total, "learning")
+        self._since = time.perf_counter()
+
+    def stopped(self, state: State) -> None:
+        self._checkpoint(state)
+
+    def ended(self, state: State, ending: str) -> None:
+        if len(state.logits):
+            with contextlib.suppress(ValueError):  # logits that are no longer finite: nothing to go on from
+                self._estimator.check(state)
+                self._checkpoint(state)
+        self._progress(1.0, "polishing and proving")
+        self._writer.beat(0, self._estimator.total_steps, "polishing and proving")  # 0: what goes on is no step
+        self._since = time.perf_counter()
+
+    def count_seconds(self) -> None:
+        """Add the time since the last look to that of learning."""
+        now = time.perf_counter()
+        self._clock.learning += now - self._since
+        self._since = now
+
+    def look(self) -> list[str]:
+        """What is wrong with the run as it stands, in sentences; those that are new are told at once."""
+        concerns = {concern.name: str(concern) for concern in health.concerns(
+            self._run.metrics(), self._run.config.selection, self._run.facts())}
+        for name, sentence in concerns.items():
+            if name not in self._warned:
+                self._warned.add(name)
+                self._warn(sentence)
+        return list(concerns.values())
+
+    def _line(self, record: StepRecord, subset: Tensor | None) -> dict:
+        """One line of metrics.jsonl."""
+        values = record.values
+        line = {"step": record.step, "seconds": self._clock.learning, **record.metrics}
+        if values is not None:
+            if subset is not None:
+                line |= {f"overlap_{name}": overlap(subset, mask) for name, mask in self._alone.items()}
+            weights = dict(self._run.config.selection.terms)
+            line |= {"joint": values.joint, "quality": values.quality, "diversity": values.diversity,
+                     "raw_quality": values.raw_quality,
+                     "raw_diversity": sum(weights[name] * raw for name, raw in values.raw_diversity.items())}
+        return line
+
+    def _checkpoint(self, state: State) -> None:
+        """Write down where the estimator stands."""
+        arrays, values = state.arrays()
+        steps = sorted(self._history)
+        if steps:
+            self._writer.write_history(step=np.array(steps), logits=np.stack([self._history[step] for step in steps]))
+        self._writer.save_checkpoint(arrays, {"state": values, "seconds": self._clock.learning,
+                                              "seconds_total": self._clock.total, "seconds_graph": self._clock.graph})
