@@ -23,17 +23,16 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.config.amounts import tokens_text
 from datamask.evaluation.pool import Pool
-from datamask.learning import block_swaps
 from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
 from datamask.learning.loop import ShareWatch, learn
 from datamask.learning.masks import top
-from datamask.learning.polish import medoids, polish
+from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
+from datamask.learning.solvers import solver_of
 from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
-from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Anchor, Joint, Term
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
@@ -218,8 +217,9 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
 
     `tell` is given the share of the work that is done.
     """
-    if isinstance(function, Facility):
-        return medoids(problem, poll), None, None
+    solver = solver_of(problem)
+    if solver.direct is not None:
+        return solver.direct(problem, poll), None, None
     if not relaxable(problem):
         return _learned(problem, poll, tell), None, None
     here, steps = begin(problem, poll=poll), 0
@@ -229,7 +229,7 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
         tell(0.5 * steps / RELAXED_STEPS)
         if gap <= 0:
             break
-        if steps == FIRST_LOOK and block_swaps.fits(problem):
+        if steps == FIRST_LOOK and solver.outdoes_masks:
             mask = polish(problem, rounded(problem, here, poll)[0], poll)
             bound, value = upper_bound(problem, here.weights, poll), function.value(mask, poll)
             if bound - value > HOPELESS * abs(value - random):
@@ -239,7 +239,7 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
     if bound - values.joint > PROVED_GAP * abs(values.joint - random):
         mask = polish(problem, mask, poll)
         value = function.value(mask, poll)
-        if bound - value > FAR * abs(value - random) and not block_swaps.fits(problem):
+        if bound - value > FAR * abs(value - random) and not solver.outdoes_masks:
             learned = _learned(problem, poll, lambda share: tell(0.5 + 0.5 * share))
             mask = max(mask, learned, key=lambda one: function.value(one, poll))
     return mask, bound, here.weights

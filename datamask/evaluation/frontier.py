@@ -19,7 +19,7 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed, pose
 from datamask.learning.certificates import certify
 from datamask.learning.loop import learn
-from datamask.learning.newton import PairwiseDual, solvable
+from datamask.learning.solvers import solver_of
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint
 
@@ -74,9 +74,10 @@ def frontier(pool: Pool, config: SelectionConfig, lambdas: Sequence[float], *, p
         start = time.perf_counter()
         at = at_lambda(posed, here.lamb)
         bound: float | None
-        if solvable(at.problem):
-            found = PairwiseDual(at.problem).solve(y, poll=poll)
-            mask, bound, steps, y = found.mask, found.upper_bound, found.steps, found.y
+        search = solver_of(at.problem).dual
+        if search is not None:
+            solution = search(at.problem).solve(y, poll=poll)
+            mask, bound, steps, y = solution.mask, solution.upper_bound, solution.steps, solution.y
         else:
             mask, bound, steps = _learned(at, here, poll)
         values = at.problem.joint.evaluate(mask, poll)

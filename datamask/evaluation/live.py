@@ -23,25 +23,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask import catalogue, learning
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
 from datamask.evaluation.band import best_line, chord
 from datamask.evaluation.frontier import at_lambda
+from datamask.evaluation.live_methods import METHODS, LearnedMethod, Solution
 from datamask.evaluation.pool import Pool, Progress
 from datamask.evaluation.posing import Posed, pose
 from datamask.evaluation.solved import Answer, Known, Solved
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
-from datamask.learning.loop import learn
-from datamask.learning.medoids import greedy, reverse_lists
-from datamask.learning.newton import PairwiseDual
-from datamask.learning.polish import medoids
-from datamask.learning.start import Start
 from datamask.objectives.contract import Poll, no_poll
-from datamask.objectives.facility import Facility
-from datamask.objectives.pairwise import Pairwise
 
 GRID = (*(round(0.05 * k, 2) for k in range(20)), 0.99, 1.0)
 """Lambdas to solve first: the answers between them then stay within 1e-4 of the best for pair-wise similarity."""
@@ -55,17 +48,8 @@ SLOW = ("disf", "disf_fixed")
 PROOF_STEPS = 300
 """Of facility's dual per lambda, from the prices of the nearest one proved."""
 
-FARTHEST = 0.2
-"""In lambda: a learner starts from no farther."""
-
-TOLERANCE = 1e-4
-"""Gap at which the warm-started dual search ends: a hundredth of what the page shows."""
-
 NO_BETTER = 1e-6
 """Of the joint value: float32 rounding, for which no other lambda's selection is taken."""
-
-EXACT_PAIRS = 5e7
-"""Uncovered rows times members up to which facility's exact value is computed at once; beyond, the listed value."""
 
 
 def fits(config: SelectionConfig) -> bool:
@@ -106,15 +90,8 @@ class Live:
         term = self.posed.calibrated.terms[0]
         self._term = term
         self._flat = term.scale.slope <= 0
-        problem = self.posed.problem
-        if isinstance(term.function, Pairwise):
-            whole = len(problem.eligible) == problem.joint.n
-            self._rows = term.function.features if whole else term.function.features[problem.eligible]
-        elif isinstance(term.function, Facility):
-            function = term.function
-            self._lists = reverse_lists(function.indices.cpu().numpy(), function.similarities.cpu().numpy())
-            self._order = np.empty(problem.joint.n, dtype=np.int64)
-            self._order[np.argsort(problem.ties.cpu().numpy(), kind="stable")] = np.arange(problem.joint.n)
+        method = METHODS.get(type(term.function), LearnedMethod)
+        self._method = method(self.posed, config, self._known)
 
     @property
     def lambdas(self) -> list[float]:
@@ -129,23 +106,14 @@ class Live:
         """
         start = time.perf_counter()
         problem = at_lambda(self.posed, lamb).problem
-        y = products = upper = logits = None
         if not problem.joint.counting:
-            mask, upper = self._by_quality(lamb)
-        elif isinstance(self._term.function, Pairwise):
-            dual = PairwiseDual(problem, self._rows)
-            near = self._known.nearest(lamb, "y")
-            found = dual.solve(None if near is None else near[1], TOLERANCE, poll)
-            mask, upper, y = found.mask, found.upper_bound, found.y
-            products = self._rows @ y.float()
-        elif isinstance(self._term.function, Facility):
-            mask = medoids(problem, poll)
+            solution = self._by_quality(lamb)
         else:
-            mask, logits = self._learned(lamb, poll)
-        answer = self._answer(lamb, mask, upper, True, start)
+            solution = self._method.solve(problem, lamb, poll)
+        answer = self._answer(lamb, solution.mask, solution.upper, True, start)
         bits = np.packbits(answer.mask)
-        self._known.keep(lamb, Known(replace(answer, mask=answer.mask[:0]), bits, len(answer.mask), upper, y, products,
-                                     logits=logits))
+        self._known.keep(lamb, Known(replace(answer, mask=answer.mask[:0]), bits, len(answer.mask), solution.upper,
+                                     solution.y, solution.products, logits=solution.logits))
         return answer
 
     @property
@@ -155,9 +123,9 @@ class Live:
 
     def provable(self, lamb: float) -> bool:
         """Whether `prove` has something to do at a lambda: it is solved, nothing is proved there, and can be."""
-        known, function = self._known.get(lamb), self._term.function
+        known = self._known.get(lamb)
         return (known is not None and known.upper is None and provable(at_lambda(self.posed, lamb).problem)
-                and (not isinstance(function, Facility) or function.exact_lists))
+                and self._method.provable)
 
     def prove(self, lamb: float, poll: Poll = no_poll) -> None:
         """Bound the best possible value at a solved lambda, which bounds those beside it too.
@@ -187,16 +155,22 @@ class Live:
         start = time.perf_counter()
         if self._flat or lamb >= 1:
             return self.solve(lamb, poll)
-        if self._config.objective not in QUICK and self._known.get(1.0) is None:
+        if not self._method.quick and self._known.get(1.0) is None:
             self.solve(1.0, poll)  # a sort: from then on there is something to answer with
-        found = None
-        if isinstance(self._term.function, Facility):
-            found = self._quick_facility(lamb, start, poll)
-        elif isinstance(self._term.function, Pairwise):
-            found = self._quick_pairwise(lamb, start)
-        if found is None and self._config.objective in QUICK:
+        made = self._between(lamb, start, poll)
+        if made is None and self._method.quick:
             return self.solve(lamb, poll)
-        return self._banded(lamb, found, start)
+        return self._banded(lamb, made, start)
+
+    def _between(self, lamb: float, start: float, poll: Poll) -> Answer | None:
+        """What the method makes at once, with its bound."""
+        problem = at_lambda(self.posed, lamb).problem
+        made = self._method.between(problem, lamb, poll)
+        if made is None:
+            return None
+        answer = self._answer(lamb, made.mask, made.upper, False, start)
+        upper = None if made.upper is not None else self._method.bound(problem, made.mask, answer.joint, lamb, poll)
+        return answer if upper is None else replace(answer, gap=max(upper - answer.joint, 0.0))
 
     def _banded(self, lamb: float, made: Answer | None, start: float) -> Answer:
         """The better of what was made and the best solved selection there, with the least bound that is proved."""
@@ -210,32 +184,6 @@ class Live:
             made = replace(one.answer, lamb=lamb, mask=one.mask, joint=value, solved=False, solved_at=other)
         gap = None if upper is None else max(upper - made.joint, 0.0)
         return replace(made, gap=gap, seconds=time.perf_counter() - start)
-
-    def _quick_pairwise(self, lamb: float, start: float) -> Answer | None:
-        between = self._between(lamb)
-        if between is None:
-            return None
-        y, products = between
-        dual = PairwiseDual(at_lambda(self.posed, lamb).problem, self._rows)
-        g = dual.b - 2 * dual.kappa * products
-        upper = dual.constant + dual.kappa * float(y @ y) + float(g.topk(dual.problem.size).values.sum())
-        return self._answer(lamb, dual.problem.subset(g), upper, False, start)
-
-    def _quick_facility(self, lamb: float, start: float, poll: Poll) -> Answer | None:
-        common = self._common(lamb)
-        if common is None:
-            return None
-        mask = self._greedy(lamb, common, poll)
-        found = self._answer(lamb, mask, None, False, start)
-        pair = self._known.beside(lamb, "prices")
-        if pair is None:
-            return found
-        (low, below), (high, above) = pair
-        share = np.float32((lamb - low) / (high - low))
-        prices = ((1 - share) * below.prices + share * above.prices).astype(np.float64)
-        # one step of the dual: the bound of these prices as they are
-        proof = certify(at_lambda(self.posed, lamb).problem, mask, found.joint, poll, 1, prices)
-        return found if proof is None else replace(found, gap=max(proof.upper_bound - found.joint, 0.0))
 
     def keeping(self, quality: float, poll: Poll = no_poll) -> Answer:
         """The solution at the smallest lambda, in thousandths, that keeps this share of the attainable quality.
@@ -266,75 +214,18 @@ class Live:
         known = self._known.get(lamb)
         return self.solve(lamb, poll) if known is None else replace(known.answer, mask=known.mask)
 
-    def _by_quality(self, lamb: float) -> tuple[Tensor, float]:
+    def _by_quality(self, lamb: float) -> Solution:
         """The best selection where no diversity term counts, and its joint value, which nothing surpasses."""
         problem, joint = self.posed.problem, self.posed.calibrated
         scores = joint.quality.scores[problem.eligible]
         best = float(scores.topk(problem.size).values.double().mean())
-        return problem.subset(scores), lamb * float(joint.quality_scale(best))
-
-    def _between(self, lamb: float) -> tuple[Tensor, Tensor] | None:
-        """The dual solution between the two solved neighbours, and its products with the rows; None: not two."""
-        pair = self._known.beside(lamb, "y")
-        if pair is None:
-            return None
-        (below, low), (above, high) = pair
-        share = (lamb - below) / (above - below)
-        return torch.lerp(low.y, high.y, share), torch.lerp(low.products, high.products, share).double()
-
-    def _learned(self, lamb: float, poll: Poll) -> tuple[Tensor, Tensor | None]:
-        """The mask of the settings' estimator, from the nearest solved lambda on, and its logits or weights."""
-        config = replace(self._config, lamb=lamb)
-        at, weights = at_lambda(self.posed, lamb), config.estimator == "relaxed"
-        near, start = self._known.nearest(lamb, "logits", FARTHEST), None
-        if near is not None and catalogue.objective(config.objective).warm:
-            known, before = near
-            start = Start(torch.from_numpy(known.mask).to(before.device), before.double().nan_to_num(-torch.inf),
-                          before.double() if weights else None, None if weights else before)
-        estimator = learning.load(config.estimator)(at.problem, config, start=start)
-        learned = learn(estimator, poll=poll)
-        if not weights:
-            return learned.mask, estimator.logits(learned.state)
-        reached = torch.zeros(at.problem.joint.n, device=learned.mask.device)
-        reached[at.problem.eligible] = learned.state.logits.float()
-        return learned.mask, reached
-
-    def _common(self, lamb: float) -> np.ndarray | None:
-        """Rows that both solved neighbours selected, int64; None: there are not two."""
-        pair = self._known.beside(lamb)
-        return None if pair is None else (pair[0][1].mask & pair[1][1].mask).nonzero()[0]
-
-    def _greedy(self, lamb: float, common: np.ndarray, poll: Poll) -> Tensor:
-        joint, problem = self.posed.calibrated, self.posed.problem
-        eligible = problem.eligible.cpu().numpy()
-        # quality per member, in the units of the summed similarities
-        exchange = lamb / (1 - lamb) * joint.quality_scale.slope / self._term.scale.slope * joint.n / problem.size
-        bonus = np.full(joint.n, -np.inf)
-        bonus[eligible] = (joint.quality.scores - joint.quality.mean).double().cpu().numpy()[eligible] * exchange
-        order = self._order
-        picks = torch.from_numpy(greedy(*self._lists, bonus, problem.size, order, poll, common)).to(joint.device)
-        mask = torch.zeros(joint.n, dtype=torch.bool, device=joint.device)
-        mask[picks] = True
-        return mask
+        return Solution(problem.subset(scores), lamb * float(joint.quality_scale(best)))
 
     def _answer(self, lamb: float, mask: Tensor, upper: float | None, solved: bool, start: float) -> Answer:
         joint = self.posed.calibrated
         quality = float(joint.quality_scale(joint.quality.value(mask)))
-        raw, exact = self._diversity(mask)
+        raw, exact = self._method.diversity(mask)
         diversity = float(self._term.scale(raw))
         value = lamb * quality + (1 - lamb) * diversity
         return Answer(lamb, mask.cpu().numpy(), quality, diversity, value,
                       None if upper is None else max(upper - value, 0.0), exact, solved, time.perf_counter() - start)
-
-    def _diversity(self, mask: Tensor) -> tuple[float, bool]:
-        """The raw value of the diversity term, and whether it is the exact one."""
-        function = self._term.function
-        if not isinstance(function, Pairwise | Facility):
-            return function.value(mask), True
-        if isinstance(function, Pairwise):
-            return float(function.values(mask[None])[0]), True  # float32: good to a millionth, quick
-        coverage = function.coverage(mask)
-        open_rows = int((coverage.found == 0).sum())
-        if open_rows * int(mask.sum()) <= EXACT_PAIRS:
-            return function.value(mask), function.exact_lists  # of listed pairs, and a little low, on approximate ones
-        return float(coverage.best.double().mean()), False

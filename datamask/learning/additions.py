@@ -16,6 +16,7 @@ Symbols: n pool, m candidates, d dimensions, U members so far, S their number.
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -53,15 +54,6 @@ class Additions(abc.ABC):
     @abc.abstractmethod
     def add(self, place: int) -> None:
         """Take the candidate ``rows[place]``."""
-
-
-def additions(function: SetFunction, rows: Tensor) -> Additions:
-    """What follows `function`: its own class, else one that asks for its gains."""
-    for kind, follower in ((Pairwise, PairwiseAdditions), (DiSFFixed, DiSFFixedAdditions),
-                           (Facility, FacilityAdditions), (GraphCut, GraphCutAdditions)):
-        if isinstance(function, kind):
-            return follower(function, rows)
-    return GainAdditions(function, rows)
 
 
 class PairwiseAdditions(Additions):
@@ -214,3 +206,14 @@ def _serve(indices, similarities, offsets, rows, near, best, gain, i):
                 break
             gain[indices[v, c]] -= promised - max(0.0, similarities[v, c] - now)
         best[v] = now
+
+
+FOLLOWERS: dict[type[SetFunction], Callable[..., Additions]] = {
+    Pairwise: PairwiseAdditions, DiSFFixed: DiSFFixedAdditions, Facility: FacilityAdditions,
+    GraphCut: GraphCutAdditions}
+"""Objective -> what follows it; any other is asked for its gains."""
+
+
+def additions(function: SetFunction, rows: Tensor) -> Additions:
+    """What follows `function` over the candidates ``rows``, int64 ``(m,)``."""
+    return FOLLOWERS.get(type(function), GainAdditions)(function, rows)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
-from datamask.learning.learner import State, StepRecord, check_finite, check_state
 from datamask.learning.problem import Problem
+from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.objectives.contract import Poll, no_poll
 
 

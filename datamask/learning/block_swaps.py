@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from datamask.compiling import compiled
+from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -30,17 +31,21 @@ LEAST_GAIN = 1e-6
 """In units of the mean kernel of a row with itself: below it a swap is float32 rounding."""
 
 
-def fits(problem: Problem) -> bool:
-    """Whether the only diversity term that counts is the DiSF with fixed scale, and no token budget restricts it."""
-    terms = problem.joint.counting
-    return problem.budget is None and len(terms) == 1 and type(terms[0].function) is DiSFFixed
+def polish_by_blocks(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+    """`block_swaps`, then swaps across quota groups; bool ``(n,)``, never worse in exact joint value."""
+    better = block_swaps(problem, mask, poll)
+    if problem.rules is not None and len(problem.rules.low) > 1:
+        better = batch_swaps(problem, better, poll)
+    before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
+    return better if after > before else mask
 
 
 def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
     """Swap members with others of the same quota group until a pass gains little.
 
     Args:
-        problem: one that `fits`. mask: bool ``(n,)``, eligible members that obey the rules.
+        problem: one whose only counting diversity term is this one, without a token budget.
+        mask: bool ``(n,)``, eligible members that obey the rules.
 
     Returns:
         bool ``(n,)``; as good as the mask, to float32 rounding.

@@ -16,7 +16,7 @@ from typing import Protocol
 from torch import Tensor
 
 from datamask.errors import Stopped
-from datamask.learning.learner import State, StepRecord
+from datamask.learning.state import State, StepRecord
 from datamask.objectives.contract import Poll, no_poll
 
 

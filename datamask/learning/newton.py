@@ -26,7 +26,7 @@ from torch import Tensor
 
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, chunks, no_poll
-from datamask.objectives.pairwise import ROWS_AT_ONCE, Pairwise
+from datamask.objectives.pairwise import ROWS_AT_ONCE
 
 STEPS = 60
 TOLERANCE = 1e-5
@@ -75,13 +75,6 @@ class Solution:
     upper_bound: float
     y: Tensor
     steps: int
-
-
-def solvable(problem: Problem) -> bool:
-    """Whether the only diversity term that counts is pair-wise similarity and nothing but S limits the selection."""
-    counting = problem.joint.counting
-    return (all(isinstance(term.function, Pairwise) for term in counting) and len(counting) <= 1
-            and not problem.limited and problem.size > 1)
 
 
 class PairwiseDual:

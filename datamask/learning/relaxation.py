@@ -13,6 +13,7 @@ selections too (`datamask.learning.budget`), and is no smaller for that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,10 +33,10 @@ class Iterate:
     value: float
 
 
-def relaxable(problem: Problem) -> bool:
-    """Whether every diversity term that counts has a concave function of inclusion weights."""
+def relaxable(problem: Problem, without: Sequence[str] = ()) -> bool:
+    """Whether every diversity term that counts, but those of the names given, is concave in inclusion weights."""
     empty = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
-    return problem.joint.concave(empty, problem.size, wide=False) is not None
+    return problem.joint.concave(empty, problem.size, wide=False, without=without) is not None
 
 
 def even_weight(problem: Problem) -> float:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from datamask.learning.baselines import Scored
-from datamask.learning.learner import State
+from datamask.learning.state import State
 from datamask.objectives.contract import Poll, chunks
 
 PASSES = 3

@@ -136,6 +136,10 @@ class SetFunction(abc.ABC):
         """Share of the pool whose value the steps cannot see at this mask; 0 where there are no lists."""
         return 0.0
 
+    def row_values(self, mask: Tensor, poll: Poll = no_poll) -> Tensor | None:
+        """What every row of the pool has of a mask, ``(n,)``, where exact f is their mean over the pool; else None."""
+        return None
+
 
 def sampled_random_value(function: SetFunction, size: int, generator: torch.Generator, poll: Poll = no_poll,
                          draws: int = 32) -> float:

@@ -183,6 +183,9 @@ class Facility(SetFunction):
             return self.close_coverage(mask, poll, needed)
         return self._measured(self.coverage(mask, poll), mask, torch.arange(self.n, device=self.device), poll)
 
+    def row_values(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+        return self.exact_coverage(mask, poll, needed=1).best
+
     def _measured(self, coverage: Coverage, mask: Tensor, rows: Tensor, poll: Poll) -> Coverage:
         if len(rows):
             members = mask.nonzero().squeeze(1)

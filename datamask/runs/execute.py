@@ -23,9 +23,9 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.learning.learner import State
 from datamask.learning.loop import Estimator, Learned, learn
 from datamask.learning.start import Start
+from datamask.learning.state import State
 from datamask.runs import contents, digests, outcome
 from datamask.runs.recording import Clock, Recorder
 from datamask.runs.records import CHECKPOINT, check

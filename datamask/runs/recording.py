@@ -12,8 +12,8 @@ from torch import Tensor
 
 from datamask.errors import StoreError
 from datamask.learning.gauges import overlap
-from datamask.learning.learner import State, StepRecord
 from datamask.learning.loop import Estimator, Watch
+from datamask.learning.state import State, StepRecord
 from datamask.runs import health
 from datamask.runs.store import Run
 from datamask.runs.writer import RunWriter

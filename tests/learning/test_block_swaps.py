@@ -10,9 +10,11 @@ import torch
 
 from datamask.errors import Stopped
 from datamask.learning import block_swaps as module
-from datamask.learning.block_swaps import block_swaps, fits
-from datamask.learning.polish import _batch_swaps, polish
+from datamask.learning.batch_swaps import batch_swaps
+from datamask.learning.block_swaps import block_swaps, polish_by_blocks
+from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
+from datamask.learning.solvers import solver_of
 from datamask.objectives.contract import no_poll
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.joint import Joint, Term
@@ -58,16 +60,17 @@ def test_many_blocks_end_higher_than_swaps_all_at_once():
     problem = Problem(joint, 300, torch.arange(3000), torch.from_numpy(rng.permutation(3000)))
     start = mask_of(rng.choice(3000, 300, replace=False), 3000)
     at_random, by_blocks, at_once = map(function.value, (start, polish(problem, start),
-                                                         _batch_swaps(problem, start, no_poll)))
+                                                         batch_swaps(problem, start, no_poll)))
     assert by_blocks - at_once > 0.01 * (at_once - at_random)
 
 
 def test_it_serves_this_objective_alone_and_stops():
     rng = np.random.default_rng(0)
     problem, _ = make(rng, "disf_fixed", 20, 5, 0.5)
-    assert fits(problem)
-    assert not any(fits(make(rng, name, 20, 5, 0.5)[0]) for name in ("disf", "pairwise", "pairwise+disf_fixed"))
-    assert not fits(make(rng, "disf_fixed", 20, 5, 1.0)[0])  # no diversity counts there
+    assert solver_of(problem).polish is polish_by_blocks
+    others = [make(rng, name, 20, 5, 0.5)[0] for name in ("disf", "pairwise", "pairwise+disf_fixed")]
+    others.append(make(rng, "disf_fixed", 20, 5, 1.0)[0])  # no diversity counts there
+    assert not any(solver_of(other).polish is polish_by_blocks for other in others)
 
     def poll():
         raise Stopped("stop")

@@ -14,8 +14,9 @@ from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.budget import Budget
 from datamask.learning.certificates import certify
+from datamask.learning.facility_solver import medoids
 from datamask.learning.masks import gumbel_top_k, inclusion
-from datamask.learning.polish import medoids, polish
+from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.objectives.budgeted import BudgetedQuality
 from datamask.objectives.facility import exact_lists

@@ -14,8 +14,8 @@ from datamask.learning import greedy as module
 from datamask.learning import medoids
 from datamask.learning.additions import additions
 from datamask.learning.greedy import Greedy, picks_of
-from datamask.learning.learner import State
 from datamask.learning.problem import Problem
+from datamask.learning.state import State
 from datamask.objectives.contract import no_poll
 from datamask.objectives.facility import exact_lists
 from datamask.objectives.joint import Joint, Scale, Term

@@ -9,8 +9,8 @@ import torch
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError, Stopped
-from datamask.learning.learner import State
 from datamask.learning.problem import Problem
+from datamask.learning.state import State
 from datamask.objectives.facility import Facility, exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality

@@ -11,12 +11,13 @@ import torch
 from datamask import objectives
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
-from datamask.learning.learner import State
-from datamask.learning.newton import TOLERANCE, PairwiseDual, solvable
+from datamask.learning.newton import TOLERANCE, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
 from datamask.learning.relaxed import Relaxed
+from datamask.learning.solvers import solver_of
 from datamask.learning.start import Start
+from datamask.learning.state import State
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from tests.reference import truth
@@ -94,10 +95,11 @@ def test_copies_and_equal_qualities_do_no_harm():
 
 def test_it_is_for_pairwise_alone_and_can_be_stopped():
     rng = np.random.default_rng(1)
-    assert solvable(make(rng, 20, 3, 5, 0.5)[0])
+    assert solver_of(make(rng, 20, 3, 5, 0.5)[0]).dual is PairwiseDual
     other = make(rng, 20, 3, 5, 0.5, objective="disf_fixed")[0]
-    assert not solvable(other)
-    assert solvable(make(rng, 20, 3, 5, 1.0, objective="disf_fixed")[0])  # at lambda 1 no diversity counts
+    assert solver_of(other).dual is None
+    at_one = make(rng, 20, 3, 5, 1.0, objective="disf_fixed")[0]  # at lambda 1 no diversity counts
+    assert solver_of(at_one).dual is PairwiseDual
 
     def poll():
         raise Stopped("stop")

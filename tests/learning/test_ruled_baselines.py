@@ -13,9 +13,9 @@ from datamask.config import SelectionConfig
 from datamask.learning import greedy as module
 from datamask.learning import medoids
 from datamask.learning.greedy import Greedy, picks_of
-from datamask.learning.learner import State
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
+from datamask.learning.state import State
 from tests.learning.test_greedy import Case
 from tests.learning.test_rules import random_rules
 from tests.reference import truth

@@ -13,14 +13,12 @@ from datamask.corpus.copies import winners
 from datamask.evaluation.explaining import explanation as states
 from datamask.evaluation.explaining.explanation import Explanation, Part, Witness
 from datamask.evaluation.explaining.sentences import sentence
-from datamask.evaluation.explaining.witnesses import BY_OBJECTIVE
+from datamask.evaluation.explaining.witnesses import BY_OBJECTIVE, FACTS
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import NEAR_COPY_NEIGHBORS, pose
 from datamask.learning.rules import Rules
 from datamask.objectives.contract import Poll, chunks, no_poll
-from datamask.objectives.facility import Facility
-from datamask.objectives.pairwise import Pairwise
 
 SIMILARITIES_AT_ONCE = 16_000_000
 
@@ -84,11 +82,10 @@ class Explainer:
         free = self.eligible & ~self.pinned
         self._expected = ~free | np.where(self.mask, self.score >= self.threshold, self.score <= self.threshold)
         self.exceptions = int((~self._expected).sum())
-        self._facility = {term.name: term.function.close_coverage(self._mask, poll) for term in joint.terms
-                          if isinstance(term.function, Facility)}
-        self._sum = None
-        if any(isinstance(term.function, Pairwise) for term in joint.terms):
-            self._sum = pool.features[self._mask].double().sum(0)
+        kinds = [(type(term.function), term) for term in joint.terms]
+        self._witnesses = {term.name: BY_OBJECTIVE[kind](term.function, self._mask, poll)
+                           for kind, term in kinds if kind in BY_OBJECTIVE}
+        self._facts = [FACTS[kind](term.function, self._mask) for kind, term in kinds if kind in FACTS]
         self._banned = np.zeros(len(pool), dtype=bool)
         if config.ban is not None:
             self._banned[read_rows(config.ban, pool.corpus).rows] = True
@@ -122,20 +119,14 @@ class Explainer:
         quality = self.pool.corpus.quality
         facts["quality_above"] = _share_below(quality, quality[row])
         facts["quality_below"] = _share_below(-quality, -quality[row])
-        if self._sum is not None:
-            own = float(self.mask[row])
-            crowding = float(self.pool.features[row].double() @ self._sum) - own
-            facts["mean_cosine"] = crowding / max(float(self.mask.sum()) - own, 1.0)
+        for fact in self._facts:
+            facts |= fact(row)
         witnesses: dict[str, tuple[Witness, ...]] = {}
         counts: dict[str, int] = {}
-        for term in self._posed.problem.joint.terms:
-            find = BY_OBJECTIVE.get(type(term.function))
-            if find is None:
-                continue
-            more = (self._facility[term.name],) if term.name in self._facility else ()
-            found, counts[term.name] = find(term.function, self._mask, row, *more)
-            witnesses[term.name] = tuple(Witness(w.kind, w.row, w.similarity, w.otherwise,
-                                                 w.amount * self._weights[term.name] * self._scale[row]) for w in found)
+        for name, find in self._witnesses.items():
+            shown, counts[name] = find(row)
+            witnesses[name] = tuple(Witness(w.kind, w.row, w.similarity, w.otherwise,
+                                            w.amount * self._weights[name] * self._scale[row]) for w in shown)
         state = self._state(row)
         winner = int(self._winner[row]) if state == states.COPY else -1
         score = float(self.score[row])

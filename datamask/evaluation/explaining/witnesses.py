@@ -1,9 +1,9 @@
 """The samples or dimensions behind a diversity term: one function per objective that has such.
 
-Each is given the bound objective, the final mask ``(n,)`` and one row, and returns its witnesses with amounts on the
-objective's own raw scale, largest effect first, and how many there are. The amounts of all witnesses add up to the
-row's `final_marginals` (for DiSF to its first-order form; see there); for facility location what the row does for
-itself comes on top, which makes no witness.
+Each is given the bound objective and the final mask ``(n,)``, and returns what finds the witnesses of one row: with
+amounts on the objective's own raw scale, largest effect first, and how many there are. The amounts of all witnesses add
+up to the row's `final_marginals` (for DiSF to its first-order form; see there); for facility location what the row does
+for itself comes on top, which makes no witness.
 
 Pair-wise similarity has none on purpose: it looks at the sum of all members, and no single neighbour is a reason.
 """
@@ -11,15 +11,17 @@ Pair-wise similarity has none on purpose: it looks at the sum of all members, an
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from datamask.evaluation.explaining.explanation import Witness
-from datamask.objectives.contract import SetFunction
+from datamask.objectives.contract import Poll, SetFunction
 from datamask.objectives.disf import DiSF
 from datamask.objectives.facility import Coverage, Facility
 from datamask.objectives.graphcut import GraphCut
+from datamask.objectives.pairwise import Pairwise
 
 SHOWN = 12
 """Witnesses returned per row."""
@@ -28,9 +30,15 @@ NO_NEARER = 5e-7
 """Difference of two cosines in float32 that is rounding: some four units in the last place of a cosine near 1."""
 
 Found = tuple[tuple[Witness, ...], int]
+Finder = Callable[[int], Found]
 
 
-def facility(function: Facility, mask: Tensor, row: int, coverage: Coverage) -> Found:
+def facility(function: Facility, mask: Tensor, poll: Poll) -> Finder:
+    """By the coverage of the mask, which is measured once."""
+    return partial(covered, function, mask, function.close_coverage(mask, poll))
+
+
+def covered(function: Facility, mask: Tensor, coverage: Coverage, row: int) -> Found:
     """Members: the other rows whose nearest member they are, and what those would fall back to. Others: the other rows
     that they would serve better.
 
@@ -57,7 +65,12 @@ def facility(function: Facility, mask: Tensor, row: int, coverage: Coverage) -> 
     return shown, len(rows)
 
 
-def graphcut(function: GraphCut, mask: Tensor, row: int) -> Found:
+def graphcut(function: GraphCut, mask: Tensor, poll: Poll) -> Finder:
+    """Row by row."""
+    return partial(listed, function, mask)
+
+
+def listed(function: GraphCut, mask: Tensor, row: int) -> Found:
     """Selected neighbours listed by either side: their similarity is the crowding."""
     total = torch.zeros(function.n, dtype=torch.float64, device=function.device)
     total.index_add_(0, function.indices[row].long(), function.similarities[row].double())
@@ -72,7 +85,12 @@ def graphcut(function: GraphCut, mask: Tensor, row: int) -> Found:
     return shown, len(rows)
 
 
-def disf(function: DiSF, mask: Tensor, row: int) -> Found:
+def disf(function: DiSF, mask: Tensor, poll: Poll) -> Finder:
+    """Row by row."""
+    return partial(dimensions, function, mask)
+
+
+def dimensions(function: DiSF, mask: Tensor, row: int) -> Found:
     """The quadratic form of the first-order marginal, dimension by dimension.
 
     At few samples per dimension the exact difference also has a second order, which no dimension owns.
@@ -83,5 +101,20 @@ def disf(function: DiSF, mask: Tensor, row: int) -> Found:
     return shown, int((amount != 0).sum())
 
 
-BY_OBJECTIVE: dict[type[SetFunction], Callable[..., Found]] = {Facility: facility, GraphCut: graphcut, DiSF: disf}
-"""Objective -> its witnesses; the coverage that facility needs besides is found once per selection."""
+BY_OBJECTIVE: dict[type[SetFunction], Callable[..., Finder]] = {Facility: facility, GraphCut: graphcut, DiSF: disf}
+"""Objective -> what finds the witnesses of a row, made once per selection from function, mask and poll."""
+
+
+def mean_cosine(function: Pairwise, mask: Tensor) -> Callable[[int], dict[str, float]]:
+    """``mean_cosine`` of a row: to the members beside itself."""
+    members, total = float(mask.sum()), function.features[mask].double().sum(0)
+
+    def fact(row: int) -> dict[str, float]:
+        own = float(mask[row])
+        crowding = float(function.features[row].double() @ total) - own
+        return {"mean_cosine": crowding / max(members - own, 1.0)}
+    return fact
+
+
+FACTS: dict[type[SetFunction], Callable[..., Callable[[int], dict[str, float]]]] = {Pairwise: mean_cosine}
+"""Objective -> what else it says of a row, made once per selection from function and mask."""

@@ -20,11 +20,10 @@ from datamask.evaluation.lambdas.worlds import RestrictedPool
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import Posed, pose
 from datamask.learning.loop import learn
-from datamask.learning.newton import PairwiseDual, solvable
-from datamask.learning.polish import medoids
+from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
+from datamask.learning.solvers import solver_of
 from datamask.objectives.contract import Poll, no_poll
-from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Joint, Term
 
 CLOSE = 1e-3
@@ -80,12 +79,13 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
             continue
         joint = Joint(world.quality, terms, lamb, whole.problem.joint.quality_scale)
         problem = Problem(joint, size, everyone, ties, world.features)
-        if solvable(problem):
-            mask, y = pairwise(problem, starts.get(lamb, y), poll)
+        solver = solver_of(problem)
+        if solver.dual is not None:
+            mask, y = nearly_best(problem, solver.dual(problem), starts.get(lamb, y), poll)
             if y is not None:
                 starts[lamb] = y
-        elif len(joint.counting) == 1 and isinstance(joint.counting[0].function, Facility):
-            mask = medoids(problem, poll)
+        elif solver.direct is not None:
+            mask = solver.direct(problem, poll)
         else:
             mask = learn(learning.load(config.estimator)(problem, replace(config, lamb=lamb)), poll=poll).mask
         found.append(np.flatnonzero(mask.cpu().numpy()))
@@ -94,9 +94,9 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
     return found
 
 
-def pairwise(problem: Problem, start: Tensor | None, poll: Poll = no_poll) -> tuple[Tensor, Tensor | None]:
+def nearly_best(problem: Problem, dual: PairwiseDual, start: Tensor | None, poll: Poll = no_poll
+                ) -> tuple[Tensor, Tensor | None]:
     """The selection within `CLOSE` of the best, cut off the relaxation's weights, and where the next search starts."""
-    dual = PairwiseDual(problem)
     if dual.modular:
         return problem.subset(dual.b), start
     best = here = dual.begin(start, poll)

@@ -7,7 +7,6 @@ import torch
 from datamask.evaluation.measures.entry import MeasureEntry, Selections
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.measures.reading import Measured, Reading
-from datamask.objectives.facility import Facility
 
 
 def objective(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
@@ -21,9 +20,10 @@ def objective(ground: Ground, selections: Selections, entry: MeasureEntry) -> li
     for name, rows in selections.items():
         ground.poll()
         function, mask = ground.pool.function(entry.name, len(rows)), ground.mask(rows)
-        if isinstance(function, Facility):
-            best = function.exact_coverage(mask, ground.poll, needed=1).best.cpu().numpy()
-            value, draws = float(best.mean(dtype="float64")), ground.mean_draws(best, ground.everyone())
+        of_rows = function.row_values(mask, ground.poll)
+        if of_rows is not None:
+            of_rows = of_rows.cpu().numpy()
+            value, draws = float(of_rows.mean(dtype="float64")), ground.mean_draws(of_rows, ground.everyone())
         else:
             value, draws = function.value(mask, ground.poll), None
             if ground.resampling and len(rows) > 1:

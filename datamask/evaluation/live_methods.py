@@ -1,0 +1,197 @@
+"""How a live lambda is solved and answered between solved ones, for each kind of objective.
+
+    PairwiseMethod    Newton's steps from the nearest lambda; between two, at their interpolated dual solution
+    FacilityMethod    greedy and swaps; between two, greedy alone from the rows that both selected
+    LearnedMethod     the settings' own estimator, from the nearest lambda; between two, nothing at once
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask import catalogue, learning
+from datamask.config import SelectionConfig
+from datamask.evaluation.posing import Posed
+from datamask.evaluation.solved import Solved
+from datamask.learning.certificates import certify
+from datamask.learning.facility_solver import medoids
+from datamask.learning.loop import learn
+from datamask.learning.medoids import greedy, reverse_lists
+from datamask.learning.newton import PairwiseDual
+from datamask.learning.problem import Problem
+from datamask.learning.start import Start
+from datamask.objectives.contract import Poll, SetFunction
+from datamask.objectives.facility import Facility
+from datamask.objectives.pairwise import Pairwise
+
+FARTHEST = 0.2
+"""In lambda: a learner starts from no farther."""
+
+TOLERANCE = 1e-4
+"""Gap at which the warm-started dual search ends: a hundredth of what the page shows."""
+
+EXACT_PAIRS = 5e7
+"""Uncovered rows times members up to which facility's exact value is computed at once; beyond, the listed value."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A selection, bool ``(n,)``, its bound where it comes with one, and what the next lambda can start from.
+
+    Attributes: as those of `Known`.
+    """
+
+    mask: Tensor
+    upper: float | None = None
+    y: Tensor | None = None
+    products: Tensor | None = None
+    logits: Tensor | None = None
+
+
+class LiveMethod(abc.ABC):
+    """Solves one posed problem at any lambda.
+
+    Args:
+        posed: the problem, on the calibrated scale. known: the lambdas solved so far.
+    """
+
+    quick = True
+    """Whether it can answer at once between two solved lambdas."""
+
+    def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
+        self.posed, self.config, self.known = posed, config, known
+        self.term = posed.calibrated.terms[0]
+
+    @abc.abstractmethod
+    def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
+        """What a run would find."""
+
+    def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
+        """What can be made at once between two solved lambdas; None: nothing, or there are not two."""
+        return None
+
+    def bound(self, problem: Problem, mask: Tensor, joint: float, lamb: float, poll: Poll) -> float | None:
+        """What bounds an answer made at once, where the answer brought no bound; None: nothing."""
+        return None
+
+    def diversity(self, mask: Tensor) -> tuple[float, bool]:
+        """The raw value of the diversity term, and whether it is the exact one."""
+        return self.term.function.value(mask), True
+
+    @property
+    def provable(self) -> bool:
+        """Whether bounds are of the objective itself."""
+        return True
+
+
+class PairwiseMethod(LiveMethod):
+    """Pair-wise similarity, in d unknowns."""
+
+    def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
+        super().__init__(posed, config, known)
+        features, problem = self.term.function.features, posed.problem
+        self._rows = features if len(problem.eligible) == problem.joint.n else features[problem.eligible]
+
+    def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
+        near = self.known.nearest(lamb, "y")
+        found = PairwiseDual(problem, self._rows).solve(None if near is None else near[1], TOLERANCE, poll)
+        return Solution(found.mask, found.upper_bound, found.y, self._rows @ found.y.float())
+
+    def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
+        pair = self.known.beside(lamb, "y")
+        if pair is None:
+            return None
+        (below, low), (above, high) = pair
+        share = (lamb - below) / (above - below)
+        y, products = torch.lerp(low.y, high.y, share), torch.lerp(low.products, high.products, share).double()
+        dual = PairwiseDual(problem, self._rows)
+        g = dual.b - 2 * dual.kappa * products
+        upper = dual.constant + dual.kappa * float(y @ y) + float(g.topk(dual.problem.size).values.sum())
+        return Solution(dual.problem.subset(g), upper)
+
+    def diversity(self, mask: Tensor) -> tuple[float, bool]:
+        return float(self.term.function.values(mask[None])[0]), True  # float32: good to a millionth, quick
+
+
+class FacilityMethod(LiveMethod):
+    """Facility location, on its neighbour lists."""
+
+    def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
+        super().__init__(posed, config, known)
+        function, problem = self.term.function, posed.problem
+        self._lists = reverse_lists(function.indices.cpu().numpy(), function.similarities.cpu().numpy())
+        self._order = np.empty(problem.joint.n, dtype=np.int64)
+        self._order[np.argsort(problem.ties.cpu().numpy(), kind="stable")] = np.arange(problem.joint.n)
+
+    def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
+        return Solution(medoids(problem, poll))
+
+    def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
+        pair = self.known.beside(lamb)
+        if pair is None:
+            return None
+        common = (pair[0][1].mask & pair[1][1].mask).nonzero()[0]
+        joint, eligible = self.posed.calibrated, problem.eligible.cpu().numpy()
+        # quality per member, in the units of the summed similarities
+        exchange = lamb / (1 - lamb) * joint.quality_scale.slope / self.term.scale.slope * joint.n / problem.size
+        bonus = np.full(joint.n, -np.inf)
+        bonus[eligible] = (joint.quality.scores - joint.quality.mean).double().cpu().numpy()[eligible] * exchange
+        picks = greedy(*self._lists, bonus, problem.size, self._order, poll, common)
+        mask = torch.zeros(joint.n, dtype=torch.bool, device=joint.device)
+        mask[torch.from_numpy(picks).to(joint.device)] = True
+        return Solution(mask)
+
+    def bound(self, problem: Problem, mask: Tensor, joint: float, lamb: float, poll: Poll) -> float | None:
+        pair = self.known.beside(lamb, "prices")
+        if pair is None:
+            return None
+        (low, below), (high, above) = pair
+        share = np.float32((lamb - low) / (high - low))
+        prices = ((1 - share) * below.prices + share * above.prices).astype(np.float64)
+        # one step of the dual: the bound of these prices as they are
+        proof = certify(problem, mask, joint, poll, 1, prices)
+        return None if proof is None else proof.upper_bound
+
+    def diversity(self, mask: Tensor) -> tuple[float, bool]:
+        function = self.term.function
+        coverage = function.coverage(mask)
+        open_rows = int((coverage.found == 0).sum())
+        if open_rows * int(mask.sum()) <= EXACT_PAIRS:
+            return function.value(mask), function.exact_lists  # of listed pairs, and a little low, on approximate ones
+        return float(coverage.best.double().mean()), False
+
+    @property
+    def provable(self) -> bool:
+        return self.term.function.exact_lists
+
+
+class LearnedMethod(LiveMethod):
+    """Any other objective."""
+
+    quick = False
+
+    def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
+        """By the settings' estimator, from the nearest solved lambda on."""
+        config = replace(self.config, lamb=lamb)
+        weights = config.estimator == "relaxed"
+        near, start = self.known.nearest(lamb, "logits", FARTHEST), None
+        if near is not None and catalogue.objective(config.objective).warm:
+            known, before = near
+            start = Start(torch.from_numpy(known.mask).to(before.device), before.double().nan_to_num(-torch.inf),
+                          before.double() if weights else None, None if weights else before)
+        estimator = learning.load(config.estimator)(problem, config, start=start)
+        learned = learn(estimator, poll=poll)
+        if not weights:
+            return Solution(learned.mask, logits=estimator.logits(learned.state))
+        reached = torch.zeros(problem.joint.n, device=learned.mask.device)
+        reached[problem.eligible] = learned.state.logits.float()
+        return Solution(learned.mask, logits=reached)
+
+
+METHODS: dict[type[SetFunction], type[LiveMethod]] = {Pairwise: PairwiseMethod, Facility: FacilityMethod}
+"""Objective -> its method; any other is learned."""

@@ -1,0 +1,104 @@
+"""Swaps for any objective: the worst members against the best others, many at once, half as many if that fails.
+
+Members are ranked by frozen-size marginals; where the objective knows the exact second-order term of a swap, the last,
+single swaps are exact. Under a token budget rows are ranked by what they add per token, a swap may leave the budget as
+full as before or a row short of it, and a single row may come in or leave alone where there is room.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from datamask.learning.problem import Problem
+from datamask.objectives.contract import Poll
+
+ROUNDS = 40
+PAIRS = 256
+"""Worst members and best others whose pairs are looked at exactly in a round of single swaps."""
+
+LEAST_GAIN = 1e-9
+"""Relative gain below which a swap counts as rounding."""
+
+
+def batch_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
+    """Swap as long as the exact joint value rises, bool ``(n,)``."""
+    joint, size = problem.joint, problem.size
+    may = torch.zeros_like(mask)
+    may[problem.eligible] = True
+    fixed = problem.pinned
+    value = joint.evaluate(mask, poll).joint
+    size = size if problem.budget is None else int(mask.sum())
+    width = min(size, len(problem.eligible) - size)
+    for _ in range(ROUNDS):
+        quality, diversity = joint.final_marginals(mask, poll)
+        gain = joint.lamb * quality + (1 - joint.lamb) * diversity
+        score = gain.clone()
+        score[problem.eligible] = problem.priority(gain[problem.eligible])
+        pairs = min(width, int(mask.sum()), int((may & ~mask).sum()))
+        inside = score.masked_fill(~mask | fixed, torch.inf).topk(pairs, largest=False)
+        outside = score.masked_fill(mask | ~may, -torch.inf).topk(pairs)
+        promising = outside.values > inside.values
+        count = min(width, int(promising.sum()))
+        if count <= 1:
+            trial = _best_move(problem, mask, may, score, gain, poll)
+            if trial is None:
+                break
+            count = 1
+        elif problem.budget is not None:
+            # the rest of the members first, then whoever adds most per token, those that left last
+            order = score.masked_fill(mask, torch.inf).index_fill(0, inside.indices[:count], -torch.inf)
+            trial = problem.subset(order[problem.eligible])
+        else:
+            trial = mask.clone()
+            trial[inside.indices[:count]] = False
+            trial[outside.indices[:count]] = True
+            if problem.limited and not problem.allowed(trial):
+                width = count // 2
+                continue
+        after = joint.evaluate(trial, poll).joint
+        if after > value + LEAST_GAIN * max(1.0, abs(value)):
+            mask, value, width = trial, after, min(2 * count, width)
+        elif count == 1:
+            break
+        else:
+            width = count // 2
+    return mask
+
+
+def _best_move(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, gain: Tensor, poll: Poll) -> Tensor | None:
+    """The mask after the best single swap among the worst members and the best others; None if none promises a gain.
+
+    Under a budget one row may also come in alone, or leave alone.
+
+    Args:
+        may: bool ``(n,)``, eligible. score: ``(n,)``, who is looked at. gain: ``(n,)``, marginals on the run's scale.
+    """
+    joint, budget = problem.joint, problem.budget
+    poll()
+    members, others = int(mask.sum()), int((may & ~mask).sum())
+    worst = score.masked_fill(~mask, torch.inf).topk(min(PAIRS, members), largest=False).indices
+    best = score.masked_fill(mask | ~may, -torch.inf).topk(min(PAIRS, others)).indices
+    change = gain[best][:, None] - gain[worst][None, :]
+    for term in joint.counting:
+        second = term.function.interaction(worst, best, problem.size)
+        if second is not None:
+            change = change + (1 - joint.lamb) * term.weight * term.scale.slope * second
+    if problem.limited:
+        position = torch.empty(joint.n, dtype=torch.int64, device=mask.device)
+        position[problem.eligible] = torch.arange(len(problem.eligible), device=mask.device)
+        inside, outside, chosen = position[worst], position[best], mask[problem.eligible]
+        by = problem.rules or budget
+        change = change.masked_fill(~by.swappable(inside, outside, chosen), -torch.inf)
+        if budget is not None:
+            alone = torch.where(budget.addable(outside, chosen), gain[best], -torch.inf)
+            change = torch.cat([change, alone[:, None]], 1)
+            leaving = torch.where(budget.removable(inside, chosen), -gain[worst], -torch.inf)
+            change = torch.cat([change, torch.cat([leaving, leaving.new_full((1,), -torch.inf)])[None, :]], 0)
+    row, column = divmod(int(change.argmax()), change.shape[1])
+    if not float(change[row, column]) > 0:
+        return None
+    trial = mask.clone()
+    trial[worst[column:column + 1]] = False
+    trial[best[row:row + 1]] = True
+    return trial

@@ -1,0 +1,114 @@
+"""The bounds: how the best possible value of a problem is bounded from above, starting from a selection.
+
+- `frank_wolfe_bound`: every term is concave in inclusion weights; the Frank-Wolfe gap bounds it.
+- `newton_bound`: pair-wise similarity alone, by its dual in d unknowns.
+- `dual_bound`: facility location, alone or with concave terms; prices on neighbour lists bound it. On approximate lists
+  the bound holds for the listed-neighbour objective only, and is labelled so.
+
+A sum is bounded as a whole: concave terms are replaced by their tangent at the selection, which is never below them and
+adds a fixed amount per member, and that amount enters the dual of the facility term as a bonus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask.learning.facility_dual import descend, product_error, proved
+from datamask.learning.newton import PairwiseDual
+from datamask.learning.problem import Problem
+from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.objectives.contract import Poll
+from datamask.objectives.facility import Facility
+from datamask.objectives.joint import Term
+
+FRANK_WOLFE_STEPS = 40
+DUAL_STEPS = 300
+ENOUGH = 1e-6
+"""A gap, on the scale of the objective's attainable gain, that is not worth closing further."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """An upper bound, and what it is a bound of.
+
+    Attributes:
+        upper_bound: no subset has more.
+        holds_for: ``exact`` (the objective) or ``listed`` (its value over listed neighbours).
+        value: what the selection itself has of that, so that ``upper_bound - value`` is its gap.
+        prices: float64 ``(n,)``, of a dual bound: they bound the same problem at every other lambda too.
+        rounding: by how much `value` may lie above the exact one, because it comes from float32 products.
+    """
+
+    upper_bound: float
+    holds_for: str
+    value: float
+    prices: np.ndarray | None = None
+    rounding: float = 0.0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a bound may take.
+
+    Attributes:
+        dual_steps: of a dual bound; with 1, it is the bound of the prices as they are.
+        prices: where a dual bound starts, float64 ``(n,)``; None: from the selection.
+    """
+
+    dual_steps: int = DUAL_STEPS
+    prices: np.ndarray | None = None
+
+
+def newton_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
+    """Newton steps on the dual of pair-wise similarity; the proof itself in float64."""
+    return Certificate(PairwiseDual(problem).bound(poll=poll), "exact", value)
+
+
+def frank_wolfe_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
+    """Frank-Wolfe from the selection until the gap is closed; the proof itself in float64."""
+    iterate = begin(problem, mask.double(), poll)
+    for _ in range(FRANK_WOLFE_STEPS):
+        iterate, gap = advance(problem, iterate, poll)
+        if gap <= ENOUGH:
+            break
+    return Certificate(upper_bound(problem, iterate.weights, poll), "exact", value)
+
+
+def priced(problem: Problem) -> list[Term]:
+    """The counting terms that prices on neighbour lists bound."""
+    return [term for term in problem.joint.counting if type(term.function) is Facility]
+
+
+def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
+    """The dual of the one facility term, with the tangent of what else counts as a bonus."""
+    joint, dual = problem.joint, priced(problem)[0]
+    function, start = dual.function, effort.prices
+    smooth, gradient = joint.concave(mask.double(), problem.size, poll, wide=True, without=(dual.name,))
+    weight = (1 - joint.lamb) * dual.weight * dual.scale.slope
+    # at the selection the tangent is exact, so what it adds beside its per-member part is one constant
+    constant = smooth - float(gradient @ mask.double())
+    bonus = torch.full_like(gradient, -torch.inf)
+    bonus[problem.eligible] = gradient[problem.eligible] / weight
+    if not function.exact_lists:
+        value = smooth + weight * (function.listed_value(mask, poll) - dual.scale.zero)
+    target = (value - constant) / weight + dual.scale.zero
+    choose = None
+    if problem.limited:
+        def choose(scores: np.ndarray) -> np.ndarray:
+            return problem.vertex(torch.from_numpy(scores).to(joint.device)[problem.eligible]).cpu().numpy()
+    if start is None:
+        nearest = function.close_coverage(mask, poll, needed=1)
+        start = ((nearest.best + nearest.second) / 2).cpu().numpy()
+    lists = function.indices.cpu().numpy(), function.similarities.cpu().numpy()
+    own = bonus.cpu().numpy()
+    descent = descend(*lists, problem.size, target, start, own, choose=choose, steps=effort.dual_steps,
+                      tolerance=ENOUGH / weight, poll=poll)
+    bound = proved(function.features.cpu().numpy(), *lists, problem.size, descent.prices, own, choose=choose,
+                   exact_lists=function.exact_lists, poll=poll)
+    return Certificate(constant + weight * (bound - dual.scale.zero),
+                       "exact" if function.exact_lists else "listed", value, descent.prices,
+                       weight * product_error(function.d))

@@ -1,0 +1,143 @@
+"""Facility location with quality, solved on the neighbour lists: lazy greedy, then eager swaps (`medoids`).
+
+Under a token budget greedy picks by gain per token (`spending`), and after the swaps the tokens of the members that are
+worth least are freed and spent anew, as long as that helps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
+from datamask.learning.medoids import greedy, reverse_lists, swaps
+from datamask.learning.problem import Problem
+from datamask.learning.spending import spend
+from datamask.objectives.contract import Poll, no_poll
+
+CANDIDATES_AT_ONCE = 20_000
+LENGTH_BANDS = 16
+"""Bands of lengths, evenly filled, in which swaps under a token budget look for the cheapest member to give up."""
+
+FREED, LEAST_FREED = 0.3, 0.01
+"""Share of a token budget that is freed and spent anew, at first and at last."""
+
+
+def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
+    """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``."""
+    indices, similarities, bonus, visit = _listed(problem)
+    reverse = reverse_lists(indices, similarities)
+    place = np.empty_like(visit)
+    place[visit] = np.arange(len(visit))
+    poll()
+    # greedy goes on from what must be in anyway
+    fixed = problem.pinned.cpu().numpy().nonzero()[0]
+    if problem.budget is not None:
+        room = problem.budget.most - problem.budget.fixed
+        member = spend(*reverse, bonus, _lengths(problem), room, place, fixed, poll)
+        return _spent_anew(problem, _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll), poll)
+    picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
+    # under rules: the best allowed cut of the greedy order, for the swaps to mend
+    rank = torch.zeros(problem.joint.n, device=problem.joint.device)
+    rank[picks] = torch.arange(len(picks), 0, -1, device=problem.joint.device, dtype=torch.float32)
+    member = problem.subset(rank[problem.eligible]).cpu().numpy()
+    return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
+
+
+def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+    """Eager swaps from a selection, bool ``(n,)``; never worse in exact joint value."""
+    indices, similarities, bonus, visit = _listed(problem)
+    reverse = reverse_lists(indices, similarities)
+    better = _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll)
+    if problem.budget is not None:
+        better = _spent_anew(problem, better, poll)
+    before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
+    return better if after > before else mask
+
+
+def _spent_anew(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
+    """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
+    swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
+    indices, similarities, bonus, visit = _listed(problem)
+    reverse = reverse_lists(indices, similarities)
+    place = np.empty_like(visit)
+    place[visit] = np.arange(len(visit))
+    lengths, joint = _lengths(problem), problem.joint
+    value, share = joint.evaluate(mask, poll).joint, FREED
+    for _ in range(ROUNDS):
+        quality, diversity = joint.final_marginals(mask, poll)
+        gain = (joint.lamb * quality + (1 - joint.lamb) * diversity)[problem.eligible]
+        worth = problem.priority(gain).cpu().numpy()
+        rows = problem.eligible.cpu().numpy()
+        free = mask[problem.eligible].cpu().numpy() & ~problem.budget.pinned
+        order = np.flatnonzero(free)[np.argsort(worth[free], kind="stable")]
+        freed = np.cumsum(lengths[rows[order]])
+        leaving = rows[order[:int(np.searchsorted(freed, share * problem.budget.most)) + 1]]
+        kept = mask.cpu().numpy().copy()
+        kept[leaving] = False
+        room = problem.budget.most - lengths[kept].sum()
+        member = spend(*reverse, bonus, lengths, room, place, kept.nonzero()[0], poll)
+        trial = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
+        after = joint.evaluate(trial, poll).joint
+        if after > value + LEAST_GAIN * max(1.0, abs(value)):
+            mask, value = trial, after
+        elif share < LEAST_FREED:
+            break
+        else:
+            share /= 2
+    return mask
+
+
+def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Lists, bonus per member in the units of the summed similarities, and the seeded order of visits."""
+    joint = problem.joint
+    term = joint.counting[0]
+    function = term.function
+    weight = (1 - joint.lamb) * term.weight * term.scale.slope
+    bonus = np.full(joint.n, -np.inf)
+    eligible = problem.eligible.cpu().numpy()
+    per_member, _ = joint.quality.linear(problem.size)
+    per_member = per_member.double().cpu().numpy()
+    if problem.budget is None:  # a constant per member changes no swap, and centred sums keep their digits
+        per_member = per_member - per_member.mean()
+    bonus[eligible] = per_member[eligible] * (joint.lamb * joint.quality_scale.slope / weight * joint.n)
+    visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
+    return (function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy(), bonus,
+            visit)
+
+
+def _swapped(problem: Problem, indices, similarities, reverse, bonus, member, visit, poll: Poll) -> Tensor:
+    position = quiet = 0
+    rules = _rule_arrays(problem)
+    while quiet < problem.joint.n:
+        poll()
+        position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, visit, position, quiet,
+                                   CANDIDATES_AT_ONCE, *rules)
+    return torch.from_numpy(member).to(problem.joint.device)
+
+
+def _rule_arrays(problem: Problem) -> tuple:
+    """Pinned and group over all rows, low and high per group, lengths and their limits, as `medoids.swaps` takes
+    them."""
+    n, rules, budget = problem.joint.n, problem.rules, problem.budget
+    pinned, group = problem.pinned.cpu().numpy(), np.zeros(n, dtype=np.int64)
+    eligible = problem.eligible.cpu().numpy()
+    free = np.zeros(n), -1.0, np.inf
+    if budget is not None:
+        # the cheapest member of each band of lengths is among those that a candidate is swapped with
+        edges = np.unique(np.quantile(budget.lengths, np.linspace(0, 1, LENGTH_BANDS + 1)[1:-1]))
+        group[eligible] = np.searchsorted(edges, budget.lengths)
+        bands = np.zeros(LENGTH_BANDS, dtype=np.int64)
+        return pinned, group, bands, bands + n, _lengths(problem), budget.least, budget.most
+    if rules is None:
+        return pinned, group, np.zeros(1, dtype=np.int64), np.full(1, n), *free
+    group[eligible] = rules.group
+    return pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64), *free
+
+
+def _lengths(problem: Problem) -> np.ndarray:
+    """Tokens of all rows, float64 ``(n,)``; 0 for those that may not be selected."""
+    lengths = np.zeros(problem.joint.n)
+    lengths[problem.eligible.cpu().numpy()] = problem.budget.lengths
+    return lengths

@@ -1,0 +1,223 @@
+"""What a step of `relaxed` is, for each way there is to solve a problem without masks.
+
+    NewtonSteps       pair-wise similarity: Newton steps on the dual; logits keep y, mu and tau, ``(d + 2,)``
+    FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, ``(m,)``
+    DirectSteps       facility location: one step, the whole solution; its relaxation is a linear programme whose dual
+                      `datamask.learning.bounds` solves, and greedy with swaps ends within a fraction of a percent of it
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from datamask.learning.newton import TOLERANCE, PairwiseDual, Point
+from datamask.learning.problem import Problem
+from datamask.learning.relaxation import advance, begin, even_weight, rounded
+from datamask.learning.start import MOST_MOVED, Start, first_step
+from datamask.learning.state import State, StepRecord, check_finite, check_state
+from datamask.objectives.contract import Poll
+from datamask.objectives.joint import Values
+
+CLOSED = 1e-6
+"""Gap, on the run's scale, at which there is nothing left to find."""
+
+
+class RelaxedSteps(abc.ABC):
+    """One way to solve a problem in inclusion weights.
+
+    Args:
+        steps: the ceiling on steps.
+        start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up.
+    """
+
+    polishes = True
+    """Whether swaps after the last step may still help."""
+
+    tolerance = CLOSED
+    """Gap at which the relaxation is solved."""
+
+    def __init__(self, problem: Problem, steps: int, start: Start | None = None) -> None:
+        self.warm = False
+        self.problem, self.steps, self.start, self.device = problem, steps, start, problem.joint.device
+
+    @abc.abstractmethod
+    def init(self) -> State:
+        """The first state: equal weights over the eligible rows; or the start under this problem's rules."""
+
+    @abc.abstractmethod
+    def check(self, state: State) -> None:
+        """Refuse a state that none of these steps can have left. Raises ValueError: what is wrong with it."""
+
+    @abc.abstractmethod
+    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+        """One step."""
+
+    def finished(self, state: State) -> str | None:
+        """Done when the gap is closed, or at the ceiling on steps."""
+        if state.quiet:
+            return f"the relaxation is solved to {self.tolerance:g}"
+        if state.step >= self.steps:
+            return f"all {self.steps:,} steps done"
+        return None
+
+    def best(self, state: State, poll: Poll) -> Tensor:
+        """The best rounding met, bool ``(n,)``."""
+        return state.best
+
+    def check_shape(self, state: State, length: int, steps: int) -> None:
+        """Refuse a state whose arrays cannot be those of a problem with logits of that length."""
+        check_state(state, self.problem, logits=(length,), kinds=(torch.float64,), rng=0, steps=steps)
+        check_finite(state.logits)
+        if state.step and state.best is None:
+            raise ValueError(f"best must be there after step {state.step:,}")
+
+    def stepped(self, state: State, logits: Tensor, mask: Tensor, values: Values, solved: bool, bound: float
+                ) -> tuple[State, StepRecord]:
+        """The next state and its record, from a rounding and the bound that goes with it."""
+        changed = {} if state.subset is None else {
+            "changed": float((mask & ~state.subset).sum() / mask.sum())}
+        better = values.joint > state.best_joint
+        after = State(logits, state.step + 1, state.rng, mask, mask if better else state.best,
+                      values.joint if better else state.best_joint, 1 if solved else 0)
+        return after, StepRecord(after.step, {"upper_bound": bound, **changed}, values)
+
+
+class NewtonSteps(RelaxedSteps):
+    """Newton steps on the dual; a warm start goes on from the other run's y and needs fewer."""
+
+    tolerance = TOLERANCE
+
+    def __init__(self, problem: Problem, steps: int, start: Start | None = None) -> None:
+        super().__init__(problem, steps, start)
+        self._dual = PairwiseDual(problem)
+
+    def init(self) -> State:
+        weights = torch.zeros(0, dtype=torch.float64, device=self.device)
+        if not self._dual.modular:
+            y = None if self.start is None else self.start.dual(self.problem)
+            self.warm = y is not None
+            weights = _packed(self._dual.begin(y))
+        return State(weights, 0, _no_rng())
+
+    def check(self, state: State) -> None:
+        modular = self._dual.modular
+        self.check_shape(state, 0 if modular else self._dual.x.shape[1] + 2, self.steps)
+        if not modular and not float(state.logits[-2]) > 0:
+            raise ValueError(f"mu, the last but one of the logits, must be above 0, got {float(state.logits[-2])}")
+
+    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+        dual, joint = self._dual, self.problem.joint
+        if dual.modular:
+            mask = self.problem.subset(dual.b)
+            return self.stepped(state, state.logits, mask, joint.evaluate(mask, poll), True,
+                                dual.upper_bound(state.logits, poll))
+        # from the packed numbers alone, so that a resumed run takes the very same steps
+        point = dual.advance(dual.at(*_unpacked(state.logits), poll), poll)
+        mask = self.problem.subset(point.weights)
+        return self.stepped(state, _packed(point), mask, joint.evaluate(mask, poll), point.gap <= TOLERANCE,
+                            dual.upper_bound(point.y, poll))
+
+    def best(self, state: State, poll: Poll) -> Tensor:
+        if not self._dual.modular:
+            careful = self._dual.rounded(self._dual.at(*_unpacked(state.logits), poll), poll)
+            if self.problem.joint.evaluate(careful, poll).joint > state.best_joint:
+                return careful
+        return state.best
+
+
+class FrankWolfeSteps(RelaxedSteps):
+    """Frank-Wolfe; a warm start enters the steps at the last third."""
+
+    def __init__(self, problem: Problem, steps: int, start: Start | None = None) -> None:
+        super().__init__(problem, steps, start)
+        self._reached = None
+
+    def init(self) -> State:
+        start = self.start
+        best = None if start is None else start.subset(self.problem)
+        self.warm = best is not None and start.moved(best) <= MOST_MOVED
+        if not self.warm:
+            return State(_even(self.problem), 0, _no_rng())
+        weights = start.inclusion(self.problem)[self.problem.eligible]
+        return State(weights, first_step(self.steps), _no_rng(), best, best, self.problem.joint.evaluate(best).joint)
+
+    def check(self, state: State) -> None:
+        self.check_shape(state, len(self.problem.eligible), self.steps)
+        _check_weights(state.logits)
+
+    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+        if self._reached is None or self._reached[0] != state.step:
+            weights = torch.zeros(self.problem.joint.n, dtype=torch.float64, device=self.device)
+            weights[self.problem.eligible] = state.logits
+            self._reached = (state.step, begin(self.problem, weights, poll))
+        iterate = self._reached[1]
+        after, gap = advance(self.problem, iterate, poll)
+        mask, values = rounded(self.problem, iterate, poll)
+        self._reached = (state.step + 1, after)
+        return self.stepped(state, after.weights[self.problem.eligible], mask, values, gap <= CLOSED,
+                            iterate.value + max(gap, 0.0))
+
+
+class DirectSteps(RelaxedSteps):
+    """One step: the solver's direct solution; from a warm start, its swaps alone."""
+
+    polishes = False
+
+    def __init__(self, problem: Problem, steps: int, start: Start | None = None, *,
+                 direct: Callable[[Problem, Poll], Tensor], polish: Callable[[Problem, Tensor, Poll], Tensor]) -> None:
+        super().__init__(problem, steps, start)
+        self._solve, self._polish = direct, polish
+
+    def init(self) -> State:
+        even = _even(self.problem)
+        self.warm = self.start is not None
+        if not self.warm:
+            return State(even, 0, _no_rng())
+        best = self.start.subset(self.problem)
+        # a part of the state: the run it comes from may be gone when this one is resumed
+        return State(even, 0, _no_rng(), best, best, self.problem.joint.evaluate(best).joint)
+
+    def check(self, state: State) -> None:
+        self.check_shape(state, len(self.problem.eligible), 1)
+        _check_weights(state.logits)
+
+    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+        mask = self._solve(self.problem, poll) if state.best is None else self._polish(self.problem, state.best, poll)
+        values = self.problem.joint.evaluate(mask, poll)
+        weights = mask.double()[self.problem.eligible]
+        return (replace(state, logits=weights, step=1, subset=mask, best=mask, best_joint=values.joint),
+                StepRecord(1, {}, values))
+
+    def finished(self, state: State) -> str | None:
+        return "greedy, then swaps until no single swap helped" if state.step else None
+
+
+def _even(problem: Problem) -> Tensor:
+    """Equal weights over the eligible rows, float64 ``(m,)``."""
+    return torch.full((len(problem.eligible),), even_weight(problem), dtype=torch.float64,
+                      device=problem.joint.device)
+
+
+def _no_rng() -> Tensor:
+    return torch.zeros(0, dtype=torch.uint8)
+
+
+def _check_weights(weights: Tensor) -> None:
+    """Raises:
+        ValueError: these are no inclusion weights.
+    """
+    if not bool(((weights >= -CLOSED) & (weights <= 1 + CLOSED)).all()):
+        raise ValueError("inclusion weights must be from 0 to 1, and some are not")
+
+
+def _packed(point: Point) -> Tensor:
+    return torch.cat([point.y, point.y.new_tensor([point.mu, point.tau])])
+
+
+def _unpacked(logits: Tensor) -> tuple[Tensor, float, float]:
+    return logits[:-2], float(logits[-2]), float(logits[-1])

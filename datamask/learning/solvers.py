@@ -1,0 +1,97 @@
+"""The table of solvers: for an objective under its rules or its budget, what solves, bounds and polishes a selection.
+
+    solver_of(problem).polish(problem, mask, poll)      # by the first entry of `SOLVERS` that fits the problem
+    solver_of(problem).bound                            # None: nothing bounds this problem
+
+Every place that asks how a problem is best solved (estimators, polish, certificates, the ends of the scales, the live
+lambda, the frontier) asks here. To add a solver, for an objective of the catalogue or a new one: write its parts, and
+put one entry into `SOLVERS` before those it surpasses. What an entry leaves out is done as for any objective: swaps in
+batches, picks by gains, no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from torch import Tensor
+
+from datamask.learning.batch_swaps import batch_swaps
+from datamask.learning.block_swaps import polish_by_blocks
+from datamask.learning.bounds import Certificate, Effort, dual_bound, frank_wolfe_bound, newton_bound, priced
+from datamask.learning.facility_solver import medoid_swaps, medoids
+from datamask.learning.newton import PairwiseDual
+from datamask.learning.pickers import LazyPicker, Picker, PlainPicker
+from datamask.learning.problem import Problem
+from datamask.learning.relaxation import relaxable
+from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, NewtonSteps, RelaxedSteps
+from datamask.objectives.contract import Poll, SetFunction
+from datamask.objectives.disf_fixed import DiSFFixed
+from datamask.objectives.facility import Facility
+from datamask.objectives.pairwise import Pairwise
+
+
+@dataclass(frozen=True)
+class Solver:
+    """One entry.
+
+    Attributes:
+        name: for people who read the table.
+        fits: whether this entry is for a problem, by its objective, its rules and its budget.
+        polish: improves a selection by swaps, bool ``(n,)``; never worse in exact joint value.
+        picker: goes on with greedy after given picks, positions among the eligible rows.
+        bound: the certificate of a selection and its value; None: nothing bounds these problems.
+        relaxed: what a step of the estimator `relaxed` is, from the problem, the ceiling on steps and a warm start;
+            None: it has none.
+        direct: the whole solution at once, bool ``(n,)``.
+        dual: a search whose `solve` goes on from the dual solution of a nearby problem.
+        outdoes_masks: whether its polish ends higher than learned masks even where roundings are far from the bound.
+    """
+
+    name: str
+    fits: Callable[[Problem], bool]
+    polish: Callable[[Problem, Tensor, Poll], Tensor] = batch_swaps
+    picker: Callable[[Problem, np.ndarray], Picker] = PlainPicker
+    bound: Callable[[Problem, Tensor, float, Poll, Effort], Certificate] | None = None
+    relaxed: Callable[..., RelaxedSteps] | None = None
+    direct: Callable[[Problem, Poll], Tensor] | None = None
+    dual: Callable[..., PairwiseDual] | None = None
+    outdoes_masks: bool = False
+
+
+def alone(problem: Problem, objective: type[SetFunction]) -> bool:
+    """Whether this objective is the only diversity term that counts."""
+    return [type(term.function) for term in problem.joint.counting] == [objective]
+
+
+def _pairwise(problem: Problem) -> bool:
+    """Pair-wise similarity, or no diversity at all, and nothing but S limits the selection."""
+    return ((not problem.joint.counting or alone(problem, Pairwise)) and not problem.limited and problem.size > 1)
+
+
+def _priced_sum(problem: Problem) -> bool:
+    """One facility term in a sum of concave ones."""
+    by_prices = [term.name for term in priced(problem)]
+    return len(by_prices) == 1 and relaxable(problem, without=by_prices)
+
+
+SOLVERS: tuple[Solver, ...] = (
+    Solver("Newton's steps", _pairwise, bound=newton_bound, relaxed=NewtonSteps, dual=PairwiseDual),
+    Solver("greedy and swaps", lambda problem: alone(problem, Facility), polish=medoid_swaps, picker=LazyPicker,
+           bound=dual_bound, relaxed=partial(DirectSteps, direct=medoids, polish=medoid_swaps), direct=medoids),
+    Solver("swaps by blocks", lambda problem: alone(problem, DiSFFixed) and problem.budget is None,
+           polish=polish_by_blocks, bound=frank_wolfe_bound, relaxed=FrankWolfeSteps, outdoes_masks=True),
+    Solver("Frank-Wolfe", relaxable, bound=frank_wolfe_bound, relaxed=FrankWolfeSteps),
+    Solver("prices in a sum", _priced_sum, bound=dual_bound),
+)
+"""In the order in which they are asked."""
+
+MASKS = Solver("learned masks", lambda problem: True)
+"""For whatever no entry fits."""
+
+
+def solver_of(problem: Problem) -> Solver:
+    """The first entry that fits the problem."""
+    return next((entry for entry in SOLVERS if entry.fits(problem)), MASKS)
