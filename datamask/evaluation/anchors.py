@@ -31,6 +31,7 @@ from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, relaxable, rounded, upper_bound
 from datamask.learning.solvers import solver_of
+from datamask.learning.trace import no_trace
 from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.joint import Anchor, Joint, Term
@@ -219,7 +220,7 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
     """
     solver = solver_of(problem)
     if solver.direct is not None:
-        return solver.direct(problem, poll), None, None
+        return solver.direct(problem, poll, no_trace), None, None
     if not relaxable(problem):
         return _learned(problem, poll, tell), None, None
     here, steps = begin(problem, poll=poll), 0

@@ -15,6 +15,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.evaluation.posing import Posed
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
+from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 
@@ -53,15 +54,16 @@ class Selection:
 
     @classmethod
     def measured(cls, corpus: Corpus, config: SelectionConfig, posed: Posed, mask: Tensor, logits: Tensor | None,
-                 poll: Poll = no_poll) -> Selection:
+                 poll: Poll = no_poll, trace: Trace = no_trace) -> Selection:
         """Measure a final subset.
 
         Args:
             mask: bool ``(N,)``, the given rows among them; logits: ``(N,)``, NaN where not eligible, or None.
+            trace: told of the steps of the bound.
         """
         joint = posed.problem.joint
         values = joint.evaluate(mask, poll, exact=True)
-        proof = certify(posed.problem, mask, values.joint, poll)
+        proof = certify(posed.problem, mask, values.joint, poll, trace=trace)
         quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))
         score = config.lamb * quality + (1 - config.lamb) * diversity
         chosen = mask.cpu().numpy() & ~posed.given

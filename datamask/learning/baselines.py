@@ -10,6 +10,7 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_finite, check_state
+from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 
@@ -44,7 +45,7 @@ class Baseline:
                     steps=self.total_steps)
         check_finite(state.logits)
 
-    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         """There is none to take: `finished` answers before it."""
         return state, StepRecord(0)
 
@@ -52,7 +53,7 @@ class Baseline:
         """Always finished."""
         return self.ending
 
-    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+    def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The subset, bool ``(n,)``."""
         return self.problem.subset(self.scores())
 
@@ -79,7 +80,7 @@ class Scored(Baseline, abc.ABC):
     def scores_of(self, poll: Poll) -> Tensor:
         """The scores, ``(m,)`` over the eligible rows; higher is in."""
 
-    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         """All there is to do.
 
         Raises:
@@ -92,7 +93,7 @@ class Scored(Baseline, abc.ABC):
         """Finished after the one step."""
         return self.ending if state.step else None
 
-    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+    def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The subset, bool ``(n,)``."""
         return self.problem.subset(state.logits)
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from datamask.learning.problem import Problem
+from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.contract import Poll
 
 ROUNDS = 40
@@ -21,13 +22,13 @@ LEAST_GAIN = 1e-9
 """Relative gain below which a swap counts as rounding."""
 
 
-def batch_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
+def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_trace) -> Tensor:
     """Swap as long as the exact joint value rises, bool ``(n,)``."""
     joint, size = problem.joint, problem.size
     may = torch.zeros_like(mask)
     may[problem.eligible] = True
     fixed = problem.pinned
-    value = joint.evaluate(mask, poll).joint
+    value, made = joint.evaluate(mask, poll).joint, 0
     size = size if problem.budget is None else int(mask.sum())
     width = min(size, len(problem.eligible) - size)
     for _ in range(ROUNDS):
@@ -56,9 +57,11 @@ def batch_swaps(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
             if problem.limited and not problem.allowed(trial):
                 width = count // 2
                 continue
-        after = joint.evaluate(trial, poll).joint
-        if after > value + LEAST_GAIN * max(1.0, abs(value)):
-            mask, value, width = trial, after, min(2 * count, width)
+        values = joint.evaluate(trial, poll)
+        if values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
+            made += int((trial & ~mask).sum())
+            trace(TracePoint({"swaps": made}, values=values))
+            mask, value, width = trial, values.joint, min(2 * count, width)
         elif count == 1:
             break
         else:

@@ -17,6 +17,7 @@ from torch import Tensor
 from datamask.compiling import compiled
 from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.problem import Problem
+from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.disf_fixed import DiSFFixed
 
@@ -31,16 +32,16 @@ LEAST_GAIN = 1e-6
 """In units of the mean kernel of a row with itself: below it a swap is float32 rounding."""
 
 
-def polish_by_blocks(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+def polish_by_blocks(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """`block_swaps`, then swaps across quota groups; bool ``(n,)``, never worse in exact joint value."""
-    better = block_swaps(problem, mask, poll)
+    better = block_swaps(problem, mask, poll, trace)
     if problem.rules is not None and len(problem.rules.low) > 1:
-        better = batch_swaps(problem, better, poll)
+        better = batch_swaps(problem, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask
 
 
-def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Swap members with others of the same quota group until a pass gains little.
 
     Args:
@@ -67,7 +68,7 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
     free = problem.eligible[~problem.pinned[problem.eligible]]
     mask = mask.clone()
     generator = torch.Generator().manual_seed(0)
-    before = np.inf
+    before, all_made = np.inf, 0
     for _ in range(PASSES):
         moment = function.moment(mask, torch.float32, poll)
         total = float(moment.square().sum()) - float(worth[mask].double().sum())
@@ -93,6 +94,8 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
             made += len(swapped)
         if not made:
             break
+        all_made += made
+        trace(TracePoint({"swaps": all_made}, mask.clone()))
     return mask
 
 

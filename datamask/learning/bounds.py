@@ -11,6 +11,8 @@ adds a fixed amount per member, and that amount enters the dual of the facility 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +23,7 @@ from datamask.learning.facility_dual import descend, product_error, proved
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.contract import Poll
 from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Term
@@ -57,25 +60,47 @@ class Effort:
     Attributes:
         dual_steps: of a dual bound; with 1, it is the bound of the prices as they are.
         prices: where a dual bound starts, float64 ``(n,)``; None: from the selection.
+        trace: told of the steps.
     """
 
     dual_steps: int = DUAL_STEPS
     prices: np.ndarray | None = None
+    trace: Trace = no_trace
 
 
 def newton_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
     """Newton steps on the dual of pair-wise similarity; the proof itself in float64."""
-    return Certificate(PairwiseDual(problem).bound(poll=poll), "exact", value)
+    return Certificate(PairwiseDual(problem).bound(poll=poll, told=_told(effort.trace, value)), "exact", value)
 
 
 def frank_wolfe_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
-    """Frank-Wolfe from the selection until the gap is closed; the proof itself in float64."""
-    iterate = begin(problem, mask.double(), poll)
-    for _ in range(FRANK_WOLFE_STEPS):
-        iterate, gap = advance(problem, iterate, poll)
+    """Frank-Wolfe from the selection until the gap is closed; the proof itself in float64.
+
+    The gap does not fall at every step, so the weights with the lowest bound on the way are tried beside the last.
+    """
+    iterate, tell = begin(problem, mask.double(), poll), _told(effort.trace, value)
+    lowest, best = math.inf, iterate.weights
+    for steps in range(1, FRANK_WOLFE_STEPS + 1):
+        after, gap = advance(problem, iterate, poll)
+        bound = iterate.value + max(gap, 0.0)
+        tell(steps, bound)
+        if bound < lowest:
+            lowest, best = bound, iterate.weights
+        iterate = after
         if gap <= ENOUGH:
             break
-    return Certificate(upper_bound(problem, iterate.weights, poll), "exact", value)
+    return Certificate(min(upper_bound(problem, weights, poll) for weights in (best, iterate.weights)), "exact", value)
+
+
+def _told(trace: Trace, value: float) -> Callable[[int, float], None]:
+    """What is told the steps taken and a bound, and tells on the lowest so far, beside the value it bounds."""
+    lowest = math.inf
+
+    def tell(steps: int, bound: float) -> None:
+        nonlocal lowest
+        lowest = min(lowest, max(bound, value))
+        trace(TracePoint({"dual_steps": steps, "upper_bound": lowest, "joint": value}))
+    return tell
 
 
 def priced(problem: Problem) -> list[Term]:
@@ -105,8 +130,10 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
     lists = function.indices.cpu().numpy(), function.similarities.cpu().numpy()
     own = bonus.cpu().numpy()
+    tell = _told(effort.trace, value)
     descent = descend(*lists, problem.size, target, start, own, choose=choose, steps=effort.dual_steps,
-                      tolerance=ENOUGH / weight, poll=poll)
+                      tolerance=ENOUGH / weight, poll=poll,
+                      told=lambda steps, bound: tell(steps, constant + weight * (bound - dual.scale.zero)))
     bound = proved(function.features.cpu().numpy(), *lists, problem.size, descent.prices, own, choose=choose,
                    exact_lists=function.exact_lists, poll=poll)
     return Certificate(constant + weight * (bound - dual.scale.zero),

@@ -16,6 +16,7 @@ from torch import Tensor
 from datamask.learning.bounds import DUAL_STEPS, Certificate, Effort
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
+from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 log = logging.getLogger(__name__)
@@ -36,19 +37,19 @@ def provable(problem: Problem) -> bool:
 
 
 def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, dual_steps: int = DUAL_STEPS,
-            prices: np.ndarray | None = None) -> Certificate | None:
+            prices: np.ndarray | None = None, trace: Trace = no_trace) -> Certificate | None:
     """Bound the best possible value, starting from a selection.
 
     Args:
         mask: bool ``(n,)``, the selection; value: its exact joint value.
-        dual_steps, prices: as in `datamask.learning.bounds.Effort`.
+        dual_steps, prices, trace: as in `datamask.learning.bounds.Effort`.
 
     Returns:
         None where there is no bound, or where rounding put it below the value (logged).
     """
     if not provable(problem):
         return None
-    proof = solver_of(problem).bound(problem, mask, value, poll, Effort(dual_steps, prices))
+    proof = solver_of(problem).bound(problem, mask, value, poll, Effort(dual_steps, prices, trace))
     if not np.isfinite(proof.upper_bound):
         return None
     if proof.upper_bound < proof.value - proof.rounding - ROUNDING * max(1.0, abs(proof.value)):

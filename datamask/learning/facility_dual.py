@@ -52,8 +52,9 @@ class DualBound:
 
 
 def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: float, start: np.ndarray,
-            bonus: np.ndarray | None = None, *, choose: Callable[[np.ndarray], np.ndarray] | None = None, steps: int =
-            400, tolerance: float = 0.0, poll: Poll = no_poll) -> DualBound:
+            bonus: np.ndarray | None = None, *, choose: Callable[[np.ndarray], np.ndarray] | None = None,
+            steps: int = 400, tolerance: float = 0.0, poll: Poll = no_poll,
+            told: Callable[[int, float], None] = lambda steps, bound: None) -> DualBound:
     """Lower the dual bound towards `value`.
 
     Args:
@@ -65,6 +66,7 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
         choose: from scores ``(n,)`` to the weights ``(n,)`` in [0, 1] of the best allowed subset, where rules or a
             budget restrict it, or of a relaxed one that no allowed subset surpasses; None: S largest.
         steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
+        told: is told the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
     """
     n, k = indices.shape
     similarities = np.ascontiguousarray(similarities, dtype=np.float32)
@@ -91,6 +93,8 @@ def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: flo
                 if best == np.inf or bound <= best - 1e-6 * (best - value):
                     stale = 0
                 best, best_theta, best_scores = bound, theta.copy(), scores
+            if taken <= STEPS_AT_ONCE or taken % STEPS_AT_ONCE == 0:
+                told(taken, best)
             if best - value <= tolerance:
                 return DualBound(best, best_scores, best_theta, taken)
             if stale > PATIENCE:

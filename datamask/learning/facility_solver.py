@@ -14,9 +14,13 @@ from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.learning.problem import Problem
 from datamask.learning.spending import spend
+from datamask.learning.trace import Thinned, Trace, TracePoint, marks, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 CANDIDATES_AT_ONCE = 20_000
+FEWEST = 3
+"""Picks before which there is nothing to tell."""
+
 LENGTH_BANDS = 16
 """Bands of lengths, evenly filled, in which swaps under a token budget look for the cheapest member to give up."""
 
@@ -24,7 +28,7 @@ FREED, LEAST_FREED = 0.3, 0.01
 """Share of a token budget that is freed and spent anew, at first and at last."""
 
 
-def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
+def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``."""
     indices, similarities, bonus, visit = _listed(problem)
     reverse = reverse_lists(indices, similarities)
@@ -36,20 +40,32 @@ def medoids(problem: Problem, poll: Poll = no_poll) -> Tensor:
     if problem.budget is not None:
         room = problem.budget.most - problem.budget.fixed
         member = spend(*reverse, bonus, _lengths(problem), room, place, fixed, poll)
-        return _spent_anew(problem, _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll), poll)
+        trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
+        swapped = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
+        return _spent_anew(problem, swapped, poll)
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
+    _trace_picks(picks, problem.pinned, trace)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
     rank = torch.zeros(problem.joint.n, device=problem.joint.device)
     rank[picks] = torch.arange(len(picks), 0, -1, device=problem.joint.device, dtype=torch.float32)
     member = problem.subset(rank[problem.eligible]).cpu().numpy()
-    return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
+    return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
 
 
-def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
+    """Tell the subsets that greedy came by; pinned rows were in from the start."""
+    for count in marks(len(picks)):
+        if count >= FEWEST:
+            mask = pinned.clone()
+            mask[picks[:count]] = True
+            trace(TracePoint({"picks": count}, mask))
+
+
+def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Eager swaps from a selection, bool ``(n,)``; never worse in exact joint value."""
     indices, similarities, bonus, visit = _listed(problem)
     reverse = reverse_lists(indices, similarities)
-    better = _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll)
+    better = _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
     if problem.budget is not None:
         better = _spent_anew(problem, better, poll)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
@@ -107,13 +123,27 @@ def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
             visit)
 
 
-def _swapped(problem: Problem, indices, similarities, reverse, bonus, member, visit, poll: Poll) -> Tensor:
-    position = quiet = 0
-    rules = _rule_arrays(problem)
+def _swapped(problem: Problem, indices, similarities, reverse, bonus, member, visit, poll: Poll,
+             trace: Trace = no_trace) -> Tensor:
+    position = quiet = done = 0
+    rules, thinned = _rule_arrays(problem), Thinned()
+    log = np.empty((CANDIDATES_AT_ONCE, 2), dtype=np.int64)
     while quiet < problem.joint.n:
         poll()
-        position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, visit, position, quiet,
-                                   CANDIDATES_AT_ONCE, *rules)
+        before = member.copy()
+        position, quiet, made = swaps(indices, similarities, *reverse, bonus, member, visit, position, quiet,
+                                      CANDIDATES_AT_ONCE, *rules, log)
+        # several points of one call: small corpora are done within it
+        last = 0
+        for count in marks(made):
+            for coming, leaving in log[last:count]:
+                before[coming] = True
+                if leaving >= 0:
+                    before[leaving] = False
+            last = count
+            if thinned.due(done + count):
+                trace(TracePoint({"swaps": done + count}, torch.from_numpy(before.copy()).to(problem.joint.device)))
+        done += made
     return torch.from_numpy(member).to(problem.joint.device)
 
 

@@ -18,10 +18,17 @@ from datamask.learning.pickers import Picker, SortedPicker
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
 from datamask.learning.state import State, StepRecord, check_state
+from datamask.learning.trace import Trace, marks, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 STEP_SECONDS = 0.25
 """A step makes as many picks as fit in about this time, at least one: the picks are the same, however they are cut."""
+
+MARKS = 20
+"""Numbers of picks at which the subset is measured."""
+
+FEWEST = 3
+"""Picks before which there is nothing to measure: two samples have a pair and no correlations."""
 
 
 class Greedy:
@@ -66,8 +73,8 @@ class Greedy:
         if (made := int(torch.isfinite(state.logits).sum())) != state.step:
             raise ValueError(f"step must be the number of picks ({made:,}), got {state.step:,}")
 
-    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
-        """Pick for about `STEP_SECONDS`; the last step measures the subset.
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
+        """Pick for about `STEP_SECONDS`, or up to the next of some `MARKS` picks, where the subset is measured.
 
         Raises:
             Stopped: from `poll`; the state is then as it was.
@@ -77,18 +84,20 @@ class Greedy:
         # a step that is stopped leaves the picker past the state; then the next one begins from the state again
         picking, self._reached = self._picker, None
         until = time.perf_counter() + STEP_SECONDS
+        mark = next((pick for pick in marks(self.problem.size, MARKS) if pick > state.step), self.problem.size)
         stuck = False
-        while picking.made < self.problem.size and not stuck:
+        while picking.made < mark and not stuck:
             poll()
             made = picking.made
-            picking.advance(poll)
+            picking.advance(poll, mark)
             stuck = picking.made == made
             if time.perf_counter() >= until:
                 break
         after = self._state(picking.picks, stuck)
-        values = self.problem.joint.evaluate(self.result(after), poll) if self.finished(after) else None
+        measured = self.finished(after) or (after.step == mark and mark >= FEWEST)
+        values = self.problem.joint.evaluate(self.result(after), poll) if measured else None
         self._reached = after.logits
-        return after, StepRecord(after.step, {}, values)
+        return after, StepRecord(after.step, {"picks": after.step}, values)
 
     def _state(self, picks: np.ndarray, stuck: bool = False) -> State:
         logits = torch.full((len(self.problem.eligible),), -torch.inf, device=self.device)
@@ -104,7 +113,7 @@ class Greedy:
                     "finite number; the rest is filled up by the hash that breaks ties")
         return None
 
-    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+    def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The picks, bool ``(n,)``; a state that ended early is filled up to an allowed selection."""
         if state.quiet:
             return self.problem.subset(state.logits)

@@ -19,6 +19,7 @@ from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.start import MOST_MOVED, Start, first_step
 from datamask.learning.state import State, StepRecord, check_finite, check_state
+from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
 
@@ -87,7 +88,7 @@ class Learner(abc.ABC):
         share = step / max(self.config.n_epochs - 1, 1)
         return self.config.max_lr + (self.config.min_lr - self.config.max_lr) * share
 
-    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         """One step: masks, credit, logits; and, every `evaluate_every` steps, the value of the readout on the corpus.
 
         Raises:
@@ -197,14 +198,14 @@ class Learner(abc.ABC):
             return "the logits are no longer finite numbers; lower --max_lr"
         return None
 
-    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+    def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The final subset, bool ``(n,)``, polished by swaps if so configured."""
         if self.keeps_best and state.best is not None and self.config.readout == "top":
             mask = state.best
         else:
             mask = self.readout(state)
         if self.config.polish == "swaps":
-            mask = polish(self.problem, mask, poll)
+            mask = polish(self.problem, mask, poll, trace)
         return mask
 
     def logits(self, state: State) -> Tensor | None:

@@ -16,7 +16,9 @@ from typing import Protocol
 from torch import Tensor
 
 from datamask.errors import Stopped
+from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord
+from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 
@@ -26,9 +28,11 @@ class Estimator(Protocol):
     Attributes:
         warm: whether `init` took up where another run ended.
         total_steps: the most steps there are; 0 where there are none.
+        problem: what it solves.
     """
 
     warm: bool
+    problem: Problem
 
     @property
     def total_steps(self) -> int: ...
@@ -37,11 +41,11 @@ class Estimator(Protocol):
 
     def check(self, state: State) -> None: ...
 
-    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]: ...
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]: ...
 
     def finished(self, state: State) -> str | None: ...
 
-    def result(self, state: State, poll: Poll = no_poll) -> Tensor: ...
+    def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor: ...
 
     def logits(self, state: State) -> Tensor | None: ...
 
@@ -66,6 +70,9 @@ class Watch:
 
     def stepped(self, state: State, record: StepRecord) -> None:
         """After every step."""
+
+    def traced(self, point: TracePoint) -> None:
+        """At points of the way that are no step of the estimator: within a long step, or after the last one."""
 
     def stopped(self, state: State) -> None:
         """`poll` has ended the work: `state` is what the last whole step left, and can be gone on from."""
@@ -100,10 +107,10 @@ def learn(estimator: Estimator, state: State | None = None, *, poll: Poll = no_p
     state = estimator.init() if state is None else state
     while (ending := estimator.finished(state)) is None:
         try:
-            state, record = estimator.step(state, poll)
+            state, record = estimator.step(state, poll, watch.traced)
         except Stopped:
             watch.stopped(state)
             raise
         watch.stepped(state, record)
     watch.ended(state, ending)
-    return Learned(state, ending, estimator.result(state, poll))
+    return Learned(state, ending, estimator.result(state, poll, watch.traced))

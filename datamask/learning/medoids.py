@@ -89,10 +89,13 @@ class LazyGreedy:
         self._bounds = np.empty(len(offsets) - 1)
         _begin(*self._lists, bonus, averaged, self._best, self._bounds, self.picks, self.done)
 
-    def advance(self) -> None:
-        """At least one more pick, unless no candidate is left; returns after some `LOOKED_AT_ONCE` looks."""
+    def advance(self, until: int | None = None) -> None:
+        """At least one more pick, unless no candidate is left; returns after some `LOOKED_AT_ONCE` looks.
+
+        Args: until: or once so many are made; None: S.
+        """
         self.done = _pick(*self._lists, self._bonus, self._averaged, self._order, self._best, self._bounds, self.picks,
-                          self.done, LOOKED_AT_ONCE, *self._rules)
+                          self.done, len(self.picks) if until is None else until, LOOKED_AT_ONCE, *self._rules)
 
 
 def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int, order: np.ndarray,
@@ -153,15 +156,18 @@ def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
 
 
 @compiled
-def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done, budget, group, low, high):
-    """Pick until the budget of looks is spent; a bound is a gain of some earlier time, hence at least today's."""
+def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done, until, budget, group, low, high):
+    """Pick `until` so many are made, or the budget of looks is spent.
+
+    A bound is a gain of some earlier time, hence at least today's.
+    """
     held = np.zeros(len(low), dtype=np.int64)
     for t in range(done):
         held[group[picks[t]]] += 1
     owed = np.maximum(low - held, 0).sum()
     heap = candidates(bounds, order)
     looked = 0
-    while done < len(picks) and looked < budget:
+    while done < until and looked < budget:
         share = len(picks) / (done + 1) if averaged else 1.0
         found = np.int64(-1)
         while len(heap) > 0:
@@ -223,7 +229,7 @@ def _cheapest(member, pinned, group, loss, groups):
 
 @compiled
 def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, start, quiet, budget, pinned, group, low,
-          high, lengths, least, most):
+          high, lengths, least, most, log):
     """Eager swaps from a subset, at most `budget` candidates in this call.
 
     Args:
@@ -237,6 +243,7 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
             swap across groups is tried with the cheapest member of each group and with the touched ones.
         lengths: float64 ``(n,)``; least, most: tokens that the members hold together. A candidate that fits beside all
             of them is then added without a swap. Zeros, -1 and inf: no budget.
+        log: int64 ``(budget, 2)``, filled with the swaps that are made: who came in, and who left (-1: nobody).
 
     Returns:
         (position, quiet, swaps made); a subset with ``quiet >= n`` has no improving single swap over the lists, as far
@@ -331,6 +338,7 @@ def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, star
                     loss[owner[v]] += best[v] - second[v]
         cheapest = _cheapest(member, pinned, group, loss, len(low))
         looked += n // 8  # a pass over the members in order is quick
+        log[made, 0], log[made, 1] = i, out
         made += 1
         quiet = 0
     return position, quiet, made

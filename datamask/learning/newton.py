@@ -18,6 +18,7 @@ lambda. At the end all but some hundred rows have a weight of 0 or 1, and those 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,23 +116,26 @@ class PairwiseDual:
         best, steps = self._search(start, tolerance, poll)
         return Solution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
 
-    def bound(self, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> float:
-        """The upper bound alone, without a rounding."""
+    def bound(self, tolerance: float = TOLERANCE, poll: Poll = no_poll,
+              told: Callable[[int, float], None] = lambda steps, bound: None) -> float:
+        """The upper bound alone, without a rounding; `told` is told the steps taken and the bound there, in float32."""
         if self.modular:
             return self.upper_bound(torch.zeros(0), poll)
-        return self.upper_bound(self._search(None, tolerance, poll)[0].y, poll)
+        return self.upper_bound(self._search(None, tolerance, poll, told)[0].y, poll)
 
     @property
     def modular(self) -> bool:
         """Whether no diversity counts, so that the best selection is a sort and there is nothing to search."""
         return self.kappa <= 0
 
-    def _search(self, start: Tensor | None, tolerance: float, poll: Poll) -> tuple[Point, int]:
+    def _search(self, start: Tensor | None, tolerance: float, poll: Poll,
+                told: Callable[[int, float], None] = lambda steps, bound: None) -> tuple[Point, int]:
         best = here = self.begin(start, poll)
         steps = 0
         while here.gap > tolerance and steps < STEPS:
             here = self.advance(here, poll)
             steps += 1
+            told(steps, self.constant + self._dual_value(here.y, self.b - 2 * self.kappa * here.products))
             if here.gap < best.gap:
                 best = here
         return best, steps
@@ -198,8 +202,12 @@ class PairwiseDual:
         weights = torch.sigmoid((g - tau) / mu)
         poll()
         s = (weights.float() @ self.x).double()
-        dual = self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
+        dual = self._dual_value(y, g)
         return Point(y, products, weights, mu, tau, dual - float(self.b @ weights) + self.kappa * float(s @ s))
+
+    def _dual_value(self, y: Tensor, g: Tensor) -> float:
+        """D(y) less the constant."""
+        return self.kappa * float(y @ y) + float(g.topk(self.problem.size).values.sum())
 
     def _smoothed(self, y: Tensor, g: Tensor, mu: float, tau: float) -> float:
         over = torch.nn.functional.softplus((g - tau) / mu)

@@ -31,8 +31,8 @@ class Picker(Protocol):
     @property
     def picks(self) -> np.ndarray: ...
 
-    def advance(self, poll: Poll) -> None:
-        """One more pick, or several; none where what any candidate would add is no finite number."""
+    def advance(self, poll: Poll, until: int) -> None:
+        """One more pick, or several, at most `until`; none where what any candidate would add is no finite number."""
 
 
 def _quality(problem: Problem) -> Tensor:
@@ -56,8 +56,8 @@ class SortedPicker:
     def made(self) -> int:
         return len(self.picks)
 
-    def advance(self, poll: Poll) -> None:
-        self.picks = self._all
+    def advance(self, poll: Poll, until: int) -> None:
+        self.picks = self._all[:until]
 
 
 class LazyPicker:
@@ -92,9 +92,9 @@ class LazyPicker:
     def picks(self) -> np.ndarray:
         return self._place[self._greedy.picks[:self.made]]
 
-    def advance(self, poll: Poll) -> None:
+    def advance(self, poll: Poll, until: int) -> None:
         pinning = self.made < self._pins
-        self._greedy.advance()
+        self._greedy.advance(until)
         if pinning and self.made == self._pins:
             self._greedy = self._solver(self._bonus, self._greedy.picks[:self.made])
 
@@ -137,7 +137,7 @@ class PlainPicker:
             term.add(place)
         self._picks.append(place)
 
-    def advance(self, poll: Poll) -> None:
+    def advance(self, poll: Poll, until: int) -> None:
         value = self._quality / (self.made + 1.0)
         for weight, term in self._terms:
             value = value + weight * term.values(poll)

@@ -10,16 +10,17 @@ from torch import Tensor
 
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
+from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 
-def polish(problem: Problem, mask: Tensor, poll: Poll = no_poll) -> Tensor:
+def polish(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Improve a selection by swaps.
 
     Args:
-        mask: bool ``(n,)``, S eligible members.
+        mask: bool ``(n,)``, S eligible members. trace: told of swaps made.
 
     Returns:
         bool ``(n,)``, never worse in exact joint value.
     """
-    return solver_of(problem).polish(problem, mask, poll)
+    return solver_of(problem).polish(problem, mask, poll, trace)

@@ -12,6 +12,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
 from datamask.learning.start import Start
 from datamask.learning.state import State, StepRecord
+from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 
@@ -55,20 +56,20 @@ class Relaxed:
         """
         self._steps.check(state)
 
-    def step(self, state: State, poll: Poll = no_poll) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         """One step; for facility, the whole direct solution."""
-        return self._steps.step(state, poll)
+        return self._steps.step(state, poll, trace)
 
     def finished(self, state: State) -> str | None:
         """Done when the gap is closed, when facility is solved, or at the ceiling on steps."""
         return self._steps.finished(state)
 
-    def result(self, state: State, poll: Poll = no_poll) -> Tensor:
+    def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
         """The best rounding met, polished by swaps, bool ``(n,)``."""
         best = self._steps.best(state, poll)
         if self.config.polish == "none" or not self._steps.polishes:
             return best
-        return polish(self.problem, best, poll)
+        return polish(self.problem, best, poll, trace)
 
     def logits(self, state: State) -> Tensor | None:
         """None: inclusion weights are no logits."""

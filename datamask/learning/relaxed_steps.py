@@ -20,6 +20,7 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, even_weight, rounded
 from datamask.learning.start import MOST_MOVED, Start, first_step
 from datamask.learning.state import State, StepRecord, check_finite, check_state
+from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Values
 
@@ -54,7 +55,7 @@ class RelaxedSteps(abc.ABC):
         """Refuse a state that none of these steps can have left. Raises ValueError: what is wrong with it."""
 
     @abc.abstractmethod
-    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         """One step."""
 
     def finished(self, state: State) -> str | None:
@@ -110,7 +111,7 @@ class NewtonSteps(RelaxedSteps):
         if not modular and not float(state.logits[-2]) > 0:
             raise ValueError(f"mu, the last but one of the logits, must be above 0, got {float(state.logits[-2])}")
 
-    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         dual, joint = self._dual, self.problem.joint
         if dual.modular:
             mask = self.problem.subset(dual.b)
@@ -150,7 +151,7 @@ class FrankWolfeSteps(RelaxedSteps):
         self.check_shape(state, len(self.problem.eligible), self.steps)
         _check_weights(state.logits)
 
-    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
+    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         if self._reached is None or self._reached[0] != state.step:
             weights = torch.zeros(self.problem.joint.n, dtype=torch.float64, device=self.device)
             weights[self.problem.eligible] = state.logits
@@ -169,7 +170,8 @@ class DirectSteps(RelaxedSteps):
     polishes = False
 
     def __init__(self, problem: Problem, steps: int, start: Start | None = None, *,
-                 direct: Callable[[Problem, Poll], Tensor], polish: Callable[[Problem, Tensor, Poll], Tensor]) -> None:
+                 direct: Callable[[Problem, Poll, Trace], Tensor],
+                 polish: Callable[[Problem, Tensor, Poll, Trace], Tensor]) -> None:
         super().__init__(problem, steps, start)
         self._solve, self._polish = direct, polish
 
@@ -186,8 +188,9 @@ class DirectSteps(RelaxedSteps):
         self.check_shape(state, len(self.problem.eligible), 1)
         _check_weights(state.logits)
 
-    def step(self, state: State, poll: Poll) -> tuple[State, StepRecord]:
-        mask = self._solve(self.problem, poll) if state.best is None else self._polish(self.problem, state.best, poll)
+    def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
+        mask = (self._solve(self.problem, poll, trace) if state.best is None
+                else self._polish(self.problem, state.best, poll, trace))
         values = self.problem.joint.evaluate(mask, poll)
         weights = mask.double()[self.problem.eligible]
         return (replace(state, logits=weights, step=1, subset=mask, best=mask, best_joint=values.joint),

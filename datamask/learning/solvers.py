@@ -1,7 +1,7 @@
 """The table of solvers: for an objective under its rules or its budget, what solves, bounds and polishes a selection.
 
-    solver_of(problem).polish(problem, mask, poll)      # by the first entry of `SOLVERS` that fits the problem
-    solver_of(problem).bound                            # None: nothing bounds this problem
+    solver_of(problem).polish(problem, mask, poll, trace)   # by the first entry of `SOLVERS` that fits the problem
+    solver_of(problem).bound             # None: nothing bounds this problem
 
 Every place that asks how a problem is best solved (estimators, polish, certificates, the ends of the scales, the live
 lambda, the frontier) asks here. To add a solver, for an objective of the catalogue or a new one: write its parts, and
@@ -27,6 +27,7 @@ from datamask.learning.pickers import LazyPicker, Picker, PlainPicker
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import relaxable
 from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, NewtonSteps, RelaxedSteps
+from datamask.learning.trace import Trace
 from datamask.objectives.contract import Poll, SetFunction
 from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.facility import Facility
@@ -52,11 +53,11 @@ class Solver:
 
     name: str
     fits: Callable[[Problem], bool]
-    polish: Callable[[Problem, Tensor, Poll], Tensor] = batch_swaps
+    polish: Callable[[Problem, Tensor, Poll, Trace], Tensor] = batch_swaps
     picker: Callable[[Problem, np.ndarray], Picker] = PlainPicker
     bound: Callable[[Problem, Tensor, float, Poll, Effort], Certificate] | None = None
     relaxed: Callable[..., RelaxedSteps] | None = None
-    direct: Callable[[Problem, Poll], Tensor] | None = None
+    direct: Callable[[Problem, Poll, Trace], Tensor] | None = None
     dual: Callable[..., PairwiseDual] | None = None
     outdoes_masks: bool = False
 

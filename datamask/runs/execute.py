@@ -28,7 +28,7 @@ from datamask.learning.start import Start
 from datamask.learning.state import State
 from datamask.runs import contents, digests, outcome
 from datamask.runs.recording import Clock, Recorder
-from datamask.runs.records import CHECKPOINT, check
+from datamask.runs.records import CHECKPOINT, TRACED, check
 from datamask.runs.store import RUN_ID, Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
@@ -152,7 +152,7 @@ class _Execution:
                                                          **self.start(corpus, pool.device))
         learned, recorder = self.learn(estimator)
         selection = Selection.measured(corpus, self.config, posed, learned.mask, estimator.logits(learned.state),
-                                       self.poll)
+                                       self.poll, recorder.traced)
         recorder.count_seconds()
         summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
             "steps": learned.state.step - self.first, "warm_from": self.run.facts().get("warm_from"),
@@ -222,9 +222,10 @@ class _Execution:
             self.progress(self.share, what)
         recorder = Recorder(self.run, self.writer, estimator, self.clock, progress=say, warn=self.warn,
                             alone=self.alone, first=self.first)
+        traced = 0 if stored is None else int(stored[1].get("traced", 0))  # of a version that told steps alone: 0
         if stored is not None:
-            recorder.resume(state)
-        self.writer.truncate_metrics(state.step)
+            recorder.resume(state, traced)
+        self.writer.truncate_metrics(state.step + traced)
         return learn(estimator, state, poll=self.poll, watch=recorder), recorder
 
     def resumed(self, estimator: Estimator, arrays: dict[str, np.ndarray], meta: dict) -> State:
@@ -235,6 +236,7 @@ class _Execution:
         """
         try:
             check(meta, CHECKPOINT)
+            check(meta, TRACED)
             state = State.from_arrays(arrays, meta["state"], estimator.device)
             estimator.check(state)
         except (ValueError, TypeError) as error:  # TypeError: an array of what torch has no numbers for

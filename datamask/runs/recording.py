@@ -14,6 +14,8 @@ from datamask.errors import StoreError
 from datamask.learning.gauges import overlap
 from datamask.learning.loop import Estimator, Watch
 from datamask.learning.state import State, StepRecord
+from datamask.learning.trace import TracePoint
+from datamask.objectives.joint import Values
 from datamask.runs import health
 from datamask.runs.store import Run
 from datamask.runs.writer import RunWriter
@@ -41,7 +43,9 @@ class Clock:
 
 
 class Recorder(Watch):
-    """Looks on for a run.
+    """Looks on for a run: a line of metrics per step, and one per point of the way that is no step of the estimator.
+
+    Lines are numbered through: ``step`` of a line is the estimator's step and the points told before it.
 
     Args:
         clock: seconds of the estimator's work are added to its ``learning``.
@@ -58,16 +62,21 @@ class Recorder(Watch):
         self._progress, self._warn, self._alone = progress, warn, alone
         self._history: dict[int, np.ndarray] = {}
         marks = np.geomspace(first + 1, max(estimator.total_steps, 1), HISTORY_STEPS).round().astype(int)
+        self._step, self._traced, self._traced_before = first, 0, 0
         self._wanted = set(np.unique(marks).tolist())
         self._warned: set[str] = set()
         self._saved = self._looked = time.monotonic()
         self._since = time.perf_counter()
 
-    def resume(self, state: State) -> None:
+    def resume(self, state: State, traced: int) -> None:
         """Go on from a checkpoint: the logits that were kept up to it are kept further.
 
         None are where the file is damaged: they are only shown.
+
+        Args:
+            traced: lines up to it that were no steps of the estimator.
         """
+        self._step, self._traced, self._traced_before = state.step, traced, traced
         m = len(state.logits)
         with contextlib.suppress(StoreError):
             kept = self._run.history()
@@ -77,7 +86,8 @@ class Recorder(Watch):
 
     def stepped(self, state: State, record: StepRecord) -> None:
         self.count_seconds()
-        self._writer.append_metrics(self._line(record, state.subset))
+        self._step, self._traced_before = state.step, self._traced
+        self._writer.append_metrics(self._line(record.step + self._traced, record.metrics, record.values, state.subset))
         if state.step in self._wanted:
             self._history[state.step] = state.logits.cpu().numpy()
         if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
@@ -89,6 +99,15 @@ class Recorder(Watch):
         total = self._estimator.total_steps
         self._progress(state.step / max(total, 1), f"{STEPS}{state.step:,} of {total:,}")
         self._writer.beat(state.step, total, "learning")
+        self._since = time.perf_counter()
+
+    def traced(self, point: TracePoint) -> None:
+        self.count_seconds()
+        self._traced += 1
+        values = point.values
+        if point.mask is not None:
+            values = self._estimator.problem.joint.evaluate(point.mask)
+        self._writer.append_metrics(self._line(self._step + self._traced, point.metrics, values, point.mask))
         self._since = time.perf_counter()
 
     def stopped(self, state: State) -> None:
@@ -119,10 +138,9 @@ class Recorder(Watch):
                 self._warn(sentence)
         return list(concerns.values())
 
-    def _line(self, record: StepRecord, subset: Tensor | None) -> dict:
+    def _line(self, step: int, metrics: Mapping[str, float], values: Values | None, subset: Tensor | None) -> dict:
         """One line of metrics.jsonl."""
-        values = record.values
-        line = {"step": record.step, "seconds": self._clock.learning, **record.metrics}
+        line = {"step": step, "seconds": self._clock.learning, **metrics}
         if values is not None:
             if subset is not None:
                 line |= {f"overlap_{name}": overlap(subset, mask) for name, mask in self._alone.items()}
@@ -138,5 +156,6 @@ class Recorder(Watch):
         steps = sorted(self._history)
         if steps:
             self._writer.write_history(step=np.array(steps), logits=np.stack([self._history[step] for step in steps]))
-        self._writer.save_checkpoint(arrays, {"state": values, "seconds": self._clock.learning,
-                                              "seconds_total": self._clock.total, "seconds_graph": self._clock.graph})
+        self._writer.save_checkpoint(arrays, {
+            "state": values, "traced": self._traced_before, "seconds": self._clock.learning,
+            "seconds_total": self._clock.total, "seconds_graph": self._clock.graph})

@@ -98,6 +98,9 @@ CHECKPOINT: Schema = Whole(
     state=Whole(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
     **dict.fromkeys(("seconds", "seconds_total", "seconds_graph"), Kind("seconds", lambda v: _is_number(v) and v >= 0)))
 
+TRACED: Schema = {"traced": COUNT}
+"""Of a checkpoint, where it is there: lines of metrics.jsonl up to it that were no steps of the estimator."""
+
 RECORD: Schema = {"format_version": COUNT, "run_id": TEXT, "created": TIME, "config": CONFIG, "facts": FACTS}
 
 

@@ -14,11 +14,10 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.centered import centered
 from datamask.errors import OptionError, Stopped
-from datamask.evaluation import live as module
-from datamask.evaluation import solved
+from datamask.evaluation import live_methods, solved
 from datamask.evaluation.band import best_line, chord
 from datamask.evaluation.frontier import frontier
-from datamask.evaluation.live import GRID, Live, fits, open_live
+from datamask.evaluation.live import COARSE, GRID, Live, fits, open_live
 from datamask.evaluation.pool import Pool
 from tests.evaluation.made import corpus_of
 from tests.reference import truth
@@ -104,7 +103,7 @@ def test_no_more_lambdas_are_kept_than_allowed(pool, monkeypatch):
 def test_far_from_exact_it_says_so(pool, monkeypatch):
     live = Live(pool, options(objective="facility", select_ratio=0.02))
     exact = live.solve(0.99)
-    monkeypatch.setattr(module, "EXACT_PAIRS", -1)
+    monkeypatch.setattr(live_methods, "EXACT_PAIRS", -1)
     rough = Live(pool, options(objective="facility", select_ratio=0.02)).solve(0.99)
     assert exact.exact and not rough.exact and rough.diversity <= exact.diversity + 1e-9
     assert (rough.mask == exact.mask).all()
@@ -177,7 +176,7 @@ def test_between_solved_lambdas_nothing_is_above_the_proved_band(tmp_path, name,
 
 def test_a_quick_answer_of_a_slow_objective_is_a_solved_selection(pool):
     live = Live(pool, options(objective="disf", estimator="counterfactual", n_epochs=6))
-    assert live.grid == module.COARSE
+    assert live.grid == COARSE
     first = live.answer(0.4)  # nothing is solved, and quality alone is a sort
     assert first.solved_at == 1.0 and live.lambdas == [1.0] and first.gap is None
     live.solve(0.4)

@@ -134,6 +134,7 @@ def test_a_stopped_step_leaves_the_state_and_the_picks_as_they_were(monkeypatch)
     case = Case("pairwise", 0.3)
     expected, _ = picked(case.learner())
     monkeypatch.setattr(module, "STEP_SECONDS", 1e9)
+    monkeypatch.setattr(module, "MARKS", 1)
     learner = case.learner()
     state, calls = learner.init(), []
 
@@ -150,7 +151,9 @@ def test_a_stopped_step_leaves_the_state_and_the_picks_as_they_were(monkeypatch)
 def test_the_last_step_tells_the_value_and_the_ranks_are_the_order_of_picking():
     case = Case("facility", 0.3, eligible=torch.arange(1, N, 2))
     learner = case.learner()
-    state, record = learner.step(learner.init())
+    state = learner.init()
+    while learner.finished(state) is None:
+        state, record = learner.step(state)
     picks = picked(case.learner())[0]
     assert record.step == learner.total_steps == SIZE and "14 picks" in learner.finished(state)
     assert record.values.joint == pytest.approx(case.value(picks) - 0.3 * 2.0 * 0.2 - 0.7 * 15.0 * 0.1, abs=1e-5)

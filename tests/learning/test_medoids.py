@@ -26,7 +26,7 @@ def solved(features, bonus, size, passes=True):
     position = quiet = 0
     while passes and quiet < len(features):
         position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, np.arange(len(features)),
-                                   position, quiet, 7, *no_rules(len(features)))
+                                   position, quiet, 7, *no_rules(len(features)), np.empty((7, 2), np.int64))
     return picks, np.flatnonzero(member)
 
 
@@ -80,6 +80,7 @@ def test_swaps_improve_a_random_start(rng):
     position = quiet = 0
     while quiet < 200:
         position, quiet, _ = swaps(indices, similarities, *reverse, np.zeros(200), member,
-                                   rng.permutation(200), position, quiet, 50, *no_rules(200))
+                                   rng.permutation(200), position, quiet, 50, *no_rules(200),
+                                   np.empty((50, 2), np.int64))
     assert member.sum() == 20
     assert function.value(torch.from_numpy(member)) > before + 0.005

@@ -170,7 +170,8 @@ def test_compiled_loops_end_on_bonuses_that_are_no_numbers(bad):
             break
         position, quiet, _ = medoids.swaps(
             indices.astype(np.int32), similarities, *reverse, bonus, state, order, position, quiet, 50,
-            np.zeros(N, bool), np.zeros(N, np.int64), np.zeros(1, np.int64), np.full(1, N), np.zeros(N), -1.0, np.inf)
+            np.zeros(N, bool), np.zeros(N, np.int64), np.zeros(1, np.int64), np.full(1, N), np.zeros(N), -1.0, np.inf,
+            np.empty((50, 2), np.int64))
     assert quiet >= N
 
 

@@ -23,6 +23,7 @@ from datamask.learning.relaxed import Relaxed
 from datamask.learning.relaxed_steps import DirectSteps
 from datamask.learning.rules import Rules
 from datamask.learning.solvers import Solver, alone, solver_of
+from datamask.learning.trace import no_trace
 from datamask.objectives.contract import SetFunction, no_poll
 from datamask.objectives.facility import exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
@@ -109,7 +110,7 @@ def worths(problem):
     return joint.lamb * joint.quality_scale.slope * per_member + weight * term.function.worth
 
 
-def by_sorting(problem, poll=no_poll):
+def by_sorting(problem, poll=no_poll, trace=no_trace):
     return problem.subset(worths(problem)[problem.eligible])
 
 
@@ -119,7 +120,7 @@ def bound_by_sorting(problem, mask, value, poll, effort):
 
 SORTED = Solver("a sort", lambda problem: alone(problem, Spacing), bound=bound_by_sorting, direct=by_sorting,
                 relaxed=lambda problem, steps, start: DirectSteps(
-                    problem, steps, start, direct=by_sorting, polish=lambda problem, mask, poll: mask))
+                    problem, steps, start, direct=by_sorting, polish=lambda problem, mask, poll, trace: mask))
 
 
 def test_a_new_objective_with_its_own_solver_is_one_entry(monkeypatch):

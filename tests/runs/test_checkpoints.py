@@ -77,8 +77,8 @@ def test_every_state_that_a_learner_reaches_is_one_it_takes_up(store, shard, pla
     def checked(self, learner):
         step = learner.step
 
-        def step_and_check(state, poll):
-            after, record = step(state, poll)
+        def step_and_check(state, poll, trace):
+            after, record = step(state, poll, trace)
             learner.check(type(after).from_arrays(*after.arrays(), learner.device))
             steps.append(after.step)
             return after, record
@@ -108,6 +108,7 @@ def cases(arrays: dict[str, np.ndarray], meta: dict) -> list[tuple[str, dict, di
         for what, alter in ALTERATIONS.items() if array.size else ():
             altered = {key: value for key, value in arrays.items() if key != name}
             listed.append((f"{name} {what}", altered if alter is None else {**altered, name: alter(array)}, meta))
+    listed += [(f"traced {value}", arrays, {**meta, "traced": value}) for value in (None, "x", -1, [], {})]
     for key in ("seconds", "seconds_total", "seconds_graph", "state"):
         listed += [(f"{key} {value}", arrays, {**meta, key: value}) for value in (None, "x", -1, [], {})]
     for key, bad in (("step", (None, "x", -1, 10**9, [])), ("quiet", (None, "x", -1)), ("best_joint", ("x", [], {}))):

@@ -172,11 +172,13 @@ def framed(table: pd.DataFrame, lines: tuple[Reference, ...], least: float = 0.0
 
 
 def _places(metrics: dict[str, np.ndarray], masks: int | None, there: np.ndarray) -> pd.DataFrame:
-    """Where records lie along each axis."""
+    """Where records lie along each axis; swaps and steps of a bound after the last step of a learner score no masks."""
     steps = metrics["step"] if "step" in metrics else np.zeros(0)
-    seconds = metrics.get("seconds", np.full(len(steps), np.nan))
-    return pd.DataFrame({"step": steps[there], "seconds": seconds[there],
-                         "masks": steps[there] * (masks or np.nan)})
+    blank = np.full(len(steps), np.nan)
+    beyond = np.isfinite(metrics.get("swaps", blank)) | np.isfinite(metrics.get("dual_steps", blank))
+    learned = np.fmax.accumulate(np.where(beyond, 0.0, steps)) if len(steps) else steps
+    return pd.DataFrame({"step": steps[there], "seconds": metrics.get("seconds", blank)[there],
+                         "masks": learned[there] * (masks or np.nan)})
 
 
 def _at_end(metrics: dict[str, np.ndarray], masks: int | None, value: float) -> dict[str, float]:

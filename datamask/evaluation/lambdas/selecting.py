@@ -23,6 +23,7 @@ from datamask.learning.loop import learn
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
+from datamask.learning.trace import no_trace
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Term
 
@@ -79,19 +80,24 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
             continue
         joint = Joint(world.quality, terms, lamb, whole.problem.joint.quality_scale)
         problem = Problem(joint, size, everyone, ties, world.features)
-        solver = solver_of(problem)
-        if solver.dual is not None:
-            mask, y = nearly_best(problem, solver.dual(problem), starts.get(lamb, y), poll)
-            if y is not None:
-                starts[lamb] = y
-        elif solver.direct is not None:
-            mask = solver.direct(problem, poll)
-        else:
-            mask = learn(learning.load(config.estimator)(problem, replace(config, lamb=lamb)), poll=poll).mask
+        mask, end = select_quickly(problem, replace(config, lamb=lamb), starts.get(lamb, y), poll)
+        if end is not None:
+            starts[lamb] = y = end
         found.append(np.flatnonzero(mask.cpu().numpy()))
         end = starts.get(lamb)
         kept.put(str(place), found[-1], None if end is None else end.cpu().numpy())
     return found
+
+
+def select_quickly(problem: Problem, config: SelectionConfig, start: Tensor | None, poll: Poll
+                   ) -> tuple[Tensor, Tensor | None]:
+    """The selection, and where the next search starts; None where searches start from nothing."""
+    solver = solver_of(problem)
+    if solver.dual is not None:
+        return nearly_best(problem, solver.dual(problem), start, poll)
+    if solver.direct is not None:
+        return solver.direct(problem, poll, no_trace), None
+    return learn(learning.load(config.estimator)(problem, config), poll=poll).mask, None
 
 
 def nearly_best(problem: Problem, dual: PairwiseDual, start: Tensor | None, poll: Poll = no_poll
