@@ -42,7 +42,7 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
         member = spend(*reverse, bonus, _lengths(problem), room, place, fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
         swapped = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
-        return _spent_anew(problem, swapped, poll)
+        return _spent_anew(problem, swapped, poll, trace)
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     _trace_picks(picks, problem.pinned, trace)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
@@ -53,10 +53,10 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
 
 
 def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
-    """Tell the subsets that greedy came by; pinned rows were in from the start."""
+    """Tell the subsets that greedy came by; pinned rows, its first picks, were in from the start."""
     for count in marks(len(picks)):
-        if count >= FEWEST:
-            mask = pinned.clone()
+        if count >= max(FEWEST, int(pinned.sum())):
+            mask = torch.zeros_like(pinned)
             mask[picks[:count]] = True
             trace(TracePoint({"picks": count}, mask))
 
@@ -67,12 +67,12 @@ def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tr
     reverse = reverse_lists(indices, similarities)
     better = _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
     if problem.budget is not None:
-        better = _spent_anew(problem, better, poll)
+        better = _spent_anew(problem, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask
 
 
-def _spent_anew(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
+def _spent_anew(problem: Problem, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
     indices, similarities, bonus, visit = _listed(problem)
@@ -81,7 +81,7 @@ def _spent_anew(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
     place[visit] = np.arange(len(visit))
     lengths, joint = _lengths(problem), problem.joint
     value, share = joint.evaluate(mask, poll).joint, FREED
-    for _ in range(ROUNDS):
+    for turn in range(1, ROUNDS + 1):
         quality, diversity = joint.final_marginals(mask, poll)
         gain = (joint.lamb * quality + (1 - joint.lamb) * diversity)[problem.eligible]
         worth = problem.priority(gain).cpu().numpy()
@@ -95,9 +95,10 @@ def _spent_anew(problem: Problem, mask: Tensor, poll: Poll) -> Tensor:
         room = problem.budget.most - lengths[kept].sum()
         member = spend(*reverse, bonus, lengths, room, place, kept.nonzero()[0], poll)
         trial = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
-        after = joint.evaluate(trial, poll).joint
-        if after > value + LEAST_GAIN * max(1.0, abs(value)):
-            mask, value = trial, after
+        values = joint.evaluate(trial, poll)
+        if values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
+            trace(TracePoint({"refills": turn}, values=values))
+            mask, value = trial, values.joint
         elif share < LEAST_FREED:
             break
         else:

@@ -7,6 +7,7 @@ state is the picks in their order, so a stopped run goes on after its last pick.
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from datamask.config import SelectionConfig
+from datamask.errors import InputError
 from datamask.learning.pickers import Picker, SortedPicker
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
@@ -94,8 +96,12 @@ class Greedy:
             if time.perf_counter() >= until:
                 break
         after = self._state(picking.picks, stuck)
-        measured = self.finished(after) or (after.step == mark and mark >= FEWEST)
-        values = self.problem.joint.evaluate(self.result(after), poll) if measured else None
+        values = None
+        if self.finished(after):
+            values = self.problem.joint.evaluate(self.result(after), poll)
+        elif after.step == mark and mark >= FEWEST:
+            with contextlib.suppress(InputError):  # an objective of one's own may need more than some rows
+                values = self.problem.joint.evaluate(self.result(after), poll)
         self._reached = after.logits
         return after, StepRecord(after.step, {"picks": after.step}, values)
 

@@ -220,7 +220,7 @@ class _Execution:
         def say(share: float, what: str) -> None:
             self.share = max(self.share, self.ready + (LEARNED - self.ready) * share)
             self.progress(self.share, what)
-        recorder = Recorder(self.run, self.writer, estimator, self.clock, progress=say, warn=self.warn,
+        recorder = Recorder(self.run, self.writer, estimator, self.clock, poll=self.poll, progress=say, warn=self.warn,
                             alone=self.alone, first=self.first)
         traced = 0 if stored is None else int(stored[1].get("traced", 0))  # of a version that told steps alone: 0
         if stored is not None:

@@ -15,6 +15,7 @@ from datamask.learning.gauges import overlap
 from datamask.learning.loop import Estimator, Watch
 from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import TracePoint
+from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Values
 from datamask.runs import health
 from datamask.runs.store import Run
@@ -48,7 +49,8 @@ class Recorder(Watch):
     Lines are numbered through: ``step`` of a line is the estimator's step and the points told before it.
 
     Args:
-        clock: seconds of the estimator's work are added to its ``learning``.
+        clock: seconds of the estimator's work are added to its ``learning``; those of looking on are not.
+        poll: ends the measuring of a point of the way.
         progress: called after every step with the share of the steps that is done, and a few words.
         warn: called once with each sentence about a run that is not well.
         alone: what each term alone would select, by its name, bool ``(n,)``: every line says how near the subset is.
@@ -56,10 +58,10 @@ class Recorder(Watch):
     """
 
     def __init__(self, run: Run, writer: RunWriter, estimator: Estimator, clock: Clock, *,
-                 progress: Callable[[float, str], None], warn: Callable[[str], None], alone: Mapping[str, Tensor],
+                 poll: Poll, progress: Callable[[float, str], None], warn: Callable[[str], None], alone: Mapping[str, Tensor],
                  first: int) -> None:
         self._run, self._writer, self._estimator, self._clock = run, writer, estimator, clock
-        self._progress, self._warn, self._alone = progress, warn, alone
+        self._poll, self._progress, self._warn, self._alone = poll, progress, warn, alone
         self._history: dict[int, np.ndarray] = {}
         marks = np.geomspace(first + 1, max(estimator.total_steps, 1), HISTORY_STEPS).round().astype(int)
         self._step, self._traced, self._traced_before = first, 0, 0
@@ -106,7 +108,7 @@ class Recorder(Watch):
         self._traced += 1
         values = point.values
         if point.mask is not None:
-            values = self._estimator.problem.joint.evaluate(point.mask)
+            values = self._estimator.problem.joint.evaluate(point.mask, self._poll)
         self._writer.append_metrics(self._line(self._step + self._traced, point.metrics, values, point.mask))
         self._since = time.perf_counter()
 
