@@ -57,8 +57,8 @@ class Recorder(Watch):
         first: the step, from 0, at which learning began.
     """
 
-    def __init__(self, run: Run, writer: RunWriter, estimator: Estimator, clock: Clock, *,
-                 poll: Poll, progress: Callable[[float, str], None], warn: Callable[[str], None], alone: Mapping[str, Tensor],
+    def __init__(self, run: Run, writer: RunWriter, estimator: Estimator, clock: Clock, *, poll: Poll,
+                 progress: Callable[[float, str], None], warn: Callable[[str], None], alone: Mapping[str, Tensor],
                  first: int) -> None:
         self._run, self._writer, self._estimator, self._clock = run, writer, estimator, clock
         self._poll, self._progress, self._warn, self._alone = poll, progress, warn, alone
