@@ -21,6 +21,9 @@ from datamask.config import SelectionConfig
 
 Metrics = Mapping[str, np.ndarray]
 
+BESIDE = ("swaps", "refills", "dual_steps")
+"""Counted in records of the way that are no step of a learner."""
+
 DIVERGED = 0.15
 """Share of what had been gained over a random subset that may be lost again. Learning jitters by some percent where it
 has settled; a run that loses more has left the place it had found."""
@@ -81,6 +84,7 @@ def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> tuple
     Args:
         metrics: columns of metrics.jsonl. facts: of the run folder, for the value of a random subset.
     """
+    metrics = of_steps(metrics)
     checks = [_divergence(metrics, config, facts), _collapse(metrics, config), _one_sided(metrics, config),
               _dominated(metrics, config, facts), _flat(metrics, config), _faint(metrics, config)]
     # masks that have become all alike are the same story as their flat steps and their lost signal, and a selection of
@@ -88,6 +92,14 @@ def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> tuple
     covered = {"flat", "faint"} if checks[1] is not None else set()
     covered |= {"dominated"} if checks[2] is not None else set()
     return tuple(concern for concern in checks if concern is not None and concern.name not in covered)
+
+
+def of_steps(metrics: Metrics) -> Metrics:
+    """The records of a learner's steps, without those of swaps and of bounds, which say nothing about its masks."""
+    if not len(beside := [metrics[name] for name in BESIDE if name in metrics]):
+        return metrics
+    steps = ~np.isfinite(beside).any(0)
+    return {name: column[steps] for name, column in metrics.items()}
 
 
 def signal_so_far(metrics: Metrics, config: SelectionConfig) -> np.ndarray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
-from datamask.errors import StoreError
+from datamask.errors import InputError, StoreError
 from datamask.learning.gauges import overlap
 from datamask.learning.loop import Estimator, Watch
 from datamask.learning.state import State, StepRecord
@@ -108,7 +108,8 @@ class Recorder(Watch):
         self._traced += 1
         values = point.values
         if point.mask is not None:
-            values = self._estimator.problem.joint.evaluate(point.mask, self._poll)
+            with contextlib.suppress(InputError):  # what has no value is told without; the end will say why
+                values = self._estimator.problem.joint.evaluate(point.mask, self._poll)
         self._writer.append_metrics(self._line(self._step + self._traced, point.metrics, values, point.mask))
         self._since = time.perf_counter()
 

@@ -71,6 +71,17 @@ def test_roundings_that_fall_are_no_divergence():
     assert [concern.name for concern in health.concerns(metrics, learned, facts)] == ["divergence"]
 
 
+def test_swaps_and_bounds_after_a_learner_that_diverged_hide_nothing():
+    config = SelectionConfig.from_options(objective="pairwise", estimator="counterfactual")
+    steps = {"step": np.arange(1.0, 31.0), "joint": np.concatenate([np.linspace(0, 0.9, 15), np.linspace(0.9, 0.2, 15)])}
+    assert [concern.name for concern in health.concerns(steps, config, {})] == ["divergence"]
+    beside = np.concatenate([np.full(30, np.nan), np.arange(1.0, 11.0)])
+    told = {"step": np.arange(1.0, 41.0), "joint": np.concatenate([steps["joint"], np.full(10, 0.9)])}
+    assert health.concerns(told, config, {}) == ()
+    for name in ("swaps", "refills", "dual_steps"):
+        assert [concern.name for concern in health.concerns({**told, name: beside}, config, {})] == ["divergence"]
+
+
 @pytest.mark.parametrize("name, options, says", [
     ("divergence", {**REINFORCE, "objective": "facility", "lamb": 0.6, "n_rollout": 2, "n_epochs": 60, "partial": 0.1,
                     "init": "quality", "max_lr": 30.0, "min_lr": 30.0}, "Lower --max_lr (now 30) or raise --n_rollout"),
@@ -121,7 +132,7 @@ def test_the_best_of_a_term_is_computed_again_where_it_was_not_kept(store):
     kept = next((store.cache_dir / first.facts()["fingerprint"]).glob("anchor-*-pairwise-360*.cache"))
     kept.write_bytes(b"damaged")
     second, _ = learned(store, objective="pairwise", n_epochs=3)
-    assert second.metrics()["overlap_pairwise"].tolist() == first.metrics()["overlap_pairwise"].tolist()
+    np.testing.assert_array_equal(second.metrics()["overlap_pairwise"], first.metrics()["overlap_pairwise"])
     assert kept.stat().st_size > 360 / 8  # the subset is there again, a bit a row
 
 

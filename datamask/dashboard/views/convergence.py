@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from datamask.dashboard import words
-from datamask.runs.health import finite, reach
+from datamask.runs.health import BESIDE, finite, reach
 from datamask.runs.store import Run
 
 MEASURES = ("joint", "quality", "diversity")
@@ -175,7 +175,7 @@ def _places(metrics: dict[str, np.ndarray], masks: int | None, there: np.ndarray
     """Where records lie along each axis; swaps and steps of a bound after the last step of a learner score no masks."""
     steps = metrics["step"] if "step" in metrics else np.zeros(0)
     blank = np.full(len(steps), np.nan)
-    beyond = np.isfinite([metrics.get(name, blank) for name in ("swaps", "refills", "dual_steps")]).any(0)
+    beyond = np.isfinite([metrics.get(name, blank) for name in BESIDE]).any(0)
     learned = np.fmax.accumulate(np.where(beyond, 0.0, steps)) if len(steps) else steps
     return pd.DataFrame({"step": steps[there], "seconds": metrics.get("seconds", blank)[there],
                          "masks": learned[there] * (masks or np.nan)})
