@@ -73,10 +73,11 @@ def test_roundings_that_fall_are_no_divergence():
 
 def test_swaps_and_bounds_after_a_learner_that_diverged_hide_nothing():
     config = SelectionConfig.from_options(objective="pairwise", estimator="counterfactual")
-    steps = {"step": np.arange(1.0, 31.0), "joint": np.concatenate([np.linspace(0, 0.9, 15), np.linspace(0.9, 0.2, 15)])}
+    joint = np.concatenate([np.linspace(0, 0.9, 15), np.linspace(0.9, 0.2, 15)])
+    steps = {"step": np.arange(1.0, 31.0), "joint": joint}
     assert [concern.name for concern in health.concerns(steps, config, {})] == ["divergence"]
     beside = np.concatenate([np.full(30, np.nan), np.arange(1.0, 11.0)])
-    told = {"step": np.arange(1.0, 41.0), "joint": np.concatenate([steps["joint"], np.full(10, 0.9)])}
+    told = {"step": np.arange(1.0, 41.0), "joint": np.concatenate([joint, np.full(10, 0.9)])}
     assert health.concerns(told, config, {}) == ()
     for name in ("swaps", "refills", "dual_steps"):
         assert [concern.name for concern in health.concerns({**told, name: beside}, config, {})] == ["divergence"]
