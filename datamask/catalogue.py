@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -144,6 +145,21 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
                    "A uniformly random subset of the same size.", guided=False, seeded=True),
 )
 
+AUTO = "auto"
+"""In the place of an estimator's name: let `auto` choose."""
+
+AUTOMATIC = ("relaxed", "counterfactual", "reinforce")
+"""What `auto` chooses from, in this order: proved and quickest first, the paper's method last."""
+
+PAPERS_FLAGS = ("partial", "max_lr", "min_lr")
+"""Options of the paper's quick-test line; given, they mean its method, so that the line stays the paper's."""
+
+AUTO_RULE = (f"relaxed for {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'dual')} alone and for sums "
+             f"of {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'relaxation')}, else counterfactual; "
+             f"reinforce if --preset paper, --{', --'.join(PAPERS_FLAGS[:-1])} or --{PAPERS_FLAGS[-1]} is given; and "
+             "where another option is given that not all of them have, the first of these that has it")
+"""What `auto` does, for people."""
+
 _OURS = "|".join(re.escape(name) for entry in OBJECTIVES for name in (entry.name, *entry.aliases))
 OWN = re.compile(rf"(?!(?:{_OURS}):)[a-z_]\w*(?:\.[a-z_]\w*)*:(?!(?:nan|inf|infinity)$)[a-z_]\w*",
                  re.ASCII | re.IGNORECASE)
@@ -213,6 +229,29 @@ def estimator(name: str) -> EstimatorEntry:
             return entry
     raise OptionError(f"--estimator {name!r} is unknown; choose auto, {', '.join(e.name for e in ESTIMATORS)}, or "
                       f"{', '.join(f'{e.name}:COLUMN' for e in ESTIMATORS if e.by_column)}")
+
+
+def auto(objectives: str, given: Iterable[str] = ()) -> str:
+    """The name of the estimator that ``auto`` stands for: the one rule, for command line, form, sweep, live and API.
+
+    `relaxed` takes every rule and budget, so only the objective decides whether it can: a facility location alone, or a
+    sum of concave objectives.
+
+    Args:
+        objectives: as `objective_terms` reads it. given: names of the options that somebody gave; those that every
+            estimator has are not looked at.
+
+    Raises:
+        OptionError: an objective is unknown.
+    """
+    proofs = [objective(name).proof for name in objective_terms(objectives)]
+    solved = proofs == ["dual"] or set(proofs) == {"relaxation"}
+    special = {option for entry in ESTIMATORS for option in entry.defaults} & set(given)
+    if special & set(PAPERS_FLAGS):
+        return "reinforce"
+    able = [name for name in AUTOMATIC[0 if solved else 1:] if special <= set(estimator(name).defaults)]
+    # an option that none of them has is refused by the name of the usual one
+    return able[0] if able else "counterfactual"
 
 
 def estimator_name(name: str) -> str:

@@ -92,7 +92,7 @@ def test_every_setting_has_its_option():
 def test_only_what_differs_from_the_defaults_is_written():
     assert RunConfig(CorpusConfig(("a.parquet",))).arguments("o.parquet") == [
         "select", "a.parquet", "--output", "o.parquet", "--objective", "facility", "--lamb", "0.5", "--select_ratio",
-        "0.3", "--estimator", "counterfactual"]
+        "0.3", "--estimator", "relaxed"]
 
 
 @pytest.mark.parametrize("hint", ["--partial 0.1", "--max_lr 10", "--min_lr 0.01"])

@@ -10,7 +10,7 @@ from datamask.errors import OptionError
 
 
 @pytest.mark.parametrize(("options", "estimator"), [
-    ({}, "counterfactual"),
+    ({}, "relaxed"),
     ({"partial": 0.1}, "reinforce"),
     ({"max_lr": 10.0}, "reinforce"),
     ({"min_lr": 1.0}, "reinforce"),

@@ -58,8 +58,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         help="shares of the selection that a value of a column has at least and at most; may be given several times")
     group = parser.add_argument_group("how to find it")
     add = group.add_argument
-    add("--estimator", metavar="NAME", help=f"auto, {ESTIMATOR_HELP} (auto: reinforce if --partial, --max_lr or "
-                                            "--min_lr is given, else counterfactual)")
+    add("--estimator", metavar="NAME", help=f"auto, {ESTIMATOR_HELP} (auto: {catalogue.AUTO_RULE})")
     add("--preset", metavar="paper", help="paper: the setting of arXiv 2512.24265, which never changes")
     add("--n_rollout", type=whole, metavar="G", help=f"masks sampled per step ({defaults('n_rollout')})")
     add("--n_epochs", type=whole, metavar="STEPS", help=f"a ceiling on update steps ({defaults('n_epochs')})")

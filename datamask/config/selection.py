@@ -18,9 +18,6 @@ LEARNER_OPTIONS = ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr", "init
 NEIGHBOR_SEARCHES = ("auto", "exact", "approximate")
 """How the neighbour graph may be asked for; see `datamask.corpus.neighbors.search_for`."""
 
-REINFORCE_ONLY_HINTS = ("partial", "max_lr", "min_lr")
-"""Given without an estimator, these mean the paper's method, so that its quick-test line stays the paper's method."""
-
 PAPER_PRESET = {"estimator": "reinforce", "scale": "raw", "n_rollout": 128, "n_epochs": 5000, "partial": 0.1,
                 "max_lr": 10.0, "min_lr": 1.0, "init": "quality", "score": "mask", "readout": "top",
                 "polish": "none"}
@@ -131,12 +128,11 @@ class SelectionConfig:
         check(preset in (None, "paper"), "preset", "'paper'", preset)
         base = dict(PAPER_PRESET) if preset == "paper" else {}
         for key, value in base.items():
-            check(key not in given or given[key] == value or given[key] == "auto", key,
+            check(key not in given or given[key] == value or given[key] == catalogue.AUTO, key,
                   f"left out, or {value!r}, with --preset paper (the preset never changes)", given.get(key))
         merged = {**given, **base}
-        if merged.get("estimator", "auto") == "auto":
-            hinted = any(k in merged for k in REINFORCE_ONLY_HINTS)
-            merged["estimator"] = "reinforce" if hinted else "counterfactual"
+        if merged.get("estimator", catalogue.AUTO) == catalogue.AUTO:
+            merged["estimator"] = catalogue.auto(merged.get("objective", cls.objective), merged)
         entry = catalogue.estimator(merged["estimator"])
         check(entry is not catalogue.IMPORTED, "estimator", "a way to select; ids chosen elsewhere come in by `runs "
               "import`", entry.name)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.signs import Sign
@@ -36,14 +35,6 @@ LEAST_ROWS = 200
 """A slice with fewer rows says nothing."""
 
 
-def estimator_for(objective: str) -> str:
-    """The quickest estimator whose answers are proved where they can be: relaxed, else counterfactual."""
-    terms = SelectionConfig.from_options(objective=objective).terms
-    proofs = [catalogue.objective(name).proof for name, _ in terms]
-    alone = len(proofs) == 1 and proofs[0] == "dual"
-    return "relaxed" if alone or all(proof == "relaxation" for proof in proofs) else "counterfactual"
-
-
 def lambdas(count: int) -> tuple[float, ...]:
     """So many lambdas from 0 to 1, both included, even."""
     return tuple(float(round(lamb, 6)) for lamb in np.linspace(0, 1, count))
@@ -60,15 +51,15 @@ def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: 
     """
     found = []
     for objective in objectives:
-        given = {"objective": objective, "estimator": estimator_for(objective), **options}
-        found += [Point((("lamb", lamb),), SelectionConfig.from_options(**given, lamb=lamb)) for lamb in values]
+        found += [Point((("lamb", lamb),), SelectionConfig.from_options(objective=objective, **options, lamb=lamb))
+                  for lamb in values]
     return tuple(found)
 
 
 def along_ratio(objectives: Sequence[str], ratios: Sequence[float], **options: Any) -> tuple[Point, ...]:
     """A point per objective and select ratio, lambda among the options."""
     return tuple(Point((("select_ratio", ratio),), SelectionConfig.from_options(
-        **{"objective": objective, "estimator": estimator_for(objective), **options, "select_ratio": ratio}))
+        **{"objective": objective, **options, "select_ratio": ratio}))
         for objective in objectives for ratio in ratios)
 
 

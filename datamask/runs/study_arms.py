@@ -37,8 +37,8 @@ def arms(kind: str, given: Mapping[str, Any], *, seeds: int = 3, quick: bool = F
 
     Args:
         kind: one of `STUDIES`.
-        given: options as for `SelectionConfig.from_options`; what a study varies overrides them. Left out, the
-            estimator is ``reinforce`` (``counterfactual`` in ``single``), the objective ``pairwise`` and the steps
+        given: options as for `SelectionConfig.from_options`; what a study varies overrides them. Left out or auto, the
+            estimator is ``reinforce`` (``auto`` in ``single``), the objective ``pairwise`` and the steps
             `STEPS`.
         seeds: runs per arm whose estimator is random.
         objectives: of ``single``; None: the objective given, else all.
@@ -48,7 +48,8 @@ def arms(kind: str, given: Mapping[str, Any], *, seeds: int = 3, quick: bool = F
     """
     if kind not in STUDIES:
         raise OptionError(f"KIND must be one of {', '.join(STUDIES)}, got {kind!r}")
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in given.items()
+             if value is not None and (name, value) != ("estimator", catalogue.AUTO)}
     if "budget" in given:
         raise OptionError("--budget: a study compares selections of one number of rows; use --select_ratio")
     if kind == "single":
@@ -136,6 +137,5 @@ def _group_size(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
 def _reference(base: Mapping[str, Any]) -> Arm:
     """The same problem by the best solver there is for it."""
     kept = {name: base[name] for name in ("objective", "lamb", *PROBLEM) if name in base}
-    proofs = {catalogue.objective(name).proof for name in catalogue.objective_terms(base["objective"])}
-    solver = "relaxed" if proofs == {"relaxation"} else "counterfactual"
+    solver = catalogue.auto(base["objective"])
     return _arm(f"reference: {solver}", {**kept, "estimator": solver}, {}, 1)

@@ -87,9 +87,11 @@ def test_a_headline_in_one_line(tmp_path, options, said):
 
 
 def test_proposed_names_tell_runs_apart():
-    name = outcome.proposed_name("facility", 0.5, 0.3, "counterfactual")
+    name = outcome.proposed_name("facility", 0.5, 0.3, "relaxed")
     assert name.replace("\u00a0", " ") == "facility, λ 0.5, 30 %"
     for estimator in ("random", "top-quality", "semdedup", "imported"):  # lambda says nothing about these
         assert outcome.proposed_name("facility", 0.5, 0.3, estimator).replace("\u00a0", " ") == f"{estimator}, 30 %"
     assert outcome.proposed_name("facility", 0.5, 0.3, "greedy").endswith(", greedy")
+    assert outcome.proposed_name("disf", 0.5, 0.3, "counterfactual").replace("\u00a0", " ") == "disf, λ 0.5, 30 %"
+    assert outcome.proposed_name("facility", 0.5, 0.3, "counterfactual").endswith(", counterfactual")
     assert "reinforce" in outcome.proposed_name("disf", 0.5, 0.3, "reinforce")

@@ -45,7 +45,7 @@ def test_what_is_not_known_is_left_out(metrics, sentence):
 
 
 def test_each_sign_has_its_table_and_what_is_not_there_is_left_out():
-    config = SelectionConfig.from_options()
+    config = SelectionConfig.from_options(estimator="counterfactual")
     signs = {sign.name: sign for sign in view.vitals(METRICS, config, FACTS)}
     # nothing was missed, and one look tells no change per step
     assert list(signs) == ["decided", "signal", "spread", "shares", "overlap"]

@@ -222,6 +222,6 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     config = json.loads(selection.schema.metadata[b"datamask"])["config"]["selection"]
     rows = number(re.search(r"([\d,]+) rows", page.get_by_test_id("stSidebar").inner_text()).group(1))
     assert selection.num_rows == math.floor(0.3 * rows + 0.5)
-    assert config["lamb"] == 0.2 and config["estimator"] == "counterfactual"
+    assert config["lamb"] == 0.2 and config["estimator"] == "relaxed"
     assert selection["rank"].to_pylist() == list(range(1, selection.num_rows + 1))
     assert len(set(selection["chunk_id"].to_pylist())) == selection.num_rows

@@ -36,7 +36,7 @@ def test_its_settings_leave_the_forms_estimator_alone(page, opened, imported):
     app.button(key="use_settings").click().run()
     assert not app.exception
     values = {element.key: element.value for element in (*app.selectbox, *app.slider)}
-    assert values["form_estimator"] == catalogue.ESTIMATORS[0].name
+    assert values["form_estimator"] == catalogue.AUTO
     assert (values["form_objective"], values["form_lamb"]) == ("pairwise", 0.25)
 
 

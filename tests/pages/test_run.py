@@ -55,14 +55,32 @@ def test_without_a_corpus_it_points_home(page):
 def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, explained):
     app = page("pages/run.py", corpus=opened.key)
     assert app.title[0].value == "How does the learner choose?"
-    defaults = catalogue.estimator("counterfactual").defaults
     assert key(app, "slider", "lamb").value == 0.5 and key(app, "number_input", "select_ratio").value == 0.3
-    for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
-        assert key(app, "number_input", name).value == defaults[name], name
+    assert key(app, "selectbox", "estimator").value == "auto"
+    assert "Relaxed (no masks) here. Solves the problem" in said(app)
+    assert key(app, "number_input", "n_epochs").value == catalogue.estimator("relaxed").defaults["n_epochs"]
+    assert key(app, "number_input", "n_rollout").disabled
+    assert not [control for control in app.number_input if control.key == "form_partial"]
     assert catalogue.objective("facility").sees in said(app)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader]
     assert "Selects **72** of 240 rows" in said(app)
     explained(app, 15)
+
+
+def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_takes(page, opened, store, monkeypatch):
+    monkeypatch.setattr("datamask.runs.jobs.Office.submit", lambda self, run_id: None)
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "number_input", "n_epochs").set_value(7).run()
+    key(app, "selectbox", "objective").set_value("pairwise").run()
+    assert key(app, "number_input", "n_epochs").value == 7  # the same estimator: what was typed stays
+    key(app, "selectbox", "objective").set_value("disf").run()
+    assert "Counterfactual (exact credit) here. Samples masks" in said(app)
+    for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
+        assert key(app, "number_input", name).value == catalogue.estimator("counterfactual").defaults[name], name
+    key(app, "number_input", "n_rollout").set_value(5).run()
+    app.button(key="start").click().run()
+    assert not app.exception and not app.error
+    assert store.list()[0].config.selection == SelectionConfig.from_options(objective="disf", n_rollout=5)
 
 
 def test_every_objective_can_be_chosen_and_says_what_it_sees(page, opened):
@@ -76,6 +94,7 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     app = page("pages/run.py", corpus=opened.key)
     key(app, "slider", "lamb").set_value(0.25)
     key(app, "selectbox", "objective").set_value("pairwise")
+    key(app, "selectbox", "estimator").set_value("counterfactual").run()
     key(app, "number_input", "n_epochs").set_value(5)
     key(app, "selectbox", "device").set_value("cpu")
     key(app, "text_input", "name").set_value("mine *bold*").run()
@@ -118,6 +137,7 @@ def test_the_paper_preset_is_the_papers_and_cannot_be_changed(page, opened, stor
 
 def test_another_estimator_brings_its_own_defaults(page, opened):
     app = page("pages/run.py", corpus=opened.key)
+    key(app, "selectbox", "estimator").set_value("counterfactual").run()
     key(app, "number_input", "max_lr").set_value(3.0).run()
     key(app, "selectbox", "estimator").set_value("reinforce").run()
     assert key(app, "number_input", "max_lr").value == catalogue.estimator("reinforce").defaults["max_lr"]
@@ -126,7 +146,7 @@ def test_another_estimator_brings_its_own_defaults(page, opened):
     assert not [n for n in app.number_input if n.key == "form_n_epochs"]
 
 
-@pytest.mark.parametrize("name", [*(entry.name for entry in catalogue.ESTIMATORS), "paper preset"])
+@pytest.mark.parametrize("name", ["auto", *(entry.name for entry in catalogue.ESTIMATORS), "paper preset"])
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
     monkeypatch.setattr("datamask.runs.jobs.Office.submit", lambda self, run_id: None)
     app = page("pages/run.py", corpus=opened.key)
@@ -139,6 +159,7 @@ def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store
 
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):
     app = page("pages/run.py", corpus=opened.key)
+    key(app, "selectbox", "estimator").set_value("counterfactual").run()
     key(app, "number_input", "min_lr").set_value(5.0).run()
     assert "Min lr" in app.error[0].value and not [b for b in app.button if b.key == "start"]
 
@@ -176,7 +197,8 @@ def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store, monk
 
 
 def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs_dir):
-    run = create(store, opened, "long", objective="pairwise", n_epochs=1_000_000, device="cpu")
+    run = create(store, opened, "long", objective="pairwise", estimator="counterfactual", n_epochs=1_000_000,
+                 device="cpu")
     office(runs_dir).submit(run.id)
     deadline = time.monotonic() + 240
     while not len(run.metrics().get("step", ())) and time.monotonic() < deadline:

@@ -89,7 +89,8 @@ def test_swaps_and_bounds_after_a_learner_that_diverged_hide_nothing():
     ("collapse", {**REINFORCE, "n_epochs": 40, "max_lr": 300.0, "min_lr": 300.0}, "all alike since step"),
     ("collapse", {"objective": "disf", "scale": "raw"}, "that quality alone would make"),
     ("dominated", {**REINFORCE, "n_epochs": 40, "max_lr": 3.0, "min_lr": 0.3, "scale": "raw"}, "--scale calibrated"),
-    ("dominated", {"objective": "pairwise", "scale": "raw", "n_epochs": 20}, "--scale calibrated"),
+    ("dominated", {"objective": "pairwise", "estimator": "counterfactual", "scale": "raw", "n_epochs": 20},
+     "--scale calibrated"),
     ("faint", {**REINFORCE, "n_rollout": 4, "n_epochs": 30, "partial": 0.1, "max_lr": 3.0, "min_lr": 0.3},
      "--estimator counterfactual"),
 ])
@@ -118,7 +119,7 @@ def test_masks_of_one_value_are_said(store, tmp_path):
 
 def test_overlaps_are_those_of_the_written_selections(store):
     """The last overlaps of a run, recomputed from other runs' ids."""
-    run, _ = learned(store, objective="pairwise", polish="none", n_epochs=30)
+    run, _ = learned(store, objective="pairwise", estimator="counterfactual", polish="none", n_epochs=30)
     best, _ = learned(store, estimator="top-quality")
     apart, _ = learned(store, estimator="relaxed", objective="pairwise", lamb=0.0)
     chosen, quality, diversity = (set(r.selection()["chunk_id"].to_pylist()) for r in (run, best, apart))

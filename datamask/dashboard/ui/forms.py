@@ -27,12 +27,13 @@ AMOUNTS = ("rows", "tokens")
 
 DEFAULTS: dict[str, Any] = {
     "lamb": 0.5, "amount": "rows", "select_ratio": 0.3, "budget": "", "objective": "facility",
-    "estimator": "counterfactual", "scale": "calibrated",
+    "estimator": catalogue.AUTO, "scale": "calibrated",
     "prune": 0.0, "collapse": "none", "cosine": 0.95, "center": False, "neighbors": "auto",
     "seed": 0, "device": "auto", "name": "",
     **{option: value for entry in reversed(catalogue.ESTIMATORS) for option, value in entry.defaults.items()},
+    **catalogue.estimator(catalogue.auto("facility")).defaults,
 }
-"""Of every control; those of the learner's own options are the first estimator's that has them."""
+"""Of every control; those of the learner's own options are automatic's, else the first estimator's that has them."""
 
 HELP = {
     "lamb": "An exchange rate: 1 looks at quality alone, 0 at diversity alone. At 0.5 one point of quality, on a scale "
@@ -46,8 +47,10 @@ HELP = {
     "n_rollout": "G, the group size: how many candidate subsets (masks) are sampled and scored in each step. More of "
                  "them give steadier steps and take longer. 2 is enough with exact credit (Counterfactual); the "
                  "paper's REINFORCE uses 128.",
-    "estimator": "How the learner turns scored masks into a step. The baselines learn nothing and are there to be "
-                 "compared with. The paper preset is the published quick-test setting; it cannot be changed.",
+    "estimator": "How the selection is found. Automatic takes the quickest that comes with a proof: Relaxed for "
+                 "facility location alone and for sums of concave objectives, else Counterfactual. The baselines learn "
+                 "nothing and are there to be compared with. The paper preset is the published quick-test setting; it "
+                 "cannot be changed.",
     "n_epochs": "A ceiling on update steps; the learner may stop earlier, once its selection no longer changes.",
     "partial": "Share of the rows that one step looks at. Small batches are quick, but each step then knows less.",
     "max_lr": "Step size at the beginning; it falls in a straight line to the last step size. Too large, and the "
@@ -108,8 +111,13 @@ def _remember() -> None:
             values[name] = st.session_state[_key(name)]
 
 
+def _resolved(estimator: str, objective: str) -> str:
+    """The choice of an estimator, with the one that automatic takes for the objective in its place."""
+    return catalogue.auto(objective) if estimator == catalogue.AUTO else estimator
+
+
 def _options_of(estimator: str) -> Mapping[str, Any]:
-    """The options a choice of estimator has, with their defaults."""
+    """The options that an estimator has, with their defaults; not of automatic, see `_resolved`."""
     if estimator == PAPER:
         return {name: value for name, value in PAPER_PRESET.items() if name in LEARNER_OPTIONS}
     return catalogue.estimator(estimator).defaults
@@ -118,14 +126,23 @@ def _options_of(estimator: str) -> Mapping[str, Any]:
 def _estimator_changed() -> None:
     """Another estimator brings its own defaults: a step size of one is nonsense for another."""
     chosen = st.session_state[_key("estimator")]
-    for name, value in _options_of(chosen).items():
+    for name, value in _options_of(_resolved(chosen, st.session_state[_key("objective")])).items():
         st.session_state[_key(name)] = value
     st.session_state[_key("scale")] = "raw" if chosen == PAPER else "calibrated"
 
 
+def _objective_changed(before: str) -> None:
+    """Another objective may be another estimator's, where that is automatic. `before`: the estimator until now."""
+    state = st.session_state
+    after = _resolved(state[_key("estimator")], state[_key("objective")])
+    if after != before:
+        for name, value in _options_of(after).items():
+            state[_key(name)] = value
+
+
 def _estimators(columns: Sequence[str]) -> list[str]:
-    """The catalogue's estimators, the preset after the one it sets, and by each of several quality columns."""
-    names: list[str] = []
+    """Automatic, the catalogue's estimators, the preset after the one it sets, and by each of several columns."""
+    names: list[str] = [catalogue.AUTO]
     for entry in catalogue.ESTIMATORS:
         names.append(entry.name)
         if entry.name == PAPER_PRESET["estimator"]:
@@ -174,7 +191,8 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
     """
     _prepare(defaults or {})
     state = st.session_state
-    estimator = state[_key("estimator")]
+    chosen = state[_key("estimator")]
+    estimator = _resolved(chosen, state[_key("objective")])
     fixed = estimator == PAPER
     guided = fixed or catalogue.estimator(estimator).guided
     with st.container(gap=None):
@@ -187,7 +205,8 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
     with st.container(gap="xxsmall"):
         objectives = _objectives()
         st.selectbox("Diversity objective", objectives, _place_of("objective", objectives), key=_key("objective"),
-                     help=HELP["objective"], format_func=outcome.objective_label, disabled=not guided)
+                     help=HELP["objective"], format_func=outcome.objective_label, disabled=not guided,
+                     on_change=_objective_changed, args=(estimator,))
         if guided:
             st.caption(_sees(state[_key("objective")]))
     st.number_input("Masks per step (G)", 1, 4096, _now("n_rollout"), step=2, key=_key("n_rollout"),
@@ -197,7 +216,8 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
         estimators = _estimators(quality_columns)
         st.selectbox("Estimator", estimators, _place_of("estimator", estimators), key=_key("estimator"),
                      help=HELP["estimator"], format_func=_estimator_label, on_change=_estimator_changed)
-        st.caption(_estimator_about(estimator))
+        st.caption((f"{_estimator_label(estimator)} here. " if chosen == catalogue.AUTO else "")
+                   + _estimator_about(estimator))
         _learner_options(_options_of(estimator), fixed)
         if guided:
             scales = ("calibrated", "raw")
@@ -285,7 +305,7 @@ def remembered() -> SelectionConfig:
 
 
 def _selection(values: Mapping[str, Any]) -> SelectionConfig:
-    estimator, collapse = values["estimator"], values["collapse"]
+    estimator, collapse = _resolved(values["estimator"], values["objective"]), values["collapse"]
     if own := [name for name in catalogue.objective_terms(values["objective"]) if catalogue.is_own(name)]:
         raise OptionError(f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
                           f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here")
@@ -305,6 +325,8 @@ def _sees(objective: str) -> str:
 
 
 def _estimator_label(name: str) -> str:
+    if name == catalogue.AUTO:
+        return "Automatic"
     if name == PAPER:
         return "Paper preset (REINFORCE, fixed)"
     column = catalogue.quality_column(name)

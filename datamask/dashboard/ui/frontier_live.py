@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from datamask.config import SelectionConfig
-from datamask.dashboard import live, sweeping, words
+from datamask.dashboard import live, words
 from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.ui import address, frontier_exact, scene, session
@@ -25,8 +25,7 @@ MAP = "live_map"
 def show(opening: Opening, settings: Shared) -> None:
     """The slider, its values and its map; before that the preparation with progress and Stop."""
     corpus = opening.corpus
-    config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options,
-                                          estimator=sweeping.estimator_for(settings.objectives[0]))
+    config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options)
     behind = live.find(corpus, config)
     if behind is None and len(corpus) <= BY_ITSELF and config.objective in live.QUICK:
         behind = live.session(corpus, config, session.store().cache_dir)

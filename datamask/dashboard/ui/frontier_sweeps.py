@@ -69,8 +69,7 @@ def _group(opening: Opening) -> None:
 
 def _transfer(opening: Opening, settings: Shared) -> None:
     slices = sweeping.slices(opening.config, len(opening.corpus))
-    config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options,
-                                          estimator=sweeping.estimator_for(settings.objectives[0]))
+    config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options)
     found = sweeps.transfer(session.store().list(), slices, opening.corpus.fingerprint, config)
     if not found.lines:
         _nothing("Does a λ chosen on a part hold for the whole?", "The same sweep runs on an eighth and on a quarter "

@@ -186,5 +186,5 @@ def proposed_name(objective: str, lamb: float, ratio: float, estimator: str, bud
     if not catalogue.estimator(estimator).guided:
         return f"{estimator}, {share}{bound}"
     label = objective if ":" not in objective else objective.replace(",", "+")
-    how = "" if estimator == catalogue.ESTIMATORS[0].name else f", {estimator}"
+    how = "" if estimator == catalogue.auto(objective) else f", {estimator}"
     return f"{label}, λ {lamb:g}, {share}{how}{bound}"

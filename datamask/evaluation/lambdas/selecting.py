@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask import catalogue, learning
+from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.worlds import RestrictedPool
@@ -39,10 +39,7 @@ done."""
 
 def settings(objective: str, ratio: float, seed: int) -> SelectionConfig:
     """The settings of one curve; its lambda is filled in point by point."""
-    terms = SelectionConfig.from_options(objective=objective).terms
-    direct = all(catalogue.objective(name).proof == "relaxation" for name, _ in terms) or objective == "facility"
-    return SelectionConfig.from_options(objective=objective, select_ratio=ratio, seed=seed,
-                                        estimator="relaxed" if direct else "counterfactual")
+    return SelectionConfig.from_options(objective=objective, select_ratio=ratio, seed=seed)
 
 
 def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
