@@ -4,7 +4,8 @@ Light on purpose: the command line, the forms and the tests read this table, and
 where the thing lives; `datamask.objectives.load` and `datamask.learning.load` fetch it from there.
 
 To add an objective: write `datamask/objectives/<name>.py` with a `SetFunction`, then one line in `OBJECTIVES`. It then
-appears in the command line, the forms, the scoreboard and the contract tests by itself. Estimators likewise.
+appears in the command line, the forms, the scoreboard and the contract tests by itself. Estimators likewise; which
+options an estimator has stands at the options (`datamask.options.table`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
+from typing import Any
 
 from datamask.errors import OptionError
+from datamask.options import OPTIONS
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,6 @@ class EstimatorEntry:
         code: ``"module:Class"`` of its learner.
         label: what a form shows.
         about: one sentence for a newcomer.
-        defaults: its options with their defaults; an option not listed here is refused for this estimator.
         guided: whether lambda has a say in what it selects.
         seeded: whether two seeds give two selections, beyond the cut of equal scores.
         spends: whether it can fill a token budget, in the place of a number of rows.
@@ -68,12 +69,16 @@ class EstimatorEntry:
     code: str
     label: str
     about: str
-    defaults: MappingProxyType = field(default_factory=lambda: MappingProxyType({}))
     guided: bool = True
     seeded: bool = False
     spends: bool = True
     by_column: bool = False
     warm: bool = False
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Its options with their defaults: those of `datamask.options` that name it; all others are refused for it."""
+        return {name: option.owners[self.name] for name, option in OPTIONS.items() if self.name in option.owners}
 
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
@@ -109,19 +114,17 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
         "counterfactual", "datamask.learning.counterfactual:Counterfactual", "Counterfactual (exact credit)",
         "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
-        MappingProxyType({"n_rollout": 2, "n_epochs": 60, "partial": 1.0, "max_lr": 1.0, "min_lr": 0.05,
-                          "init": "same", "readout": "top", "polish": "swaps"}), seeded=True, warm=True,
+        seeded=True, warm=True,
     ),
     EstimatorEntry(
         "reinforce", "datamask.learning.reinforce:Reinforce", "REINFORCE (the paper's method)",
         "Scores G sampled masks per step and reinforces the members of those that beat the group's mean.",
-        MappingProxyType({"n_rollout": 128, "n_epochs": 5000, "partial": 0.1, "max_lr": 10.0, "min_lr": 1.0,
-                          "init": "quality", "score": "mask", "readout": "top", "polish": "none"}), seeded=True,
+        seeded=True,
     ),
     EstimatorEntry(
         "relaxed", "datamask.learning.relaxed:Relaxed", "Relaxed (no masks)",
         "Solves the problem in inclusion weights instead of masks: seconds, and proved near-optimal. Not for DiSF.",
-        MappingProxyType({"n_epochs": 60, "polish": "swaps"}), warm=True,
+        warm=True,
     ),
     EstimatorEntry(
         "greedy", "datamask.learning.greedy:Greedy", "Greedy (baseline)",
@@ -246,7 +249,7 @@ def auto(objectives: str, given: Iterable[str] = ()) -> str:
     """
     proofs = [objective(name).proof for name in objective_terms(objectives)]
     solved = proofs == ["dual"] or set(proofs) == {"relaxation"}
-    special = {option for entry in ESTIMATORS for option in entry.defaults} & set(given)
+    special = {name for name, option in OPTIONS.items() if option.owners} & set(given)
     if special & set(PAPERS_FLAGS):
         return "reinforce"
     able = [name for name in AUTOMATIC[0 if solved else 1:] if special <= set(estimator(name).defaults)]

@@ -18,18 +18,20 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "process", "catalogue", "compiling", "config", "endings", "feasibility", "files", "parquet"}
+BOTTOM = {"errors", "process", "catalogue", "compiling", "config", "endings", "feasibility", "files", "options",
+          "parquet"}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 WORK = {"work"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
-    "catalogue": {"errors"},
+    "options": {"errors"},
+    "catalogue": {"errors", "options"},
     "compiling": set(),
     "process": set(),
     "endings": {"errors", "process"},
-    "config": {"errors", "catalogue"},
+    "config": {"errors", "options", "catalogue"},
     "files": {"errors"},
     "parquet": {"errors"},
     "feasibility": {"errors", "config"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from datamask import api, catalogue
 from datamask.cli.parser import parse, run_config
 from datamask.config import LEARNER_OPTIONS, CorpusConfig, Quota, SelectionConfig
 from datamask.corpus import open_corpus
+from datamask.options import OPTIONS
 from datamask.runs.varying import parse_vary, points
 from tests.commands import ROOT
 
@@ -73,8 +75,7 @@ def test_the_rule(objective, rules):
 
 
 def test_what_none_of_them_has_is_refused_by_name(monkeypatch):
-    odd = catalogue.EstimatorEntry("odd", "", "Odd", "", {"oddness": 1})
-    monkeypatch.setattr(catalogue, "ESTIMATORS", (*catalogue.ESTIMATORS, odd))
+    monkeypatch.setitem(OPTIONS, "oddness", replace(OPTIONS["n_epochs"], name="oddness", owners={"random": 1}))
     assert catalogue.auto("facility", ["oddness"]) == "counterfactual"
 
 

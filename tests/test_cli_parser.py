@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from datamask import catalogue
-from datamask.cli.parser import SELECTION_OPTIONS, corpus_config, parse, run_config
+from datamask.cli.parser import corpus_config, parse, run_config
 from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, RunConfig, SelectionConfig
 from datamask.errors import OptionError
+from datamask.options import OPTIONS
 
 NAMES = (st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12) | st.sampled_from(
     ["-", "--lamb", "-x", "a b", "q:1", "q:z", "a:b:z", "a=b", "--a_b=c-d", "2023-*/part.parquet", "nan", "é"]
@@ -85,7 +86,7 @@ def test_hyphens_and_underscores_are_the_same(selection):
 
 
 def test_every_setting_has_its_option():
-    assert set(SELECTION_OPTIONS) == {field.name for field in dataclasses.fields(SelectionConfig)}
+    assert list(OPTIONS) == [field.name for field in dataclasses.fields(SelectionConfig)]
     assert {option for entry in catalogue.ESTIMATORS for option in entry.defaults} == set(LEARNER_OPTIONS)
 
 

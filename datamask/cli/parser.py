@@ -24,12 +24,11 @@ from datamask.cli.options import (
     add_selection,
     whole,
 )
-from datamask.config import LEARNER_OPTIONS, CorpusConfig, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.config.run import MEASURING
 from datamask.errors import OptionError
-from datamask.runs.varying import NUMBERS, STUDIES, WHOLE, WORDS
-
-SELECTION_OPTIONS = ("objective", "lamb", "select_ratio", "budget", "estimator", "scale", "center", *LEARNER_OPTIONS,
-                     "prune", "collapse", "pin", "ban", "given", "quotas", "neighbors", "seed", "device", "preset")
+from datamask.options import OPTIONS
+from datamask.runs.varying import STUDIES, variable
 
 
 class Parser(argparse.ArgumentParser):
@@ -98,7 +97,7 @@ def run_config(options: argparse.Namespace) -> RunConfig:
 
 def given_options(options: argparse.Namespace) -> dict[str, object]:
     """The options of a selection as they were given, None where not."""
-    return {name: getattr(options, name) for name in SELECTION_OPTIONS}
+    return {name: getattr(options, name) for name in OPTIONS}
 
 
 def corpus_config(options: argparse.Namespace, seed: int = 0) -> CorpusConfig:
@@ -117,7 +116,7 @@ def import_config(options: argparse.Namespace) -> RunConfig:
     Raises:
         OptionError: an option out of range.
     """
-    given = {name: value for name in ("objective", "lamb", "scale", "seed", "device")
+    given = {name: value for name in MEASURING
              if (value := getattr(options, name)) is not None}
     selection = SelectionConfig(**given, estimator=catalogue.IMPORTED.name)
     return RunConfig(corpus_config(options, selection.seed), selection, options.name or "", options.notes or "",
@@ -164,7 +163,7 @@ def _sweep(parser: Parser) -> None:
     add_corpus(parser)
     parser.add_argument("--vary", action="append", default=[], required=True, metavar="OPTION=VALUES",
                         help="START:STOP:COUNT, as in lamb=0:1:11, or a list, as in seed=0,1,2; several --vary span "
-                             f"their cross product. Of {', '.join((*NUMBERS, *WHOLE, *WORDS))}")
+                             f"their cross product. Of {', '.join(variable())}")
     parser.add_argument("--seeds", type=whole, default=1, metavar="N",
                         help="where the seed is not varied, so many seeds for every point that is random (1)")
     parser.add_argument("--output", metavar="OUT", help="the table of points, as .parquet, .csv or .json")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from datamask.config.checks import check, finite, number_text
 from datamask.errors import OptionError
+from datamask.options.checks import check, finite, number_text
 
 TRANSFORMS = ("raw", "z", "rank")
 """What a quality column may go through before it is weighted."""

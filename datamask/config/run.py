@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datamask import catalogue
-from datamask.config.amounts import tokens_text
-from datamask.config.checks import number_text
 from datamask.config.corpus import CorpusConfig
-from datamask.config.selection import SelectionConfig
+from datamask.config.selection import PAPER_PRESET, SelectionConfig
+from datamask.options import OPTIONS, Flag, Quotas
+
+MEASURING = ("objective", "lamb", "scale", "seed", "device")
+"""Options of a selection by which a list of ids is measured."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class RunConfig:
 
         def add(option: str, value: Any, default: Any = None) -> None:
             if value != default:
-                text = number_text(value) if isinstance(value, float) else str(value)
+                text = str(value)
                 # a value that begins with a hyphen would be read as an option of its own
                 words.extend([f"--{option}={text}"] if text.startswith("-") else [f"--{option}", text])
 
@@ -74,40 +76,25 @@ class RunConfig:
         add("row_seed", corpus.seed, selection.seed)
         if corpus.drop_invalid:
             words.append("--drop_invalid")
-        add("objective", selection.objective)
-        add("lamb", float(selection.lamb))
-        if self.ids is None:
-            self._add_search(add, words)
-        else:
-            add("scale", selection.scale, "calibrated")
-        add("seed", selection.seed, 0)
-        add("device", selection.device, "auto")
+        self._add_selection(add, words)
         add("name", self.name, "")
         add("notes", self.notes, "")
         return words
 
-    def _add_search(self, add: Callable[..., None], words: list[str]) -> None:
-        """The words of how a selection is found, which an imported one has not."""
+    def _add_selection(self, add: Callable[..., None], words: list[str]) -> None:
+        """The options of the selection; of an imported one, which was not searched for, those that measure it."""
         selection = self.selection
-        if selection.budget is None:
-            add("select_ratio", float(selection.select_ratio))
-        else:
-            add("budget", tokens_text(selection.budget))
-        defaults = dict(catalogue.estimator(selection.estimator).defaults)
-        if selection.preset == "paper":
-            add("preset", "paper")
-        else:
-            add("estimator", selection.estimator)
-            add("scale", selection.scale, "calibrated")
-            for option, default in defaults.items():
-                add(option, getattr(selection, option), default)
-        if selection.center:
-            words.append("--center")
-        add("prune", float(selection.prune), 0.0)
-        add("collapse", selection.collapse, "none")
-        add("pin", selection.pin)
-        add("ban", selection.ban)
-        add("given", selection.given)
-        for quota in selection.quotas:
-            add("quota", str(quota))
-        add("neighbors", selection.neighbors, "auto")
+        left_out = {name for name in OPTIONS if self.ids is not None and name not in MEASURING}
+        left_out |= set(PAPER_PRESET) if selection.preset == "paper" else set()
+        left_out |= set() if selection.budget is None else {"select_ratio"}
+        own = catalogue.estimator(selection.estimator).defaults
+        for name, option in OPTIONS.items():
+            value, default = getattr(selection, name), own.get(name, option.default)
+            of_another = bool(option.owners) and name not in own
+            if name in left_out or of_another or value is None or (value == default and not option.always):
+                continue
+            if isinstance(option.kind, Flag):
+                words.append(f"--{option.word}")
+            else:
+                for item in value if isinstance(option.kind, Quotas) else (value,):
+                    add(option.word, option.kind.text(item))

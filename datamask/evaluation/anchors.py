@@ -21,7 +21,6 @@ from torch import Tensor
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.config.amounts import tokens_text
 from datamask.evaluation.pool import Pool
 from datamask.learning.budget import Budget
 from datamask.learning.counterfactual import Counterfactual
@@ -35,6 +34,7 @@ from datamask.learning.trace import no_trace
 from datamask.objectives import cache_name
 from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.joint import Anchor, Joint, Term
+from datamask.options.amounts import tokens_text
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 

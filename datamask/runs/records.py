@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datamask.config import RunConfig
+from datamask.options import OPTIONS
 
 LATEST = 253370764800.0
 """Seconds since 1970 at the end of the year 9998: later times no calendar can show."""
@@ -81,13 +82,12 @@ FACTS: Schema = {
     "contents": ({EVERY: TEXT | NONE}, NONE),
 }
 
-_OPTIONAL_TEXTS = ("estimator", "objective", "scale", "init", "score", "readout", "polish", "collapse", "pin", "ban",
-                   "given", "neighbors", "device", "preset")
+_TEXTS = [name for name, option in OPTIONS.items() if option.kind.is_text]
 CONFIG: Schema = {
     "corpus": {"inputs": TEXTS, "features": TEXTS, "scores": TEXTS, "rows": COUNT | NONE, "drop_invalid": FLAG,
                "seed": COUNT, **dict.fromkeys(("id_column", "feature_column", "length_column"), TEXT | NONE),
                "quality_columns": [Whole(name=TEXT, weight=NUMBER, transform=TEXT)]},
-    "selection": {**dict.fromkeys(_OPTIONAL_TEXTS, TEXT | NONE), "quotas": [Whole(column=TEXT, value=TEXT, low=NUMBER,
+    "selection": {**dict.fromkeys(_TEXTS, TEXT | NONE), "quotas": [Whole(column=TEXT, value=TEXT, low=NUMBER,
                                                                                  high=NUMBER)]},
     "name": TEXT, "notes": TEXT, "ids": TEXT | NONE, "ignore_unknown": FLAG,
 }

@@ -9,6 +9,7 @@ from typing import Any
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
+from datamask.options import OPTIONS
 from datamask.runs.varying import STUDIES, Point, points
 
 STEPS, QUICK_STEPS = 1000, 12
@@ -17,8 +18,8 @@ GROUPS, QUICK_GROUPS = (32, 64, 128, 256, 512), (2, 4, 8)
 PARTIALS, QUICK_PARTIALS = (0.05, 0.1, 0.25, 1.0), (0.5, 1.0)
 PRUNES, QUICK_PRUNES = (0.2, 0.4, 0.5), (0.5,)
 
-PROBLEM = ("select_ratio", "center", "neighbors", "prune", "collapse", "pin", "ban", "given", "quotas", "scale", "seed",
-           "device")
+PROBLEM = tuple(name for name, option in OPTIONS.items() if not option.owners
+                and name not in ("objective", "lamb", "budget", "estimator", "preset"))
 """Settings that make the problem, whoever solves it."""
 
 

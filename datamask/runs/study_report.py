@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datamask.files import write_text
+from datamask.options import OPTIONS
 from datamask.runs.formats import to_plain
 from datamask.runs.sweep import write_rows
+from datamask.runs.varying import variable
 
 if TYPE_CHECKING:
     from datamask.runs.study import Study
 
 TITLES = {"single": "Single terms against joint", "ablation": "Learning rate, steps and start",
           "acceleration": "Pruning, batch share and start against time", "G": "Group size"}
-SHOWN = ("objective", "estimator", "lamb", "select_ratio", "scale", "n_epochs", "n_rollout", "partial", "max_lr",
-         "min_lr", "init", "prune", "collapse")
+SHOWN = tuple(name for name in variable() if name != "seed")
 """Settings that a table says where all its arms share them."""
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -81,7 +82,7 @@ def _cell(value: Any, spread: float | None, name: str) -> str:
         return "yes" if value else "no"
     if not isinstance(value, float):
         return str(value)
-    if name in ("lamb", "max_lr", "min_lr", "partial", "prune"):
+    if name in OPTIONS:
         return f"{value:g}"
     digits = 2 if name.startswith("seconds") else 3
     return f"{value:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")

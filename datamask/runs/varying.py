@@ -12,19 +12,12 @@ from typing import Any
 from datamask import catalogue
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import OptionError
+from datamask.options import OPTIONS, Number, Whole
 
-NUMBERS = ("lamb", "select_ratio", "max_lr", "min_lr", "partial", "prune")
-WHOLE = ("n_rollout", "n_epochs", "seed")
-WORDS = ("objective", "estimator", "init", "score", "readout", "polish", "scale", "collapse")
 STUDIES = ("single", "ablation", "acceleration", "G")
 """The paper's experiments that `datamask.runs.study` repeats."""
 
 MOST_POINTS = 10_000
-
-SAID = {"lamb": "λ", "select_ratio": "ratio", "n_rollout": "G", "n_epochs": "steps", "max_lr": "first step size",
-        "min_lr": "last step size", "partial": "batch share", "prune": "pruned", "objective": "", "estimator": "",
-        "collapse": "copies"}
-"""What is varied, as people say it; all others by their option."""
 
 Value = float | int | str
 
@@ -39,7 +32,7 @@ class Point:
     @property
     def words(self) -> str:
         """``λ 0.3, seed 1``."""
-        return ", ".join(f"{SAID.get(name, name)} {f'{value:g}' if isinstance(value, float) else value}".lstrip()
+        return ", ".join(f"{OPTIONS[name].varied} {f'{value:g}' if isinstance(value, float) else value}".lstrip()
                          for name, value in self.swept)
 
 
@@ -59,6 +52,13 @@ class Plan:
         return f"sweep-{hashlib.sha256(commands.encode()).hexdigest()[:10]}"
 
 
+def variable() -> tuple[str, ...]:
+    """The options that a sweep can vary: first numbers, then whole numbers, then words."""
+    kinds = (Number, Whole)
+    return tuple(sorted((name for name, option in OPTIONS.items() if option.varied is not None), key=lambda name: next(
+        (place for place, kind in enumerate(kinds) if isinstance(OPTIONS[name].kind, kind)), len(kinds))))
+
+
 def parse_vary(text: str) -> tuple[str, tuple[Value, ...]]:
     """Read ``OPTION=START:STOP:COUNT`` (both ends included) or ``OPTION=VALUE,VALUE``.
 
@@ -68,12 +68,12 @@ def parse_vary(text: str) -> tuple[str, tuple[Value, ...]]:
     name, equals, given = text.partition("=")
     name = name.strip().lstrip("-").replace("-", "_")
     name = {"algorithm": "objective"}.get(name, name)
-    if name not in (*NUMBERS, *WHOLE, *WORDS):
-        raise OptionError(f"--vary must name one of {', '.join((*NUMBERS, *WHOLE, *WORDS))}, got {name!r}")
+    if name not in variable():
+        raise OptionError(f"--vary must name one of {', '.join(variable())}, got {name!r}")
     if not equals or not given:
         raise OptionError(f"--vary must be OPTION=START:STOP:COUNT or OPTION=VALUE,VALUE, got {text!r}")
     values: list[Value]
-    if name in WORDS:
+    if not isinstance(OPTIONS[name].kind, (Number, Whole)):
         values = [word.strip() for word in given.split(",")]
     elif ":" in given:
         values = _range(name, given)
@@ -126,13 +126,13 @@ def _range(name: str, text: str) -> list[Value]:
 
 
 def _number(name: str, text: str) -> float | int:
+    whole = isinstance(OPTIONS[name].kind, Whole)
     try:
         value = float(text)
-        if name not in WHOLE:
+        if not whole:
             return value
         if value == int(value):
             return int(value)
     except (ValueError, OverflowError):
         pass
-    kind = "whole numbers" if name in WHOLE else "numbers"
-    raise OptionError(f"--vary {name} must be given {kind}, got {text.strip()!r}")
+    raise OptionError(f"--vary {name} must be given {'whole numbers' if whole else 'numbers'}, got {text.strip()!r}")

@@ -11,8 +11,8 @@ import pytest
 from datamask import select
 from datamask.cli.parser import parse, run_config
 from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
-from datamask.config.amounts import parse_tokens, tokens_text
 from datamask.errors import OptionError
+from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.runs.study_arms import arms

@@ -9,10 +9,10 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.config import LEARNER_OPTIONS, PAPER_PRESET, SelectionConfig
-from datamask.config.amounts import tokens_text
 from datamask.dashboard import words
 from datamask.dashboard.views import outcome
 from datamask.errors import OptionError
+from datamask.options.amounts import tokens_text
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
-from datamask.config.amounts import tokens_text
 from datamask.dashboard import words
+from datamask.options.amounts import tokens_text
 from datamask.runs.steering import rule_words
 from datamask.runs.store import Run
 

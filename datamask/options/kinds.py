@@ -1,0 +1,189 @@
+"""The kinds of values that an option may have: which values are of it, how a sentence says so, how they are written."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from datamask.errors import OptionError
+from datamask.options.amounts import parse_tokens, tokens_text
+from datamask.options.checks import check, finite, number_text
+from datamask.options.quotas import Quota
+
+NO_FLOAT64 = " (Apple's mps has no float64 numbers, in which values are reported and proved)"
+
+
+class Kind:
+    """What values an option takes; `settings`, where a method has it, are all values of the selection, by name."""
+
+    is_text: ClassVar[bool] = False
+    """Whether a record on disk holds its values as text."""
+
+    def canonical(self, value: Any, name: str) -> Any:
+        """The one spelling of a value, which is what is kept.
+
+        Raises:
+            OptionError: it is none of this kind, and what it should have been only this method can say.
+        """
+        return value
+
+    def fits(self, value: Any, settings: object) -> bool:
+        """Whether a value in its one spelling is of this kind."""
+        return True
+
+    def expected(self, value: Any, settings: object) -> str:
+        """What a value that does not fit should have been, after "must be"."""
+        raise NotImplementedError
+
+    def text(self, value: Any) -> str:
+        """The value as the command line reads it back."""
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A finite number between two bounds.
+
+    Attributes:
+        words: what is expected, with the bounds; names in braces are other options, whose values are put there.
+        low, high: the bounds; the name of another option is its value.
+        above, below: whether the bound itself is excluded.
+    """
+
+    words: str
+    low: float
+    high: float | str = math.inf
+    above: bool = False
+    below: bool = False
+
+    def fits(self, value: Any, settings: object) -> bool:
+        if not finite(value):
+            return False
+        high = getattr(settings, self.high) if isinstance(self.high, str) else self.high
+        over, under = (operator.lt if open_end else operator.le for open_end in (self.above, self.below))
+        return over(self.low, value) and under(value, high)
+
+    def expected(self, value: Any, settings: object) -> str:
+        return self.words.format_map(vars(settings))
+
+    def text(self, value: Any) -> str:
+        return number_text(value) if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number of at least `low`, or of what `least` says of the estimator, and at most `high`, if any.
+
+    Attributes:
+        most: `high` as people read it.
+    """
+
+    low: int
+    high: float = math.inf
+    most: str = ""
+    least: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def fits(self, value: Any, settings: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and self._least(settings) <= value <= self.high
+
+    def expected(self, value: Any, settings: object) -> str:
+        least = self._least(settings)
+        return f"a whole number from {least} to {self.most}" if self.most else f"a whole number of at least {least}"
+
+    def _least(self, settings: object) -> int:
+        return self.least.get(getattr(settings, "estimator", ""), self.low)
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of some words. `meanings`: each with what a form says in its place."""
+
+    meanings: Mapping[str, str]
+    is_text: ClassVar[bool] = True
+
+    def fits(self, value: Any, settings: object) -> bool:
+        return isinstance(value, str) and value in self.meanings
+
+    def expected(self, value: Any, settings: object) -> str:
+        *others, last = map(repr, self.meanings)
+        return f"{', '.join(others)} or {last}" if others else last
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    """True or false; given alone on the command line."""
+
+    def fits(self, value: Any, settings: object) -> bool:
+        return isinstance(value, bool)
+
+    def expected(self, value: Any, settings: object) -> str:
+        return "true or false"
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """Words that are checked where they are used: a name, a file."""
+
+    is_text: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Device(Kind):
+    """Where to compute."""
+
+    is_text: ClassVar[bool] = True
+
+    def fits(self, value: Any, settings: object) -> bool:
+        device = str(value)
+        return device in ("auto", "cpu", "cuda") or (device.startswith("cuda:") and device[5:].isdigit())
+
+    def expected(self, value: Any, settings: object) -> str:
+        return "auto, cpu, cuda or cuda:K" + (NO_FLOAT64 if str(value) == "mps" else "")
+
+
+@dataclass(frozen=True)
+class Copies(Kind):
+    """``none``, ``exact`` or a cosine, as text."""
+
+    is_text: ClassVar[bool] = True
+
+    def canonical(self, value: Any, name: str) -> str:
+        text = str(value).strip().lower()
+        if text in ("none", "exact"):
+            return text
+        try:
+            cosine = float(text)
+        except ValueError:
+            cosine = math.nan
+        check(math.isfinite(cosine) and 0 < cosine <= 1, name, "'none', 'exact' or a cosine above 0 and at most 1",
+              value)
+        return f"{cosine:g}"
+
+
+@dataclass(frozen=True)
+class Tokens(Kind):
+    """A number of tokens, as people write it."""
+
+    def canonical(self, value: Any, name: str) -> float:
+        return parse_tokens(value, name)
+
+    def text(self, value: Any) -> str:
+        return tokens_text(value)
+
+
+@dataclass(frozen=True)
+class Quotas(Kind):
+    """Quotas on values of one column, each value once; given one by one on the command line."""
+
+    def canonical(self, value: Any, name: str) -> tuple[Quota, ...]:
+        quotas = tuple(value)
+        listed = ", ".join(map(str, quotas))
+        for condition, expected in ((len({quota.column for quota in quotas}) <= 1, "on one column"),
+                                    (len({quota.value for quota in quotas}) == len(quotas), "given once per value")):
+            if not condition:
+                raise OptionError(f"--{name} must be {expected}, got {listed!r}")
+        return quotas
