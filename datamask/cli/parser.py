@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from datamask import __version__, catalogue
-from datamask.cli.options import (
-    add_center,
+from datamask.cli.arguments import (
     add_corpus,
     add_inputs,
     add_json,
-    add_objective,
+    add_options,
     add_run,
     add_runs_dir,
     add_selection,
@@ -200,7 +199,7 @@ def _score(parser: Parser) -> None:
                              "several to see their overlap")
     parser.add_argument("--panel", action="store_true",
                         help="every measure, with intervals, beside random and top quality, and who is best where")
-    add_center(parser)
+    add_options(parser, "center")
     parser.add_argument("--objective", metavar="module:Class", help="an objective of your own to measure besides")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
     add_runs_dir(parser)
@@ -267,7 +266,7 @@ def _runs_import(parser: Parser) -> None:
     add_corpus(parser)
     group = parser.add_argument_group("how to measure it")
     add = group.add_argument
-    add_objective(group)
+    add_options(group, "objective", "lamb", "scale")
     add("--ignore_unknown", action="store_true", help="leave out ids that are not in the corpus instead of refusing")
     add("--seed", type=whole, metavar="N", help="of ties in the ranks (0)")
     add("--device", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")

@@ -1,0 +1,132 @@
+"""Options that several commands share, and the kinds of value that they take."""
+
+from __future__ import annotations
+
+import argparse
+
+from datamask import catalogue
+from datamask.config import QualityColumn
+from datamask.errors import OptionError
+from datamask.options import FIND, OPTIONS, WHAT, Flag, Number, Option, Quota, Quotas, Whole
+from datamask.runs.store import default_root
+
+NAMES = {"objectives": ", ".join(entry.name for entry in catalogue.OBJECTIVES),
+         "estimators": ", ".join(entry.name for entry in catalogue.ESTIMATORS), "auto": catalogue.AUTO_RULE}
+"""What stands in braces in the lines of the options."""
+
+Group = argparse._ActionsContainer
+"""A parser or one of its groups."""
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """INPUT, as words or as an option."""
+    parser.add_argument("inputs", nargs="*", default=[], metavar="INPUT", help="parquet files, folders or globs")
+    parser.add_argument("--input", action="append", default=[], metavar="INPUT", help="the same, as an option")
+
+
+def add_corpus(parser: argparse.ArgumentParser) -> None:
+    """Which rows and columns: the options of a `CorpusConfig`."""
+    add_inputs(parser)
+    group = parser.add_argument_group("which rows and columns")
+    add = group.add_argument
+    add("--id_column", metavar="NAME", help="(found by name, then by type)")
+    add("--quality_column", action="append", default=[], type=quality, metavar="NAME[:WEIGHT[:raw|z|rank]]",
+        help="may be given several times; they add up (found by name, then by type)")
+    add("--feature_column", metavar="NAME", help="(found by name, then by type)")
+    add("--length_column", metavar="NAME", help="tokens per row, counted wherever rows are (found by name)")
+    add("--features", action="append", default=[], metavar="INPUT", help="shards that hold the features, by id or row")
+    add("--scores", action="append", default=[], metavar="INPUT", help="shards that hold the quality, by id or row")
+    add("--rows", type=whole, metavar="N", help="a uniform sample of so many rows (all that fit)")
+    add("--row_seed", type=whole, metavar="N", help="of that sample (as --seed)")
+    add("--drop_invalid", action="store_true", help="drop rows with NaN, infinite, null or zero features")
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """What to select and how to find it: the options of a `SelectionConfig`."""
+    for title in (WHAT, FIND):
+        add_options(parser.add_argument_group(title), *(name for name, option in OPTIONS.items()
+                                                        if option.group == title))
+
+
+def add_options(group: Group, *names: str) -> None:
+    """Options of a selection, by their names; None where not given."""
+    for name in names:
+        option = OPTIONS[name]
+        about = {"dest": name, "help": f"{option.line.format_map(NAMES)}{default_words(option)}"}
+        if isinstance(option.kind, Flag):
+            about |= {"action": "store_true", "default": None}
+        else:
+            about |= {"metavar": option.metavar, "type": READ_AS.get(type(option.kind), str)}
+        if isinstance(option.kind, Quotas):
+            about["action"] = "append"
+        group.add_argument(*(option.flags or (f"--{name}",)), **about)
+
+
+def default_words(option: Option) -> str:
+    """An option's default in brackets, per estimator where only some have it; nothing where there is none."""
+    if option.owners:
+        return f" ({', '.join(f'{name} {default}' for name, default in option.owners.items())})"
+    if isinstance(option.kind, Flag):
+        return f" ({'on' if option.default else 'off'})"
+    return "" if option.default in (None, ()) else f" ({option.kind.text(option.default)})"
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Where the run goes and what people call it."""
+    group = parser.add_argument_group("the run")
+    add_runs_dir(group)
+    group.add_argument("--name", metavar="TEXT", help="a name for people")
+    group.add_argument("--notes", metavar="TEXT", help="notes for people")
+    add_json(group)
+
+
+def add_runs_dir(parser: Group) -> None:
+    """Where runs are kept."""
+    parser.add_argument("--runs_dir", default=default_root(), metavar="FOLDER",
+                        help="where runs are kept (DATAMASK_RUNS_DIR, else runs)")
+
+
+def add_json(parser: Group) -> None:
+    """The answer for programs."""
+    parser.add_argument("--json", action="store_true", help="one JSON object as the last line of stdout")
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+
+
+def decimal(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        several = "; several are tried by `datamask sweep --vary OPTION=VALUES`" if set(text) & {",", ":"} else ""
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}{several}") from None
+
+
+def quality(text: str) -> QualityColumn:
+    """A quality column."""
+    # argparse lets only its own exception through with its text
+    try:
+        return QualityColumn.parse(text)
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--quality_column ")) from None
+
+
+def quota(text: str) -> Quota:
+    """A quota."""
+    try:
+        return Quota.parse(text)
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--quota ")) from None
+
+
+READ_AS = {Whole: whole, Number: decimal, Quotas: quota}
+"""Kind of an option -> what reads its word; all others are words, and checked with the settings."""
