@@ -23,22 +23,15 @@ from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.layers import Category
 from datamask.errors import InputError
+from datamask.options import OPTIONS
 from datamask.runs.store import Run
 
 LETTERS = "ABCD"
 MOST = 4
 MEASURES = ("joint", "quality", "diversity")
 
-SETTINGS = {
-    "lamb": "Balance λ", "select_ratio": "Select ratio", "objective": "Diversity objective", "estimator": "Estimator",
-    "preset": "Preset", "n_rollout": "Masks per step (G)", "n_epochs": "Steps, at most", "partial": "Batch share",
-    "max_lr": "First step size", "min_lr": "Last step size", "init": "Logits start", "score": "Credit of a draw",
-    "readout": "Final subset", "polish": "Polish", "center": "Features centered", "neighbors": "Neighbour graph",
-    "scale": "Scale of λ", "prune": "Pruned by quality first", "collapse": "Copies collapsed", "pin": "Pinned ids",
-    "ban": "Banned ids", "given": "Given ids", "quotas": "Quotas", "budget": "Token budget", "seed": "Seed",
-    "device": "Device",
-}
-"""Settings in the order and with the names of the Run form."""
+SETTINGS = {name: option.title for name, option in OPTIONS.items()}
+"""Every setting, with what a list of settings calls it."""
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class SelectionOptions:
     scale: str = option(
         Choice({"calibrated": "calibrated shares", "raw": "raw, as in the paper"}), "Scale of λ",
         "calibrated or raw: in which units lambda balances", "SCALE", WHAT, default="calibrated", varied="scale",
+        control=Control(),
         help="Calibrated: λ weighs shares of the attainable gain, so that it means the same on every corpus. Raw: λ "
              "weighs the bare values, as in the paper; one of them then usually drowns the other.")
     n_rollout: int | None = option(

@@ -112,9 +112,9 @@ def test_overlaps_are_set_arithmetic(three):
 def test_only_the_settings_that_differ(three):
     entries, _, _ = three
     table = comparison.settings(entries)
-    assert table["Setting"].tolist() == ["Balance λ", "Select ratio", "Diversity objective"]
+    assert table["Setting"].tolist() == ["Diversity objective", "Balance λ", "Select ratio"]
     assert table.columns[1:].tolist() == ["A · first", "B · second", "C · third"]
-    assert table.iloc[0, 1:].tolist() == ["0.5", "0.2", "0.5"]
+    assert table.iloc[1, 1:].tolist() == ["0.5", "0.2", "0.5"]
     assert comparison.settings(entries[:1] * 2).empty
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from datamask import catalogue
-from datamask.config import LEARNER_OPTIONS, PAPER_PRESET, SelectionConfig
+from datamask.config import PAPER_PRESET, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.views import outcome
 from datamask.errors import OptionError
+from datamask.options import LEARNER_OPTIONS, OPTIONS, Choice, Flag, Number, Whole
 from datamask.options.amounts import tokens_text
 
 if TYPE_CHECKING:
@@ -19,64 +21,27 @@ if TYPE_CHECKING:
 
 PAPER = "paper preset"
 DEVICES = ("auto", "cpu", "cuda")
-NEIGHBORS = {"auto": "Automatic", "exact": "Exact", "approximate": "Approximate, quicker"}
 COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
             "near": "Keep the best of near-copies"}
 
 AMOUNTS = ("rows", "tokens")
 
 DEFAULTS: dict[str, Any] = {
-    "lamb": 0.5, "amount": "rows", "select_ratio": 0.3, "budget": "", "objective": "facility",
-    "estimator": catalogue.AUTO, "scale": "calibrated",
-    "prune": 0.0, "collapse": "none", "cosine": 0.95, "center": False, "neighbors": "auto",
-    "seed": 0, "device": "auto", "name": "",
-    **{option: value for entry in reversed(catalogue.ESTIMATORS) for option, value in entry.defaults.items()},
-    **catalogue.estimator(catalogue.auto("facility")).defaults,
+    "amount": "rows", "cosine": 0.95, "name": "",
+    **{name: option.default for name, option in OPTIONS.items() if option.help and not option.owners},
+    "estimator": catalogue.AUTO, "budget": "",
+    **{name: next(iter(option.owners.values())) for name, option in OPTIONS.items() if option.owners},
+    **catalogue.estimator(catalogue.auto(OPTIONS["objective"].default)).defaults,
 }
 """Of every control; those of the learner's own options are automatic's, else the first estimator's that has them."""
 
 HELP = {
-    "lamb": "An exchange rate: 1 looks at quality alone, 0 at diversity alone. At 0.5 one point of quality, on a scale "
-            "from a random subset (0) to the best one (100), weighs as much as one point of diversity.",
-    "select_ratio": "Share of the corpus to keep, strictly between 0 and 1. Exactly this many rows are selected.",
+    **{name: option.help for name, option in OPTIONS.items() if option.help},
     "amount": "Select a share of the rows, or as many rows as fill a number of tokens.",
-    "budget": "Tokens to fill, such as 150M or 1.5G. How many rows that is follows from their lengths.",
-    "objective": "What diversity means in this run. Each of them sees something else; try more than one. "
-                 "Facility location, pair-wise similarity and DiSF with fixed scale come with a bound that no "
-                 "selection exceeds; DiSF and graph cut have none.",
-    "n_rollout": "G, the group size: how many candidate subsets (masks) are sampled and scored in each step. More of "
-                 "them give steadier steps and take longer. 2 is enough with exact credit (Counterfactual); the "
-                 "paper's REINFORCE uses 128.",
-    "estimator": "How the selection is found. Automatic takes the quickest that comes with a proof: Relaxed for "
-                 "facility location alone and for sums of concave objectives, else Counterfactual. The baselines learn "
-                 "nothing and are there to be compared with. The paper preset is the published quick-test setting; it "
-                 "cannot be changed.",
-    "n_epochs": "A ceiling on update steps; the learner may stop earlier, once its selection no longer changes.",
-    "partial": "Share of the rows that one step looks at. Small batches are quick, but each step then knows less.",
-    "max_lr": "Step size at the beginning; it falls in a straight line to the last step size. Too large, and the "
-              "selection freezes before it has learned anything.",
-    "min_lr": "Step size at the end.",
-    "init": "Where the logits start: all the same, or in proportion to quality.",
-    "score": "How a sampled subset's value reaches its rows. By membership is the paper's step, an approximation of "
-             "the gradient; by the draw's own probability, the step is the gradient in the mean.",
-    "readout": "How the final subset is read off the logits: the strongest rows, or one last random draw.",
-    "polish": "After learning, swap single rows in and out for as long as that raises the value. Quick, and it never "
-              "makes a selection worse.",
-    "scale": "Calibrated: λ weighs shares of the attainable gain, so that it means the same on every corpus. Raw: λ "
-             "weighs the bare values, as in the paper; one of them then usually drowns the other.",
-    "prune": "Drop this share of the rows, the worst by quality, before learning. Learning gets quicker.",
-    "collapse": "What to do with copies before selecting. Rows with identical features count as exact copies, whatever "
-                "their text. Pair-wise similarity and DiSF cannot see copies themselves.",
-    "center": "Subtract the corpus's mean from the features first. For embeddings whose cosines are all high, such as "
-              "E5's: what all texts share is taken away, and diversity looks at what differs.",
     "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
-    "neighbors": "Facility location, graph cut and near-copies look at each row's nearest rows. An approximate search "
-                 "misses about 1 in 100 of them and is quicker. How many it finds is measured and shown. Automatic is "
-                 "exact up to 200,000 rows, and on a GPU. A search that is kept and exact is always used again.",
-    "seed": "Every random choice follows from it: the same seed on the same corpus gives the same selection.",
-    "device": "Where to compute. Auto takes a GPU where there is one. cuda:1 names the second GPU.",
     "name": "What to call this run in lists and pictures. You can change it later.",
 }
+"""Of every control."""
 
 
 def _key(name: str) -> str:
@@ -209,8 +174,7 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
                      on_change=_objective_changed, args=(estimator,))
         if guided:
             st.caption(_sees(state[_key("objective")]))
-    st.number_input("Masks per step (G)", 1, 4096, _now("n_rollout"), step=2, key=_key("n_rollout"),
-                    help=HELP["n_rollout"], disabled=fixed or "n_rollout" not in _options_of(estimator))
+    _control("n_rollout", disabled=fixed or "n_rollout" not in _options_of(estimator))
     place = st.container()
     with st.expander("More settings"):
         estimators = _estimators(quality_columns)
@@ -220,10 +184,7 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
                    + _estimator_about(estimator))
         _learner_options(_options_of(estimator), fixed)
         if guided:
-            scales = ("calibrated", "raw")
-            st.selectbox("Scale of λ", scales, _place_of("scale", scales), key=_key("scale"), help=HELP["scale"],
-                         disabled=fixed, format_func={"calibrated": "calibrated shares",
-                                                      "raw": "raw, as in the paper"}.get)
+            _control("scale", disabled=fixed)
         _corpus_options()
     name = state[_key("name")].strip()
     _remember()
@@ -250,49 +211,56 @@ def _amount(tokens: float | None) -> None:
                         key=_key("select_ratio"), help=HELP["select_ratio"])
 
 
+def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False) -> None:
+    """One option as its kind is drawn: a menu, a box to tick or a number."""
+    option, place = OPTIONS[name], st if place is None else place
+    about = {"key": _key(name), "help": option.help, "disabled": disabled}
+    if isinstance(option.kind, Choice):
+        words_of = option.kind.meanings
+        place.selectbox(option.label, tuple(words_of), _place_of(name, tuple(words_of)), format_func=words_of.get,
+                        **about)
+    elif isinstance(option.kind, Flag):
+        place.checkbox(option.label, _now(name), **about)
+    else:
+        place.number_input(option.label, value=_now(name), **about, **option.control.limits)
+
+
 def _learner_options(options: Mapping[str, Any], fixed: bool) -> None:
-    """The controls of those options the estimator has; number fields in two columns, choices below them."""
-    numbers = (
-        ("n_epochs", "Steps, at most", {"min_value": 1, "max_value": 1_000_000, "step": 50}),
-        ("partial", "Batch share", {"min_value": 0.001, "max_value": 1.0, "step": 0.1, "format": "%.3g"}),
-        ("max_lr", "First step size", {"min_value": 0.0001, "max_value": 1000.0, "step": 0.5, "format": "%.4g"}),
-        ("min_lr", "Last step size", {"min_value": 0.0, "max_value": 1000.0, "step": 0.05, "format": "%.4g"}),
-    )
-    choices = (
-        ("init", "Logits start", {"same": "all the same", "quality": "in proportion to quality"}),
-        ("score", "Credit of a draw", {"mask": "by membership, as in the paper",
-                                       "exact": "by the draw's probability"}),
-        ("readout", "Final subset", {"top": "the strongest rows", "sample": "one last draw"}),
-        ("polish", "Polish at the end", {"swaps": "swap rows while it helps", "none": "no"}),
-    )
-    left, right = st.columns(2)
-    for place, (name, label, limits) in zip((left, right, left, right), numbers):
+    """The controls of those options the estimator has; number fields in two columns, choices below them.
+
+    The group size has its place at the top of the form.
+    """
+    names = [name for name in LEARNER_OPTIONS if name != "n_rollout" and OPTIONS[name].control is not None]
+    numbers = [name for name in names if isinstance(OPTIONS[name].kind, (Number, Whole))]
+    columns = st.columns(2)
+    for place, name in zip(itertools.cycle(columns), numbers):
         if name in options:
-            place.number_input(label, value=_now(name), key=_key(name), help=HELP[name], disabled=fixed, **limits)
-    for name, label, said in choices:
-        if name in options:
-            st.selectbox(label, tuple(said), _place_of(name, tuple(said)), key=_key(name), help=HELP[name],
-                         disabled=fixed, format_func=said.get)
+            _control(name, place, fixed)
+    for name in names:
+        if name in options and name not in numbers:
+            _control(name, disabled=fixed)
 
 
 def _corpus_options() -> None:
     """What every estimator has: which rows may be selected, the seed, the device, the name."""
-    st.number_input("Prune by quality first", 0.0, 0.99, _now("prune"), step=0.1, format="%.3g", key=_key("prune"),
-                    help=HELP["prune"])
-    st.selectbox("Copies", tuple(COLLAPSE), _place_of("collapse", tuple(COLLAPSE)), key=_key("collapse"),
-                 help=HELP["collapse"], format_func=COLLAPSE.get)
-    if st.session_state[_key("collapse")] == "near":
-        st.number_input("Cosine of a near-copy", 0.5, 1.0, _now("cosine"), step=0.01, format="%.3g",
-                        key=_key("cosine"), help=HELP["cosine"])
-    st.checkbox("Center the features", _now("center"), key=_key("center"), help=HELP["center"])
-    st.selectbox("Nearest rows", tuple(NEIGHBORS), _place_of("neighbors", tuple(NEIGHBORS)), key=_key("neighbors"),
-                 help=HELP["neighbors"], format_func=NEIGHBORS.get)
+    for name, option in OPTIONS.items():
+        if option.control is not None and not option.owners and name != "scale":
+            _copies() if name == "collapse" else _control(name)
     left, right = st.columns(2)
     left.number_input("Seed", 0, 2**53 - 1, _now("seed"), step=1, key=_key("seed"), help=HELP["seed"])
     devices = DEVICES if _now("device") in DEVICES else (*DEVICES, _now("device"))
     right.selectbox("Device", devices, _place_of("device", devices), key=_key("device"), help=HELP["device"],
                     accept_new_options=True)
     st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
+
+
+def _copies() -> None:
+    """What becomes of copies, and from which cosine on two rows are copies of each other."""
+    st.selectbox(OPTIONS["collapse"].label, tuple(COLLAPSE), _place_of("collapse", tuple(COLLAPSE)),
+                 key=_key("collapse"), help=HELP["collapse"], format_func=COLLAPSE.get)
+    if st.session_state[_key("collapse")] == "near":
+        st.number_input("Cosine of a near-copy", 0.5, 1.0, _now("cosine"), step=0.01, format="%.3g",
+                        key=_key("cosine"), help=HELP["cosine"])
 
 
 def remembered() -> SelectionConfig:
@@ -310,14 +278,12 @@ def _selection(values: Mapping[str, Any]) -> SelectionConfig:
         raise OptionError(f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
                           f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here")
     amount = "budget" if values["amount"] == "tokens" else "select_ratio"
-    options = {name: values[name] for name in (amount, "objective", "lamb", "center", "prune", "neighbors", "seed",
-                                               "device")}
-    options["collapse"] = f"{values['cosine']:g}" if collapse == "near" else collapse
+    options = {name: values[name] for name, option in OPTIONS.items() if name in values and not option.owners}
+    del options["budget" if amount == "select_ratio" else "select_ratio"]
+    options |= {"estimator": estimator, "collapse": f"{values['cosine']:g}" if collapse == "near" else collapse}
     if estimator == PAPER:
-        return SelectionConfig.from_options(preset="paper", **options)
-    options |= {"estimator": estimator, "scale": values["scale"]}
-    options |= {name: values[name] for name in _options_of(estimator)}
-    return SelectionConfig.from_options(**options)
+        return SelectionConfig.from_options(**{**options, **PAPER_PRESET, "preset": "paper"})
+    return SelectionConfig.from_options(**options, **{name: values[name] for name in _options_of(estimator)})
 
 
 def _sees(objective: str) -> str:
