@@ -17,6 +17,7 @@ from datamask import endings
 from datamask.cli.output import print_json, summary_text
 from datamask.config import CorpusConfig, RunConfig
 from datamask.files import user_path
+from datamask.options import OPTIONS, IdFile
 from datamask.runs import exports
 from datamask.runs.store import Run
 
@@ -67,8 +68,8 @@ def rooted(config: RunConfig) -> RunConfig:
     def absolute(path: str | None) -> str | None:
         return None if path is None else str(user_path(path).absolute())
 
-    selection = replace(config.selection, **{option: absolute(getattr(config.selection, option))
-                                             for option in ("pin", "ban", "given")})
+    selection = replace(config.selection, **{name: absolute(getattr(config.selection, name))
+                                             for name, option in OPTIONS.items() if isinstance(option.kind, IdFile)})
     return replace(config, corpus=absolute_corpus(config.corpus), selection=selection)
 
 

@@ -6,10 +6,10 @@ The dataclass's check, the command line, the Run form, the lists of settings and
 here loads torch, or knows an objective or an estimator but by name.
 """
 
-from datamask.options.kinds import Choice, Copies, Device, Flag, Kind, Number, Quotas, Text, Tokens, Whole
+from datamask.options.kinds import Choice, Copies, Device, Flag, IdFile, Kind, Number, Quotas, Text, Tokens, Whole
 from datamask.options.option import Control, Option
 from datamask.options.quotas import Quota
 from datamask.options.table import FIND, LEARNER_OPTIONS, OPTIONS, WHAT, SelectionOptions
 
-__all__ = ["FIND", "LEARNER_OPTIONS", "OPTIONS", "WHAT", "Choice", "Control", "Copies", "Device", "Flag", "Kind",
-           "Number", "Option", "Quota", "Quotas", "SelectionOptions", "Text", "Tokens", "Whole"]
+__all__ = ["FIND", "LEARNER_OPTIONS", "OPTIONS", "WHAT", "Choice", "Control", "Copies", "Device", "Flag", "IdFile",
+           "Kind", "Number", "Option", "Quota", "Quotas", "SelectionOptions", "Text", "Tokens", "Whole"]

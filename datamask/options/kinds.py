@@ -126,9 +126,14 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Text(Kind):
-    """Words that are checked where they are used: a name, a file."""
+    """Words that are checked where they are used: a name."""
 
     is_text: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class IdFile(Text):
+    """A file of ids; runs keep its absolute path."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Option:
         default: of every estimator; None: there is none.
         owners: for an option that only some estimators have, each of them with its default there; else empty.
         varied: what a sweep calls it, as in ``λ 0.3``; empty: its values speak for themselves; None: not varied.
-        control: how the form draws it; None: the form has its own way, or leaves it out.
+        control: it is on the form among others of its kind, drawn so; None: the form has its own place for it, or none.
         always: whether the command line that repeats a run names it even at its default.
         flags: on the command line, in the place of ``--name``.
     """

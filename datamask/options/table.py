@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamask.options.kinds import Choice, Copies, Device, Flag, Number, Quotas, Text, Tokens, Whole
+from datamask.options.kinds import Choice, Copies, Device, Flag, IdFile, Number, Quotas, Text, Tokens, Whole
 from datamask.options.option import Control, option, options_of
 from datamask.options.quotas import Quota
 
@@ -122,11 +122,11 @@ class SelectionOptions:
         help="What to do with copies before selecting. Rows with identical features count as exact copies, whatever "
              "their text. Pair-wise similarity and DiSF cannot see copies themselves.")
     pin: str | None = option(
-        Text(), "Pinned ids",
+        IdFile(), "Pinned ids",
         "a file of ids that must be selected: parquet, CSV, or text with one id per line", "IDS", WHAT)
-    ban: str | None = option(Text(), "Banned ids", "a file of ids that must not be", "IDS", WHAT)
+    ban: str | None = option(IdFile(), "Banned ids", "a file of ids that must not be", "IDS", WHAT)
     given: str | None = option(
-        Text(), "Given ids", "a file of ids that you already have: the new rows are chosen beside them, and only the "
+        IdFile(), "Given ids", "a file of ids that you already have: the new rows are chosen beside them, and only the "
         "new ones are written", "IDS", WHAT)
     quotas: tuple[Quota, ...] = option(
         Quotas(), "Quotas", "shares of the selection that a value of a column has at least and at most; may be given "

@@ -32,7 +32,8 @@ class Point:
     @property
     def words(self) -> str:
         """``λ 0.3, seed 1``."""
-        return ", ".join(f"{OPTIONS[name].varied} {f'{value:g}' if isinstance(value, float) else value}".lstrip()
+        words = {name: name if OPTIONS[name].varied is None else OPTIONS[name].varied for name, _ in self.swept}
+        return ", ".join(f"{words[name]} {f'{value:g}' if isinstance(value, float) else value}".lstrip()
                          for name, value in self.swept)
 
 

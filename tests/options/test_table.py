@@ -39,6 +39,7 @@ from datamask.cli.parser import parse, run_config
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard import comparison
 from datamask.errors import OptionError
+from datamask.options import OPTIONS
 from datamask.runs.varying import parse_vary, points
 
 def refusal(**options):
@@ -57,6 +58,7 @@ app.selectbox(key="form_estimator").set_value("counterfactual").run()
 patience = app.number_input(key="form_patience")
 patience.set_value(9).run()
 app.selectbox(key="form_order").set_value("shuffled").run()
+drawn = {control.key for kind in ("selectbox", "number_input", "checkbox") for control in app.get(kind)}
 assert not app.exception and not app.error
 
 config = SelectionConfig.from_options(patience=7, order="shuffled")
@@ -69,6 +71,8 @@ print(json.dumps({
     "read back": run_config(parse(run.arguments("o.parquet"))) == run,
     "record": RunConfig.from_dict(run.to_dict()) == run,
     "old record": SelectionConfig.from_dict({"objective": "disf", "estimator": "counterfactual"}).patience,
+    "not drawn": [name for name, option in OPTIONS.items() if option.control is not None
+                  and (not option.owners or "counterfactual" in option.owners) and f"form_{name}" not in drawn],
     "form": [order.label, order.options, patience.label, patience.help, patience.value],
     "compared": {name: comparison.SETTINGS[name] for name in ("patience", "order")},
     "swept": [point.words for point in points({}, [parse_vary("patience=3:5:2"), parse_vary("order=given,shuffled")])],
@@ -114,6 +118,7 @@ def test_one_entry_more_is_on_the_command_line(longer):
 def test_one_entry_more_is_in_the_form_and_in_compare(longer):
     assert longer["form"] == ["Order of the rows", ["as they came", "shuffled"], "Patience",
                               "How long the learner waits.", 9]
+    assert longer["not drawn"] == []
     assert longer["compared"] == {"patience": "Patience", "order": "Order of the rows"}
 
 
