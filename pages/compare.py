@@ -80,7 +80,7 @@ if len(chosen) < 2:
 compared = [by_id[run_id] for run_id in chosen]
 entries = comparison.load(compared, len(corpus))
 first = entries[0]
-preparing.prepare(corpus, cache_dir)
+progress = st.container()
 drawing = st.container()
 with st.container(horizontal=True, gap="medium"):
     panels = st.segmented_control("Draw as", (CHANGES, SELECTED, AGREEMENT), default=CHANGES, required=True,
@@ -88,9 +88,7 @@ with st.container(horizontal=True, gap="medium"):
                                   help="Changes: what each other run gained and lost against A, the first one. "
                                        "Selected: what each selected. Agreement: how surely each would select a sample "
                                        "again, once that is computed below.")
-    wanted = st.segmented_control("Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="compare_layout",
-                                  persist_state="session",
-                                  help="The same map as on the Explore page. PCA stands in until UMAP is computed.")
+    wanted = preparing.layout_control("compare_layout", "The same maps as on the Explore page. ")
     marks = st.segmented_control("Marks", ("points", "hexagons"), required=True, key="compare_marks",
                                  default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
                                  persist_state="session",
@@ -106,6 +104,8 @@ for entry, run in zip(entries, compared):
         if panels == CHANGES:
             layers.append(Change.between(f"{entry.label} against {first.letter}", first.selected, entry.selected))
 
+with progress:
+    preparing.prepare(corpus, cache_dir, wanted)
 ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
 with drawing:
     canvas_map.canvas_map("compare_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,

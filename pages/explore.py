@@ -89,13 +89,10 @@ with controls:
     summary = st.container()
 
 with picture:
-    preparing.prepare(corpus, cache_dir)
+    progress = st.container()
     drawing = st.container()
     with st.container(horizontal=True, gap="medium"):
-        wanted = st.segmented_control(
-            "Layout", ("UMAP", "PCA"), default="UMAP", required=True, key="explore_layout", persist_state="session",
-            help="UMAP keeps neighbours together and is computed once per corpus; until it is there, PCA stands in. "
-                 "PCA keeps directions of largest variance.")
+        wanted = preparing.layout_control("explore_layout")
         shown_as = st.segmented_control(
             "Marks", ("points", "hexagons"), default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
             required=True, key="explore_marks", persist_state="session",
@@ -103,6 +100,8 @@ with picture:
                  "mean or the selected share of all samples in a cell.")
         about = st.container()
     steering = st.container(gap="xsmall")
+with progress:
+    preparing.prepare(corpus, cache_dir, wanted)
 ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
 rows = Rows(found.n, found.numbers, found.classes, found.texts, ground.places.points)
 view = linked.Linked(corpus, rows, linked.kept(corpus).known(rows), f"{run_id} {ground.kind}")

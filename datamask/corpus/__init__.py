@@ -16,7 +16,7 @@ job, in the order a feature row passes them:
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
 | `exact_search`, `partition_search`, `kernels`, `unfinished` | all pairs; nearby pairs; their lists; gone on with |
 | `copies`, `density` | families of near-copies; crowding |
-| `projection`, `principal`, `layout_input`, `umap_child` | PCA at once, UMAP when ready |
+| `projections`, `principal` | two dimensions to look at: PCA at once, UMAP and t-SNE when ready |
 | `preparation` and what stands beside it | text in, scored and embedded shards out |
 
 Importing this package, or any of these modules but `kernels` and `preparation`, loads no torch, scikit-learn or numba.

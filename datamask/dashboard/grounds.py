@@ -1,7 +1,8 @@
-"""What a corpus's map stands on: crowding and the UMAP layout, computed once, in the background, kept on disk.
+"""What a corpus's map stands on: crowding and layouts, each computed once, in the background, kept on disk.
 
-Both follow from the corpus alone; runs only recolour them. PCA is quick and is asked for where it is needed
-(`datamask.corpus.projection.pca`). Pure: no streamlit; torch is loaded only inside the background thread.
+They follow from the corpus alone; runs only recolour them. A projection that is there at once
+(`datamask.corpus.projections.STAND_IN`) is drawn without waiting; its layout is only measured here. Pure: no streamlit;
+torch is loaded only inside the background thread.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from datamask.corpus import Corpus
-from datamask.corpus.projection import GRAPH_K, Layout, LayoutHandle, load_layout, start_layout
+from datamask.corpus.projections import DEFAULT, PROJECTIONS
+from datamask.corpus.projections.layouts import GRAPH_K, Layout, LayoutHandle, load_layout, start_layout
 from datamask.errors import DatamaskError, Stopped
 from datamask.work import lanes
 from datamask.work.cache import Cache
@@ -49,19 +51,32 @@ def keep_crowding(values: np.ndarray, corpus: Corpus, cache_dir: str | Path) -> 
     Cache(cache_dir).keep(crowding_entry(corpus.fingerprint), arrays={"values": values}, required=True)
 
 
-def layout(corpus: Corpus, cache_dir: str | Path) -> Layout | None:
-    """The UMAP layout; None where it is not computed yet."""
-    return load_layout(corpus, cache_dir)
+def layout(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT) -> Layout | None:
+    """The layout by a projection; None where it is not computed yet."""
+    return load_layout(corpus, cache_dir, projection)
 
 
-def start(corpus: Corpus, cache_dir: str | Path) -> Job:
-    """Compute in the background what is missing; joins the preparation under way where there is one."""
+def reading(projection: str, measured: Layout | None) -> str:
+    """What to read off a map, and what not, without its full stop."""
+    kind = PROJECTIONS[projection]
+    if measured is None:
+        return f"{projection}: {kind.reading}"
+    sampled = measured.fitted == kind.fit_sample and len(measured.points) > kind.fit_sample
+    fitted = (f", fitted on {measured.fitted:,} samples, the others beside their nearest of those," if sampled else "")
+    return (f"{projection}{fitted} keeps {15 * measured.kept:.1f} of each sample's 15 nearest neighbours; "
+            f"{kind.reading}")
+
+
+def start(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT) -> Job:
+    """Compute in the background what is missing; joins the preparation under way where there is one, whatever its
+    projection, which its `about` names."""
     return worker().start(
-        key_of(corpus), lambda job: prepare(corpus, Path(cache_dir), job.report, job.should_stop), device="cpu")
+        key_of(corpus), lambda job: prepare(corpus, Path(cache_dir), job.report, job.should_stop, projection),
+        device="cpu", about=projection)
 
 
 def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None], should_stop: Callable[[], bool],
-            wait: float = 0.2) -> None:
+            projection: str = DEFAULT, wait: float = 0.2) -> None:
     """Neighbour graph, crowding, then the layout, which uses the graph; each is on disk as soon as it is there.
 
     Args:
@@ -82,11 +97,11 @@ def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None
             graph = neighbors_for(corpus, GRAPH_K, cache_dir, should_stop=should_stop,
                                   progress=lambda share, what: report(GRAPH_SHARE * share, what))
         keep_crowding(local_density(graph, CROWD), corpus, cache_dir)
-    if layout(corpus, cache_dir) is not None:
+    if layout(corpus, cache_dir, projection) is not None:
         return
     # a child computes it, at low priority: whatever needs the processor meanwhile goes on
     with lanes.aside():
-        _wait_for(start_layout(corpus, cache_dir), report, should_stop, wait)
+        _wait_for(start_layout(corpus, cache_dir, projection), report, should_stop, wait)
 
 
 def _wait_for(handle: LayoutHandle, report: Callable[[float, str], None], should_stop: Callable[[], bool],

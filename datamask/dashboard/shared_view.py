@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from datamask.corpus.projections import PROJECTIONS
 from datamask.dashboard.filters import Among, Between, Filters, Holding
 from datamask.dashboard.regions import Region
 from datamask.runs.formats import parse_json
@@ -71,7 +72,7 @@ def region_text(kind: str, regions: Iterable[Region]) -> str:
     """Regions on a projection; empty where there are none, or more corners than an address holds.
 
     Args:
-        kind: of the projection, letters only.
+        kind: name of the projection, without a dot.
     """
     told = []
     for region in regions:
@@ -106,7 +107,7 @@ def too_long(filters: Filters, regions: Iterable[Region]) -> bool:
     told = [one for one in filters.conditions if isinstance(one, Between | Among)]
     search = any(isinstance(one, Holding) for one in filters.conditions)
     return bool((told and not where_text(filters)) or (search and not search_text(filters))
-                or (regions and not region_text("UMAP", regions)))
+                or (regions and not region_text(max(PROJECTIONS, key=len), regions)))
 
 
 def _parts(region: Region) -> tuple[str, list[str], np.ndarray]:

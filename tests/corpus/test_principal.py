@@ -5,7 +5,7 @@ import pytest
 
 from datamask.corpus import principal
 from datamask.corpus.principal import principal_axes, project
-from datamask.corpus.projection import pca
+from datamask.corpus.projections import pca
 
 
 def stretched(n, dim, seed=0):

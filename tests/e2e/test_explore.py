@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from datamask.api import select
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import Corpus
-from datamask.corpus.projection import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard import grounds
 from datamask.dashboard.openings import Opening, openings
 from datamask.runs.execute import execute

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from datamask.corpus.projection import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard import grounds
 from datamask.dashboard.openings import openings
 from datamask.runs.store import RunStore

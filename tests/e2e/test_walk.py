@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
-from datamask.corpus.projection import pca
+from datamask.corpus.projections import pca
 from tests.e2e.serving import FAILED, STILL, served
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,8 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus, open_corpus
-from datamask.corpus.projection import Layout, keep_layout, pca
+from datamask.corpus.projections import pca
+from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard.facets import codes_of
 from datamask.runs.store import RunStore
 from tests.e2e.serving import served

@@ -9,7 +9,7 @@ import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from datamask.corpus.projection import Layout, keep_layout
+from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard import grounds
 from datamask.dashboard.openings import Opening, openings
 from datamask.runs.store import RunStore

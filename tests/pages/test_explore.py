@@ -11,6 +11,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.corpus.projections import PROJECTIONS
+from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard import grounds, topics, words
 from datamask.dashboard.facets import class_facet
 from datamask.dashboard.filters import Among, Between, Filters, Rows
@@ -34,7 +36,11 @@ def waiting(opened):
         while not job.should_stop() and time.monotonic() < deadline:
             time.sleep(0.02)
 
-    job = worker().start(grounds.key_of(corpus), work)
+    before = worker().find(grounds.key_of(corpus))
+    if before is not None:  # of another test on the same rows
+        before.stop()
+        before.wait(120)
+    job = worker().start(grounds.key_of(corpus), work, about="UMAP")
     yield job
     job.stop()
 
@@ -51,7 +57,7 @@ def test_without_a_run_the_right_panel_waits(page, opened, waiting, explained):
     notes = [parcel.get("text") for parcel in parcels(app).values()]
     assert "no finished run on this corpus yet" in notes and "waits for the neighbours" in notes
     assert app.selectbox(key="explore_run").disabled
-    assert "PCA shows" in captions(app)
+    assert "PCA: it shows" in captions(app)
     assert any("finding neighbours" in bar.proto.text for bar in app.get("progress"))
     explained(app, 6)
 
@@ -104,7 +110,30 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     assert not app.exception
     assert "Hexagons of all 240 samples" in captions(app)
     app.get_by_key("explore_layout").set_value("PCA").run()
-    assert "PCA shows" in captions(app)
+    assert "PCA: it shows" in captions(app)
+
+
+def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
+    points = np.random.default_rng(1).normal(size=(len(opened.corpus), 2)).astype(np.float32)
+    keep_layout(Layout(points, 0.2, len(opened.corpus)), opened.corpus, store.cache_dir, "t-SNE")
+    app = page("pages/explore.py", corpus=opened.key, layout="t-SNE")
+    control = app.get_by_key("explore_layout")
+    assert [option.content for option in control.proto.options] == list(PROJECTIONS) and control.value == "t-SNE"
+    assert all(kind.about in control.proto.help for kind in PROJECTIONS.values())
+    assert "t-SNE keeps 3.0 of each sample's 15 nearest neighbours" in captions(app)
+    assert np.array_equal(parcels(app)["ground"]["rows"], place(points, False).drawn)
+
+
+def test_another_projection_waits_for_the_one_under_way_and_can_be_stopped(page, opened, waiting):
+    app = page("pages/explore.py", corpus=opened.key, layout="t-SNE")
+    assert any("PCA for now; UMAP comes next, then t-SNE" in bar.proto.text for bar in app.get("progress"))
+    app.button(key="stop_layout").click().run()
+    waiting.wait(120)
+    app.run()  # what was stopped is UMAP, so t-SNE begins by itself
+    begun = worker().find(waiting.key)
+    assert begun is not waiting and begun.about == "t-SNE" and app.button(key="stop_layout").label == "Stop t-SNE"
+    begun.stop()
+    begun.wait(120)
 
 
 def chips(app) -> list[str]:

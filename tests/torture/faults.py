@@ -234,7 +234,7 @@ def _twice(operation: Operation, place: int, folder: Path) -> str:
 def _map_child(place: int, folder: Path) -> str:
     """The child that computes a map is killed; the map says so, and another try begins."""
     from datamask import CorpusConfig, open_corpus
-    from datamask.corpus.projection import load_layout, start_layout
+    from datamask.corpus.projections.layouts import load_layout, start_layout
 
     put_corpus(folder)
     opened = open_corpus(CorpusConfig((str(corpus(folder)),)))

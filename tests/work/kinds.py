@@ -15,7 +15,7 @@ import torch
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbors
-from datamask.corpus.projection import layout_entry, load_layout
+from datamask.corpus.projections.layouts import layout_entry, load_layout
 from datamask.corpus.unfinished import Unfinished
 from datamask.corpus.unfinished import entry_of as unfinished_entry
 from datamask.dashboard import grounds, topics, toy

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamask.corpus import Corpus
-from datamask.corpus.projection import pca
+from datamask.corpus.projections import DEFAULT, STAND_IN
 from datamask.dashboard import comparison, facets, grounds, groups, svg, words
 from datamask.dashboard.charts import scoreboard as scores
 from datamask.dashboard.report import figures, raster
@@ -106,12 +106,10 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
     if corpus is None:
         return None
     layout = grounds.layout(corpus, cache_dir) if cache_dir is not None else None
-    points = pca(corpus.features) if layout is None else layout.points
+    points = STAND_IN.at_once(corpus.features) if layout is None else layout.points
     chosen = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
     quality, selected = raster.panels(points, corpus.quality, chosen)
-    said = ("PCA: the two directions of most variance" if layout is None else
-            f"UMAP; it keeps {15 * layout.kept:.1f} of each sample's 15 nearest neighbours. Sizes of islands and gaps "
-            "between them mean nothing")
+    said = grounds.reading(STAND_IN.name if layout is None else DEFAULT, layout)
     return _Section("What was selected", (
         '<figure><div class="maps"><div><b>Quality</b>'
         f'<img src="{quality}" alt="Map of all samples, coloured by quality">'

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.dashboard import live, shared_view
 from datamask.dashboard.ui import canvas_map, columns, linked
 from datamask.runs.store import RUN_ID
@@ -69,13 +70,13 @@ def _runs(text: str) -> list[str]:
     return names
 
 
-LAYOUTS, MARKS = ("UMAP", "PCA"), ("points", "hexagons")
+LAYOUTS, MARKS = tuple(PROJECTIONS), ("points", "hexagons")
 
 PARTS: dict[str, dict[str, Part]] = {
     "Explore": {
         "left": _text("explore_left", columns.QUALITY),
         "middle": _text("explore_middle", columns.CROWDING),
-        "layout": _one_of("explore_layout", LAYOUTS, "UMAP"),
+        "layout": _one_of("explore_layout", LAYOUTS, DEFAULT),
         "marks": _one_of("explore_marks", MARKS),
         "tab": _text("explore_tab", "Texts"),
         "group": _text("explore_group_by", ""),
@@ -96,7 +97,7 @@ PARTS: dict[str, dict[str, Part]] = {
     "Compare": {
         "runs": Part("compare", None, _runs, ",".join),
         "draw": _one_of("compare_panels", ("changes", "selected", "agreement"), "changes"),
-        "layout": _one_of("compare_layout", LAYOUTS, "UMAP"),
+        "layout": _one_of("compare_layout", LAYOUTS, DEFAULT),
         "marks": _one_of("compare_marks", MARKS),
         "tab": _text("compare_tab", "Texts"),
     },

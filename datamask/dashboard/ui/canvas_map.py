@@ -1,6 +1,6 @@
 """A map of linked panels on a canvas, as a Streamlit component: plain JavaScript and CSS beside this file, no network.
 
-    ground = scene.ground(corpus, cache_dir, "UMAP", hexagons=None)
+    ground = scene.ground(corpus, cache_dir, wanted, hexagons=None)
     parcel = scene.ground_parcel(corpus, ground)
     regions = canvas_map("explore_map", ground.scope, parcel, ground.places, [layer, layer, layer], alt="...")
     rows = rows_inside(ground.places.points, regions)        # of all samples, not only of the drawn ones

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from datamask.config import SelectionConfig
+from datamask.corpus.projections import DEFAULT
 from datamask.dashboard import live, words
 from datamask.dashboard.layers import Change, Selection
 from datamask.dashboard.openings import Opening
@@ -37,12 +38,12 @@ def show(opening: Opening, settings: Shared) -> None:
             st.fragment(_preparing, run_every=0.5)(behind)
         return
     held, name = _against(opening)
-    ground = scene.ground(corpus, session.store().cache_dir, "UMAP", None)
+    ground = scene.ground(corpus, session.store().cache_dir, DEFAULT, None)
     values = st.container()
     canvas_map(MAP, ground.scope, scene.ground_parcel(corpus, ground), ground.places, [None, None],
                alt=f"Two maps of {len(corpus):,} samples: selected at the slider's λ, and what changes against {name}")
     # a layout that is being computed would take the processor from the slider, so it is not started here
-    st.caption(ground.caption + ("" if ground.kind == "UMAP" else " Explore computes the UMAP layout, once."))
+    st.caption(ground.caption + ("" if ground.kind == DEFAULT else f" Explore computes the {DEFAULT} layout, once."))
     with values, st.container(key="live_values"):
         st.fragment(_follow)(opening, config, behind, held, name, ground.places)
         if behind.solving:

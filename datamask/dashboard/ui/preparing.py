@@ -1,4 +1,4 @@
-"""Crowding and the UMAP layout under way: started by themselves, with progress and a stop, drawn in a fragment."""
+"""Crowding and a layout under way: started by themselves, with progress and a stop, drawn in a fragment."""
 
 from __future__ import annotations
 
@@ -7,51 +7,81 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.corpus import Corpus
+from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN
 from datamask.dashboard import grounds, words
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import listing
 from datamask.work.worker import worker
 
 
-def prepare(corpus: Corpus, cache_dir: Path) -> None:
+def layout_control(key: str, help_before: str = "") -> str:
+    """The control that chooses a projection; its name.
+
+    Args:
+        help_before: a sentence that its help begins with.
+    """
+    about = " ".join(kind.about for kind in PROJECTIONS.values())
+    return st.segmented_control(
+        "Layout", list(PROJECTIONS), default=DEFAULT, required=True, key=key, persist_state="session",
+        help=f"{help_before}{about} Until the chosen one is there, {STAND_IN.name} stands in.")
+
+
+def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
     """Start what is missing where it may start by itself, and draw how it stands; nothing once all is there.
 
-    It waits for the user on a large corpus, after it was stopped or has failed, and while a run needs the cores.
+    It waits for the user on a large corpus, after it was stopped or has failed, and while a run needs the cores. One
+    layout is computed at a time: a second waits for the first.
+
+    Args:
+        wanted: name of the projection.
     """
     has_crowding = grounds.crowding(corpus, cache_dir) is not None
-    if has_crowding and grounds.layout(corpus, cache_dir) is not None:
-        return
     job = worker().find(grounds.key_of(corpus))
     if job is not None and not job.ended:
-        st.fragment(_progress, run_every=1.0)(job.key, has_crowding, corpus, cache_dir)
+        st.fragment(_progress, run_every=1.0)(job.key, wanted, has_crowding, corpus, cache_dir)
         return
-    if job is not None and job.state in ("failed", "stopped"):
-        what = "was stopped" if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}"
-        _offer(f"The UMAP layout {what}. The map below is PCA.", corpus, cache_dir)
+    if has_crowding and grounds.layout(corpus, cache_dir, wanted) is not None:
+        return
+    what, meanwhile = _words(wanted)
+    if job is not None and job.state in ("failed", "stopped") and job.about == wanted:
+        ended = "was stopped" if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}"
+        _offer(f"{what} {ended}.{meanwhile}", corpus, cache_dir, wanted)
     elif len(corpus) > grounds.BY_ITSELF:
-        _offer(f"UMAP of {len(corpus):,} samples takes many minutes. The map below is PCA.", corpus, cache_dir)
+        _offer(f"{what} of {len(corpus):,} samples takes many minutes.{meanwhile}", corpus, cache_dir, wanted)
     elif listing.running(session.store(), session.office()):
-        _offer("The UMAP layout waits until no run needs the processor. The map below is PCA.", corpus, cache_dir)
+        _offer(f"{what} waits until no run needs the processor.{meanwhile}", corpus, cache_dir, wanted)
     else:
-        job = grounds.start(corpus, cache_dir)
-        st.fragment(_progress, run_every=1.0)(job.key, has_crowding, corpus, cache_dir)
+        job = grounds.start(corpus, cache_dir, wanted)
+        st.fragment(_progress, run_every=1.0)(job.key, wanted, has_crowding, corpus, cache_dir)
 
 
-def _offer(sentence: str, corpus: Corpus, cache_dir: Path) -> None:
+def _words(wanted: str) -> tuple[str, str]:
+    """What is computed, as the subject of a sentence, and a sentence on what is drawn until then."""
+    if PROJECTIONS[wanted].at_once is not None:
+        return f"Measuring what {wanted} keeps", ""
+    return f"The {wanted} layout", f" The map below is {STAND_IN.name}."
+
+
+def _offer(sentence: str, corpus: Corpus, cache_dir: Path, wanted: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(sentence, width="content")
         st.button("Compute it now", key="start_layout", type="tertiary", icon=":material/play_arrow:",
-                  on_click=grounds.start, args=(corpus, cache_dir),
+                  on_click=grounds.start, args=(corpus, cache_dir, wanted),
                   help="Runs in the background, once per corpus; it is kept on disk.")
 
 
-def _progress(key: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
+def _progress(key: str, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
     job = worker().find(key)
     crowding_came = not had_crowding and grounds.crowding(corpus, cache_dir) is not None
     if job is None or job.ended or crowding_came:
         st.rerun()
+    under_way = str(job.about)
+    if PROJECTIONS[wanted].at_once is None and grounds.layout(corpus, cache_dir, wanted) is None:
+        after = f", then {wanted}" if under_way != wanted else ""
+        text = f"The map is {STAND_IN.name} for now; {under_way} comes next{after}."
+    else:
+        text = f"{under_way} is under way."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(max(job.share, 0.0), 1.0),
-                    text=f"The map is PCA for now; UMAP comes next. {words.plain(job.message)}")
-        st.button("Stop UMAP", key="stop_layout", type="tertiary", icon=":material/stop:", on_click=job.stop,
+        st.progress(min(max(job.share, 0.0), 1.0), text=f"{text} {words.plain(job.message)}")
+        st.button(f"Stop {under_way}", key="stop_layout", type="tertiary", icon=":material/stop:", on_click=job.stop,
                   help="Stops within a second. You can start it again later.")

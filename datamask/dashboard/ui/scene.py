@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.corpus.projection import pca
+from datamask.corpus.projections import PROJECTIONS, STAND_IN
+from datamask.corpus.projections.layouts import Layout
 from datamask.dashboard import grounds, parcels
 from datamask.dashboard.places import Places, labels, place
 from datamask.runs.store import Run
@@ -30,45 +31,41 @@ class Ground:
     """Where a map is drawn.
 
     Attributes:
-        kind: ``UMAP`` or ``PCA``.
+        kind: name of the projection.
         places: coordinates and what is drawn of them.
-        kept: of each row's 15 nearest neighbours, the share that is still among its 15 nearest on the map; None if
-            nobody measured it.
+        layout: what was measured of it; None: nothing yet.
         scope: names corpus and projection.
     """
 
     kind: str
     places: Places
-    kept: float | None
+    layout: Layout | None
     scope: str
 
     @property
     def caption(self) -> str:
-        """The sentence every map needs below it."""
-        if self.kept is None:
-            said = "PCA shows the two directions of most variance and folds the rest together"
-        else:
-            said = (f"{self.kind} keeps {15 * self.kept:.1f} of each sample's 15 nearest neighbours; sizes of islands "
-                    "and gaps between them mean nothing")
-        return f"{self.places.caption} {said}."
+        """The sentences every map needs below it."""
+        return f"{self.places.caption} {grounds.reading(self.kind, self.layout)}."
 
 
 def ground(corpus: Corpus, cache_dir: Path, wanted: str, hexagons: bool | None) -> Ground:
-    """The wanted projection, or PCA for as long as there is no UMAP layout.
+    """The wanted projection, or the one that is there at once for as long as the wanted one is not.
 
     Args:
-        wanted: ``UMAP`` or ``PCA``. hexagons: None: by the number of rows.
+        wanted: its name. hexagons: None: by the number of rows.
     """
     # read anew every time, a few milliseconds: it may have appeared since
-    layout = grounds.layout(corpus, cache_dir) if wanted == "UMAP" else None
-    kind = "UMAP" if layout is not None else "PCA"
-    places = _places(corpus.fingerprint, kind, hexagons, corpus, layout)
-    return Ground(kind, places, layout.kept if layout is not None else None, f"{corpus.fingerprint} {kind}")
+    layout, kind = grounds.layout(corpus, cache_dir, wanted), PROJECTIONS[wanted]
+    if layout is None and kind.at_once is None:
+        kind = STAND_IN
+        layout = grounds.layout(corpus, cache_dir, kind.name)
+    places = _places(corpus.fingerprint, kind.name, hexagons, corpus, layout)
+    return Ground(kind.name, places, layout, f"{corpus.fingerprint} {kind.name}")
 
 
 @st.cache_resource(max_entries=8, show_spinner="Placing the samples")
-def _places(fingerprint: str, kind: str, hexagons: bool | None, _corpus: Corpus, _layout) -> Places:
-    return place(pca(_corpus.features) if kind == "PCA" else _layout.points, hexagons)
+def _places(fingerprint: str, kind: str, hexagons: bool | None, _corpus: Corpus, _layout: Layout | None) -> Places:
+    return place(PROJECTIONS[kind].at_once(_corpus.features) if _layout is None else _layout.points, hexagons)
 
 
 def ground_parcel(corpus: Corpus, ground: Ground) -> bytes:

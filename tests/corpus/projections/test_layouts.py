@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamask.corpus import exact_search, projection
-from datamask.corpus import layout_input as made
+from datamask.corpus import exact_search
+from datamask.corpus.copies import exact_families
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
-from datamask.corpus.projection import LayoutHandle, load_layout, start_layout
+from datamask.corpus.projections import fitting, layouts
+from datamask.corpus.projections.layouts import load_layout, start_layout
 from datamask.work.cache import Cache
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 QUICK = """
 import sys, numpy as np
 from pathlib import Path
-folder = Path(sys.argv[1])
+folder = Path(sys.argv[-1])
 print("a stray line of some library", flush=True)
 print("0.500 halfway", flush=True)
 with np.load(folder / "input.npz") as given:
@@ -38,7 +39,7 @@ def child(tmp_path, monkeypatch):
     def use(code):
         script = tmp_path / "child.py"
         script.write_text(code)
-        monkeypatch.setattr(projection, "COMMAND", (sys.executable, str(script)))
+        monkeypatch.setattr(layouts, "COMMAND", (sys.executable, str(script)))
 
     return use
 
@@ -63,10 +64,11 @@ def wait_for(condition, seconds=120):
 @pytest.mark.parametrize("k", [None, 8, 100])
 def test_the_input_lists_the_nearest_distinct_rows_from_any_graph(clustered, k):
     graph = None if k is None else build_neighbors(clustered.features, k)
-    rows, twin = made.fitted_rows(clustered)
+    fitted = fitting.fitted_rows(clustered)
+    rows, twin = fitted.rows, fitted.twin
     assert len(rows) == 175 and twin[10] == twin[150] and len(set(twin[20:25])) == 1
     np.testing.assert_array_equal(clustered.features[rows[twin]], clustered.features)
-    given = made.layout_input(clustered, rows, twin, graph)
+    given = fitting.fit_input(clustered, fitted, graph)
     kept = clustered.features[rows].astype(float)
     products = kept @ kept.T
     np.fill_diagonal(products, 2)
@@ -80,28 +82,51 @@ def test_the_input_lists_the_nearest_distinct_rows_from_any_graph(clustered, k):
 
 
 def test_rows_left_out_of_the_fit_lie_amid_their_nearest_fitted_rows(clustered):
-    rows, twin = made.fitted_rows(clustered, fit_all=100, fit_sample=60)
-    assert len(rows) == 60 and (twin < 0).any()
-    given = made.layout_input(clustered, rows, twin, None)
-    fitted = np.random.default_rng(1).normal(size=(60, 2)).astype(np.float32)
+    fitted = fitting.fitted_rows(clustered, fit_all=100, fit_sample=60)
+    rows, twin = fitted.rows, fitted.twin
+    assert len(rows) == 60 and (twin < 0).any() and len(fitted.distinct) == 175 and not fitted.all_fitted
+    places = np.random.default_rng(1).normal(size=(60, 2)).astype(np.float32)
     told = []
-    points = made.place_all(clustered, given, fitted, progress=lambda share, what: told.append((share, what)))
+    points = fitting.place_all(clustered, fitted, places, progress=lambda share, what: told.append((share, what)))
     assert told == [(0.0, f"Placing {(twin < 0).sum()} more rows beside those")]
-    np.testing.assert_array_equal(points[rows], fitted)
+    np.testing.assert_array_equal(points[rows], places)
     for row in np.flatnonzero(twin < 0):
-        nearest = fitted[np.argsort(-(clustered.features[rows] @ clustered.features[row]))[:5]]
+        nearest = places[np.argsort(-(clustered.features[rows] @ clustered.features[row]))[:5]]
         assert (points[row] >= nearest.min(0) - 1e-6).all() and (points[row] <= nearest.max(0) + 1e-6).all()
+
+
+def kept_by_brute_force(corpus, distinct, points, k=15):
+    """All pairs in float64: the share of each row's k nearest that are among its k nearest on the map."""
+    features, drawn = corpus.features[distinct].astype(float), points[distinct].astype(float)
+    near = -(features @ features.T)
+    far = ((drawn[:, None] - drawn) ** 2).sum(axis=2)
+    for distances in (near, far):
+        np.fill_diagonal(distances, np.inf)
+    pairs = zip(np.argsort(near, axis=1)[:, :k], np.argsort(far, axis=1)[:, :k], strict=True)
+    return np.mean([len(set(a) & set(b)) / k for a, b in pairs])
+
+
+@pytest.mark.parametrize("sample", [None, 60])
+def test_neighbors_kept_is_what_brute_force_counts_over_all_rows(clustered, sample):
+    fitted = fitting.fitted_rows(clustered, fit_all=sample, fit_sample=sample)
+    given = fitting.fit_input(clustered, fitted, None)
+    points = clustered.features[:, :2] + 0.05 * np.random.default_rng(2).normal(size=(180, 2)).astype(np.float32)
+    points = points[exact_families(clustered.features)]
+    expected = kept_by_brute_force(clustered, fitted.distinct, points)
+    assert 0.2 < expected < 0.9
+    assert fitting.neighbors_kept(clustered, fitted, given, points) == pytest.approx(expected, abs=1e-9)
+    assert fitting.neighbors_kept(clustered, fitted, None, points) == pytest.approx(expected, abs=1e-9)
+    assert fitting.neighbors_kept(clustered, fitted, given, points, judged=90) == pytest.approx(expected, abs=0.1)
 
 
 def test_neighbors_kept_is_one_for_a_faithful_map_and_chance_for_noise(make_corpus):
     angles = np.sort(np.random.default_rng(0).uniform(0, 6.28, 300))
     corpus = make_corpus(np.c_[np.cos(angles), np.sin(angles)])
-    rows, twin = made.fitted_rows(corpus)
-    given = made.layout_input(corpus, rows, twin, None)
-    assert made.neighbors_kept(given, corpus.features) > 0.97
+    fitted = fitting.fitted_rows(corpus)
+    given = fitting.fit_input(corpus, fitted, None)
+    assert fitting.neighbors_kept(corpus, fitted, given, corpus.features) > 0.97
     noise = np.random.default_rng(1).normal(size=(300, 2))
-    assert made.neighbors_kept(given, noise) < 0.15
-    assert made.neighbors_kept(given, noise, sample=50) < 0.2
+    assert fitting.neighbors_kept(corpus, fitted, given, noise) < 0.15
 
 
 def test_a_layout_is_computed_once_and_kept(clustered, tmp_path, child):
@@ -140,7 +165,7 @@ def test_of_two_at_once_one_computes(clustered, tmp_path, child):
 def test_a_damaged_layout_is_computed_anew(clustered, tmp_path, child):
     child(QUICK)
     start_layout(clustered, tmp_path).wait(120)
-    path = Cache(tmp_path).path(projection.layout_entry(clustered.fingerprint))
+    path = Cache(tmp_path).path(layouts.layout_entry(clustered.fingerprint))
     for damaged in (b"", b"nothing", path.read_bytes()[:-200]):
         path.write_bytes(damaged)
         assert load_layout(clustered, tmp_path) is None
@@ -184,10 +209,11 @@ def test_a_handful_of_rows_is_laid_out_by_pca(make_corpus, tmp_path, child):
 
 def test_the_child_ends_when_its_parent_is_gone_and_imports_nothing_from_where_it_stands(clustered, tmp_path):
     (tmp_path / "numpy.py").write_text("raise SystemExit('a file of the working directory')")
-    given = made.layout_input(clustered, *made.fitted_rows(clustered), None)
+    given = fitting.fit_input(clustered, fitting.fitted_rows(clustered), None)
     np.savez(tmp_path / "input.npz", points=given.points, indices=given.indices, similarities=given.similarities)
-    ended = subprocess.run([*projection.COMMAND, str(tmp_path)], stdin=subprocess.DEVNULL, timeout=240,
-                           capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    ended = subprocess.run([*layouts.COMMAND, "datamask.corpus.projections.umap:fit", str(tmp_path)],
+                           stdin=subprocess.DEVNULL, timeout=240, capture_output=True, cwd=tmp_path,
+                           env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert ended.returncode == 1 and ended.stderr == b""
     assert not (tmp_path / "output.npy").exists()
 
@@ -200,8 +226,8 @@ def searched(*args, **kwargs):
 
 umap.umap_.nearest_neighbors = umap.umap_.pairwise_distances = umap.umap_.fast_knn_indices = searched
 umap.umap_.NNDescent.__init__ = pynndescent.NNDescent.__init__ = searched
-from datamask.corpus.umap_child import main
-sys.exit(main(sys.argv[1]))
+from datamask.corpus.projections.child import main
+sys.exit(main(*sys.argv[1:]))
 """
 
 
@@ -210,9 +236,9 @@ def test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone(clustered, tmp_
     neighbors_for(clustered, 64, tmp_path)
     for name in ("all_pairs", "on_device"):
         monkeypatch.setattr(exact_search, name, lambda *args, **kwargs: pytest.fail("a second graph"))
-    monkeypatch.setattr(made, "nearest", lambda *args, **kwargs: pytest.fail("64 neighbours are enough for 30"))
+    monkeypatch.setattr(fitting, "nearest", lambda *args, **kwargs: pytest.fail("64 neighbours are enough for 30"))
     child(NO_SEARCH)
-    handle = LayoutHandle(clustered, tmp_path)
+    handle = start_layout(clustered, tmp_path)
     assert handle.wait(900) == ("done", 1.0, "The map is ready")
     layout = load_layout(clustered, tmp_path)
     assert layout.points.shape == (180, 2) and np.isfinite(layout.points).all()

@@ -1,7 +1,6 @@
-"""Two dimensions to look at: PCA at once, UMAP when ready.
+"""The layouts of a corpus: computed in the background, one per projection, and kept (`datamask.work.cache`).
 
-One layout per corpus: runs recolour it and never refit it. It is kept (`datamask.work.cache`). The fit runs in a child
-process (see `datamask.corpus.umap_child`), so that it can be killed; a thread supervises it.
+A fit runs in a child process (`datamask.corpus.projections.child`), so that it can be killed; a thread supervises it.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from datamask.corpus import layout_input as made
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph, load_neighbors, neighbors_for
-from datamask.corpus.principal import principal_axes, project
+from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, fitting
+from datamask.corpus.projections.contract import Projection
 from datamask.errors import DatamaskError, Stopped, StoreError
 from datamask.files import sweep
 from datamask.work.cache import Cache
@@ -30,12 +29,12 @@ from datamask.work.result_file import Content, Entry, require
 GRAPH_K = 64
 """Lists of the graph that is built where there is none: what the facility objective asks for, so it is found again."""
 
-COMMAND = (sys.executable, "-P", "-m", "datamask.corpus.umap_child")
-"""Runs UMAP in the folder given as last word; see `datamask.corpus.umap_child` for what passes between them.
+COMMAND = (sys.executable, "-P", "-m", "datamask.corpus.projections.child")
+"""Runs the function named next in the folder named last; see that module for what passes between them.
 Without ``-P`` a umap.py in the working directory would be imported in umap's place."""
 
 LEAST = 12
-"""Rows without copies that UMAP needs for a map; fewer are laid out by PCA."""
+"""Rows without copies that a fit needs for a map; fewer are laid out by the projection that is there at once."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Layout:
     Attributes:
         points: float32 ``(N, 2)``.
         kept: the share, 0 to 1, of each row's 15 nearest neighbours that are also its 15 nearest on the map.
-        fitted: how many rows the map was fitted on; the others were placed beside their neighbours.
+        fitted: how many rows without copies the map was fitted on; the others were placed beside their neighbours.
     """
 
     points: np.ndarray
@@ -53,32 +52,26 @@ class Layout:
     fitted: int
 
 
-def pca(features: np.ndarray) -> np.ndarray:
-    """The first two principal components of each row: float32 ``(N, 2)``, zeros where there is no second one."""
-    mean, axes = principal_axes(features, 2)
-    points = np.zeros((len(features), 2), np.float32)
-    points[:, :axes.shape[1]] = project(features, mean, axes)
-    return points
-
-
-def layout_entry(fingerprint: str) -> Entry:
+def layout_entry(fingerprint: str, projection: str = DEFAULT) -> Entry:
     """The name of a corpus's layout in the cache."""
-    return Entry(fingerprint, "umap", 1, old="umap.npz")
+    kind = PROJECTIONS[projection]
+    return Entry(fingerprint, kind.key, kind.version, old=kind.old)
 
 
-def load_layout(corpus: Corpus, cache_dir: str | os.PathLike) -> Layout | None:
+def load_layout(corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> Layout | None:
     """The layout of a corpus, or None where none is kept that can be believed."""
-    return Cache(cache_dir).find(layout_entry(corpus.fingerprint), lambda content: _kept_layout(content, len(corpus)))
+    return Cache(cache_dir).find(layout_entry(corpus.fingerprint, projection),
+                                 lambda content: _kept_layout(content, len(corpus)))
 
 
-def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike) -> None:
+def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> None:
     """Keep the layout of a corpus.
 
     Raises:
         StoreError: it cannot be written.
     """
     arrays = {"points": layout.points, "kept": np.array(layout.kept), "fitted": np.array(layout.fitted)}
-    Cache(cache_dir).keep(layout_entry(corpus.fingerprint), arrays=arrays, required=True)
+    Cache(cache_dir).keep(layout_entry(corpus.fingerprint, projection), arrays=arrays, required=True)
 
 
 def _kept_layout(content: Content, n: int) -> Layout:
@@ -93,8 +86,8 @@ def _kept_layout(content: Content, n: int) -> Layout:
 class LayoutHandle:
     """A layout being computed. `poll` and `stop` may be called from any thread."""
 
-    def __init__(self, corpus: Corpus, cache_dir: str | os.PathLike) -> None:
-        self._corpus, self._cache_dir = corpus, Path(cache_dir)
+    def __init__(self, corpus: Corpus, cache_dir: str | os.PathLike, projection: Projection) -> None:
+        self._corpus, self._cache_dir, self._projection = corpus, Path(cache_dir), projection
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._child: subprocess.Popen | None = None
@@ -122,12 +115,13 @@ class LayoutHandle:
         self._answer = ("running", share, message)
 
     def _run(self) -> None:
-        cache, entry = Cache(self._cache_dir), layout_entry(self._corpus.fingerprint)
+        name = self._projection.name
+        cache, entry = Cache(self._cache_dir), layout_entry(self._corpus.fingerprint, name)
         try:
             with cache.lock(entry, self._stop.is_set):
-                if load_layout(self._corpus, self._cache_dir) is None:
+                if load_layout(self._corpus, self._cache_dir, name) is None:
                     sweep(cache.folder(entry.subject))
-                    keep_layout(self._compute(cache.folder(entry.subject)), self._corpus, self._cache_dir)
+                    keep_layout(self._compute(cache.folder(entry.subject)), self._corpus, self._cache_dir, name)
             self._answer = ("done", 1.0, "The map is ready")
         except Stopped:
             self._answer = ("stopped", 0.0, "The map was stopped")
@@ -139,33 +133,35 @@ class LayoutHandle:
             raise
 
     def _compute(self, folder: Path) -> Layout:
-        corpus, stopped = self._corpus, self._stop.is_set
-        rows, twin = made.fitted_rows(corpus)
-        graph = self._graph(twin)
+        corpus, stopped, kind = self._corpus, self._stop.is_set, self._projection
+        fitted = fitting.fitted_rows(corpus, kind.fit_all, kind.fit_sample)
+        graph = self._graph(fitted)
         self._say(0.3, "Preparing the map")
-        given = made.layout_input(corpus, rows, twin, graph, stopped)
+        given = fitting.fit_input(corpus, fitted, graph, stopped)
         # placing rows beside a fitted sample takes longer than the fit
-        fit_ends = 0.5 if (twin < 0).any() else 0.99
-        if len(rows) < LEAST or corpus.dim < 2:
-            fitted = pca(corpus.features[rows])
+        fit_ends = 0.99 if fitted.all_fitted else 0.5
+        if kind.at_once is not None:
+            points = kind.at_once(corpus.features)
         else:
-            fitted = self._umap(given, folder, fit_ends)
-        points = made.place_all(corpus, given, fitted, stopped,
-                                lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what))
-        return Layout(points, made.neighbors_kept(given, fitted), len(rows))
+            few = len(fitted.rows) < LEAST or corpus.dim < 2
+            places = STAND_IN.at_once(corpus.features[fitted.rows]) if few else self._fit(given, folder, fit_ends)
+            points = fitting.place_all(corpus, fitted, places, stopped,
+                                       lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what))
+        self._say(0.99, "Counting the neighbours that the map keeps")
+        return Layout(points, fitting.neighbors_kept(corpus, fitted, given, points, stopped), len(fitted.rows))
 
-    def _graph(self, twin: np.ndarray) -> NeighborGraph | None:
+    def _graph(self, fitted: fitting.FittedRows) -> NeighborGraph | None:
         """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
         corpus = self._corpus
         kept = load_neighbors(corpus, self._cache_dir)
         if kept is not None:
             return kept
-        if (twin < 0).any():
+        if not fitted.all_fitted:
             return None
         return neighbors_for(corpus, GRAPH_K, self._cache_dir, should_stop=self._stop.is_set,
                              progress=lambda share, what: self._say(0.3 * share, what))
 
-    def _umap(self, given: made.LayoutInput, folder: Path, fit_ends: float) -> np.ndarray:
+    def _fit(self, given: fitting.FitInput, folder: Path, fit_ends: float) -> np.ndarray:
         """Run the child on the fitted rows: float32 ``(M, 2)``.
 
         Args:
@@ -176,10 +172,11 @@ class LayoutHandle:
             StoreError: the folder cannot be written.
             DatamaskError: the child failed; its last line of stderr.
         """
-        for left in folder.glob("umap-fit-*"):  # of a process that was killed; this one holds the lock
+        name, prefix = self._projection.name, f"{self._projection.key}-fit-"
+        for left in folder.glob(f"{prefix}*"):  # of a process that was killed; this one holds the lock
             shutil.rmtree(left, ignore_errors=True)
         try:
-            work = Path(tempfile.mkdtemp(prefix="umap-fit-", dir=folder))
+            work = Path(tempfile.mkdtemp(prefix=prefix, dir=folder))
         except OSError as error:
             raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
         try:
@@ -189,32 +186,33 @@ class LayoutHandle:
                 raise Stopped("the map was stopped")
             if code:
                 words = (work / "stderr").read_text(errors="replace").strip().splitlines()
-                raise DatamaskError(f"UMAP ended with exit code {code}: {words[-1] if words else 'no message'}")
+                raise DatamaskError(f"{name} ended with exit code {code}: {words[-1] if words else 'no message'}")
             return np.load(work / "output.npy", allow_pickle=False)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
     def _child_process(self, work: Path, fit_ends: float) -> int:
-        root = str(Path(__file__).parents[2])
+        fit = self._projection.fit
+        root = str(Path(__file__).parents[3])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
         with (work / "stderr").open("wb") as errors:
             with self._lock:
                 if self._stop.is_set():
                     raise Stopped("the map was stopped")
                 self._child = subprocess.Popen(
-                    [*COMMAND, str(work)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                    env=environment)
+                    [*COMMAND, f"{fit.__module__}:{fit.__qualname__}", str(work)], stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, stderr=errors, env=environment)
             with self._child as child:
                 for line in child.stdout:
-                    said = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))
-                    if said:
-                        self._say(0.35 + (fit_ends - 0.35) * float(said[1]), said[2])
+                    news = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))
+                    if news:
+                        self._say(0.35 + (fit_ends - 0.35) * float(news[1]), news[2])
             return child.returncode
 
 
-def start_layout(corpus: Corpus, cache_dir: str | os.PathLike) -> LayoutHandle:
+def start_layout(corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> LayoutHandle:
     """Compute the layout of a corpus in the background; at once ``done`` where it is there already.
 
     Of several callers, threads or processes, one computes and the others wait for it.
     """
-    return LayoutHandle(corpus, cache_dir)
+    return LayoutHandle(corpus, cache_dir, PROJECTIONS[projection])

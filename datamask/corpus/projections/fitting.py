@@ -1,7 +1,7 @@
-"""What UMAP is given, and what is made of what it gives back.
+"""What a fit is given, what is made of what it gives back, and how many neighbours the map keeps.
 
-Exact copies are collapsed first: with them, UMAP tears the map into hundreds of far islands, one per family. Above
-`FIT_ALL` rows a sample is fitted. Every row left out is placed afterwards: a copy on its twin, any other row amid its
+Exact copies are collapsed first: with them, UMAP tears the map into hundreds of far islands, one per family. Of very
+many rows a sample is fitted. Every row left out is placed afterwards: a copy on its twin, any other row amid its
 nearest fitted rows.
 """
 
@@ -19,59 +19,77 @@ from datamask.corpus.principal import principal_axes, project
 from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import Progress, ShouldStop
 
-FIT_ALL = 300_000
-FIT_SAMPLE = 100_000
 NEIGHBORS = 30
 COMPONENTS = 50
 PLACED_BY = 5
+
 JUDGED_BY = 15
+"""Nearest neighbours that a map should keep."""
+
+JUDGED_ROWS = 5_000
+JUDGED_AMONG_ALL = 2_000
+"""Rows whose neighbours are looked at; fewer where they must be found among all rows first."""
 
 
 @dataclass(frozen=True)
-class LayoutInput:
-    """M fitted rows.
+class FittedRows:
+    """Which M rows of a corpus are fitted.
 
     Attributes:
         rows: int64 ``(M,)``, rising rows of the corpus.
         twin: int64 ``(N,)``, the place in `rows` of the row itself or of its exact copy; -1 where there is none.
-        points: float32 ``(M, 50)``, the first principal components.
-        indices, similarities: int32 and float32 ``(M, 30)``, nearest fitted rows, the row itself first.
+        distinct: int64, rising: all rows without copies, of which `rows` are some or all.
     """
 
     rows: np.ndarray
     twin: np.ndarray
+    distinct: np.ndarray
+
+    @property
+    def all_fitted(self) -> bool:
+        return len(self.rows) == len(self.distinct)
+
+
+@dataclass(frozen=True)
+class FitInput:
+    """What is known of M fitted rows.
+
+    Attributes:
+        points: float32 ``(M, 50)``, the first principal components.
+        indices, similarities: int32 and float32 ``(M, 30)``, nearest fitted rows, the row itself first.
+    """
+
     points: np.ndarray
     indices: np.ndarray
     similarities: np.ndarray
 
 
-def fitted_rows(corpus: Corpus, fit_all: int | None = None, fit_sample: int | None = None
-                ) -> tuple[np.ndarray, np.ndarray]:
-    """`LayoutInput.rows` and `LayoutInput.twin`."""
-    fit_all, fit_sample = fit_all or FIT_ALL, fit_sample or FIT_SAMPLE
+def fitted_rows(corpus: Corpus, fit_all: int | None = None, fit_sample: int | None = None) -> FittedRows:
+    """All rows without copies, or of more than `fit_all` a uniform sample of `fit_sample` (None: all of them)."""
     family = exact_families(corpus.features)
-    rows = np.unique(family)
-    if len(rows) > fit_all:
+    rows = distinct = np.unique(family)
+    if fit_all is not None and len(rows) > fit_all:
         hashes = row_hash(corpus.ids, 0)[rows]
         rows = np.sort(rows[np.argsort(hashes, kind="stable")[:fit_sample]])
     place = np.full(len(corpus), -1)
     place[rows] = np.arange(len(rows))
-    return rows, place[family]
+    return FittedRows(rows, place[family], distinct)
 
 
-def layout_input(corpus: Corpus, rows: np.ndarray, twin: np.ndarray, graph: NeighborGraph | None,
-                 should_stop: ShouldStop | None = None) -> LayoutInput:
+def fit_input(corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, should_stop: ShouldStop | None = None
+              ) -> FitInput:
     """Points and neighbour lists of the fitted rows.
 
     Args:
         corpus: the corpus.
-        rows, twin: from `fitted_rows`.
+        fitted: from `fitted_rows`.
         graph: of the whole corpus, where there is one.
         should_stop: polled while neighbours are looked for.
 
     Raises:
         Stopped: `should_stop` answered true.
     """
+    rows = fitted.rows
     mean, axes = principal_axes(corpus.features, COMPONENTS)
     points = np.empty((len(rows), axes.shape[1]), np.float32)
     for low in range(0, len(rows), 8192):
@@ -84,18 +102,18 @@ def layout_input(corpus: Corpus, rows: np.ndarray, twin: np.ndarray, graph: Neig
     if graph is not None:
         for low in range(0, len(rows), 8192):
             part = slice(low, low + 8192)
-            short[part] = _translate(graph, rows[part], twin, low, indices[part], similarities[part])
+            short[part] = _translate(graph, rows[part], fitted.twin, low, indices[part], similarities[part])
     todo = np.flatnonzero(short)
     for low in range(0, len(todo), 4096):
         part = todo[low:low + 4096]
-        found, cosines = nearest(corpus.features[rows[part]], corpus.features, k, base_rows=rows,
-                                 should_stop=should_stop)
+        near, cosines = nearest(corpus.features[rows[part]], corpus.features, k, base_rows=rows,
+                                should_stop=should_stop)
         # its own place may come second, behind a row that rounding makes as near, or last
-        others = found != part[:, None]
+        others = near != part[:, None]
         others[others.all(axis=1), -1] = False
-        indices[part, 1:] = found[others].reshape(len(part), k - 1)
+        indices[part, 1:] = near[others].reshape(len(part), k - 1)
         similarities[part, 1:] = cosines[others].reshape(len(part), k - 1)
-    return LayoutInput(rows, twin, points, indices, similarities.clip(-1, 1))
+    return FitInput(points, indices, similarities.clip(-1, 1))
 
 
 def _translate(graph: NeighborGraph, rows: np.ndarray, twin: np.ndarray, first: int, indices: np.ndarray,
@@ -119,7 +137,7 @@ def _translate(graph: NeighborGraph, rows: np.ndarray, twin: np.ndarray, first: 
     return short
 
 
-def place_all(corpus: Corpus, given: LayoutInput, fitted: np.ndarray, should_stop: ShouldStop | None = None,
+def place_all(corpus: Corpus, fitted: FittedRows, places: np.ndarray, should_stop: ShouldStop | None = None,
               progress: Progress | None = None) -> np.ndarray:
     """Map places of all rows, float32 ``(N, 2)``, from those of the fitted rows ``(M, 2)``.
 
@@ -130,18 +148,18 @@ def place_all(corpus: Corpus, given: LayoutInput, fitted: np.ndarray, should_sto
         Stopped: `should_stop` answered true.
     """
     points = np.empty((len(corpus), 2), np.float32)
-    known = given.twin >= 0
-    points[known] = fitted[given.twin[known]]
+    known = fitted.twin >= 0
+    points[known] = places[fitted.twin[known]]
     rest = np.flatnonzero(~known)
     for low in range(0, len(rest), 4096):
         if progress is not None:
             progress(low / len(rest), f"Placing {len(rest):,} more rows beside those")
         part = rest[low:low + 4096]
-        found, cosines = nearest(corpus.features[part], corpus.features, min(PLACED_BY, len(given.rows)),
-                                 base_rows=given.rows, should_stop=should_stop)
+        near, cosines = nearest(corpus.features[part], corpus.features, min(PLACED_BY, len(fitted.rows)),
+                                base_rows=fitted.rows, should_stop=should_stop)
         # the nearest few may lie on two islands: the mean would fall between them, the weighted median does not
         weights = np.maximum(cosines, 1e-6) ** 8
-        points[part] = _weighted_median(fitted[found], weights)
+        points[part] = _weighted_median(places[near], weights)
     return points
 
 
@@ -154,16 +172,43 @@ def _weighted_median(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.take_along_axis(ranked, middle[:, None], 1)[:, 0]
 
 
-def neighbors_kept(given: LayoutInput, fitted: np.ndarray, sample: int = 5000) -> float:
-    """The share of each fitted row's 15 nearest others that are among its 15 nearest on the map, from 0 to 1."""
+def neighbors_kept(corpus: Corpus, fitted: FittedRows, given: FitInput | None, points: np.ndarray,
+                   should_stop: ShouldStop | None = None, judged: int | None = None) -> float:
+    """The share of each row's 15 nearest others that are among its 15 nearest on the map, from 0 to 1.
+
+    Copies count once. Of very many rows a uniform sample is judged, always against all.
+
+    Args:
+        points: ``(N, 2)``, where the map has every row, those included that were placed afterwards.
+        given: has the lists of nearest rows where all were fitted; else, or where it is None, they are looked for.
+        judged: at most so many rows; None: `JUDGED_ROWS`, or `JUDGED_AMONG_ALL`.
+
+    Raises:
+        Stopped: `should_stop` answered true.
+    """
     from scipy.spatial import cKDTree
 
-    k = min(JUDGED_BY, given.indices.shape[1] - 1)
+    distinct, listed = fitted.distinct, given is not None and fitted.all_fitted
+    k = min(JUDGED_BY, given.indices.shape[1] - 1 if listed else len(distinct) - 1)
     if k < 1:
         return 1.0
-    rows = np.arange(len(fitted))
-    if len(rows) > sample:
-        rows = np.sort(np.random.default_rng(0).choice(len(rows), sample, replace=False))
-    near = cKDTree(fitted).query(fitted[rows], k + 1)[1]
-    shared = (near[:, :, None] == given.indices[rows, None, 1:k + 1]).any(axis=2) & (near != rows[:, None])
-    return float(shared.sum(axis=1).clip(max=k).mean() / k)
+    judged = judged or (JUDGED_ROWS if listed else JUDGED_AMONG_ALL)
+    places = np.arange(len(distinct))
+    if len(places) > judged:
+        places = np.sort(np.random.default_rng(0).choice(len(places), judged, replace=False))
+    if listed:
+        lists = given.indices[places, 1:k + 1]
+    else:
+        near, _ = nearest(corpus.features[distinct[places]], corpus.features, k + 1, base_rows=distinct,
+                          should_stop=should_stop)
+        lists = _others(near, places)
+    drawn = cKDTree(points[distinct]).query(points[distinct[places]], k + 1)[1]
+    shared = (_others(drawn, places)[:, :, None] == lists[:, None, :]).any(axis=2)
+    return float(shared.sum(axis=1).mean() / k)
+
+
+def _others(lists: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Lists of k + 1 without each row's own place, or without the last where that is not listed: ``(n, k)``."""
+    others = lists != own[:, None]
+    others[others.all(axis=1), -1] = False
+    return lists[others].reshape(len(lists), -1)

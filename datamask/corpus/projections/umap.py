@@ -1,0 +1,55 @@
+"""UMAP on the corpus's own neighbour lists: neighbours stay together, islands come apart."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+
+import numpy as np
+
+from datamask.corpus.projections.contract import Projection, Say
+
+SEEDED = 50_000
+"""A seed makes UMAP use one core, so larger maps go without."""
+
+
+class EpochLines:
+    """A file for tqdm: turns its bar into progress."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+
+    def write(self, text: str) -> None:
+        bar = re.search(r"(\d+)/(\d+)", text)
+        if bar:
+            done, total = int(bar[1]), max(1, int(bar[2]))
+            self._say(0.3 + 0.7 * done / total, f"UMAP: epoch {done} of {total}")
+
+    def flush(self) -> None:
+        """tqdm calls this; each line is passed on by itself."""
+
+
+def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Say) -> np.ndarray:
+    """The recipe of the map, as `contract.Fit`; the seed is used up to `SEEDED` rows."""
+    say(0.0, "Starting UMAP; its first half minute is compilation")
+    # given as many neighbours as it is told to look at, of all points, UMAP never searches itself
+    import umap
+
+    distances = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * similarities)).astype(np.float32)
+    distances[:, 0] = 0.0
+    seeded = len(points) <= SEEDED
+    with warnings.catch_warnings():
+        # no search index, no transform of new rows, one core under a seed: all as intended
+        warnings.simplefilter("ignore")
+        model = umap.UMAP(
+            n_neighbors=indices.shape[1], min_dist=0.2, init="pca", random_state=seed if seeded else None,
+            n_jobs=1 if seeded else max(1, (os.cpu_count() or 2) - 1), precomputed_knn=(indices, distances),
+            tqdm_kwds={"file": EpochLines(say), "disable": False, "bar_format": "{n_fmt}/{total_fmt}",
+                       "mininterval": 0.3})
+        return model.fit_transform(points).astype(np.float32)
+
+
+UMAP = Projection(
+    "UMAP", "umap", "UMAP keeps neighbours together and is computed once per corpus.",
+    "sizes of islands and gaps between them mean nothing", fit=fit, fit_all=300_000, fit_sample=100_000, old="umap.npz")
