@@ -23,6 +23,7 @@ BOTTOM = {"errors", "process", "catalogue", "compiling", "config", "endings", "f
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 WORK = {"work"}
+READERS = {"corpus.readers"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
@@ -39,16 +40,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "objectives": BOTTOM,
     "learning": BOTTOM | {"objectives"},
     "testing": BOTTOM | {"objectives"},
-    "corpus": BOTTOM | WORK,
+    "corpus.readers": BOTTOM,
+    "corpus": BOTTOM | WORK | READERS,
     "evaluation": BOTTOM | WORK | LEARN | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
-    "runs": BOTTOM | WORK,
+    "runs": BOTTOM | WORK | READERS,
     "runs.execute": BOTTOM | WORK | LEARN | {"corpus", "evaluation", "runs"},
     "runs.jobs": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS,
-    "dashboard": BOTTOM | WORK | {"corpus", "runs"},
-    "dashboard.ui": BOTTOM | WORK | RUNS | {"corpus", "dashboard"},
+    "dashboard": BOTTOM | WORK | READERS | {"corpus", "runs"},
+    "dashboard.ui": BOTTOM | WORK | READERS | RUNS | {"corpus", "dashboard"},
     "app": BOTTOM | WORK | {"dashboard", "dashboard.ui"},
     "sample_data": BOTTOM | {"corpus"},
 }

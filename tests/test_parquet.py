@@ -102,7 +102,7 @@ def test_side_shards_are_validated(tmp_path):
 
 def test_texts_to_prepare_are_validated(tmp_path):
     path = write(tmp_path / "a.parquet", pa.table({"text": not_utf8()}))
-    with pytest.raises(InputError, match=r"a\.parquet cannot be read as a parquet file.*UTF8"):
+    with pytest.raises(InputError, match=r"a\.parquet cannot be read as parquet.*UTF8"):
         prepare_shards([path], tmp_path / "out.parquet", text_column="text", dim=3)
 
 
@@ -134,10 +134,10 @@ def test_whatever_the_library_raises_becomes_one_sentence(tmp_path, monkeypatch,
         raise error
 
     monkeypatch.setattr(parquet, "read_batches", fail)
-    monkeypatch.setattr("datamask.corpus.shards.read_batches", fail)
+    monkeypatch.setattr("datamask.corpus.readers.parquet.read_batches", fail)
     with pytest.raises(InputError, match=r"a\.parquet is damaged"):
         open_corpus(CorpusConfig((str(path),)))
-    monkeypatch.setattr("datamask.corpus.shards.open_parquet", fail)
+    monkeypatch.setattr("datamask.corpus.readers.parquet.open_parquet", fail)
     with pytest.raises(InputError, match=r"a\.parquet is not a parquet file"):
         open_corpus(CorpusConfig((str(path),)))
 

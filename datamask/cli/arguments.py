@@ -20,7 +20,7 @@ Group = argparse._ActionsContainer
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """INPUT, as words or as an option."""
-    parser.add_argument("inputs", nargs="*", default=[], metavar="INPUT", help="parquet files, folders or globs")
+    parser.add_argument("inputs", nargs="*", default=[], metavar="INPUT", help="files, folders or globs")
     parser.add_argument("--input", action="append", default=[], metavar="INPUT", help="the same, as an option")
 
 

@@ -130,8 +130,7 @@ def inputs(options: argparse.Namespace) -> tuple[str, ...]:
     """
     found = (*options.inputs, *options.input)
     if not found:
-        raise OptionError(f"INPUT is required: `datamask {options.command}` needs at least one parquet file, folder or "
-                          "glob")
+        raise OptionError(f"INPUT is required: `datamask {options.command}` needs at least one file, folder or glob")
     return found
 
 

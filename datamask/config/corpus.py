@@ -60,7 +60,7 @@ class CorpusConfig:
     """Which rows make the corpus.
 
     Attributes:
-        inputs: parquet files, folders or globs.
+        inputs: files, folders or globs.
         id_column, feature_column, length_column: column names; None: found by the paper's names, then by type.
         quality_columns: summed with their weights; empty: found by name, then by type.
         features, scores: side shards holding the feature or quality column, joined by id, else by row position.
@@ -84,7 +84,7 @@ class CorpusConfig:
         for name in ("inputs", "features", "scores", "quality_columns"):
             value = getattr(self, name)
             object.__setattr__(self, name, tuple(value) if not isinstance(value, str) else (value,))
-        check(len(self.inputs) > 0, "input", "at least one parquet file, folder or glob", self.inputs)
+        check(len(self.inputs) > 0, "input", "at least one file, folder or glob", self.inputs)
         check(self.rows is None or (isinstance(self.rows, int) and self.rows >= 2), "rows",
               "a whole number of at least 2", self.rows)
         check(isinstance(self.seed, int) and 0 <= self.seed < 2**63, "seed", "a whole number from 0 to 2^63 - 1",

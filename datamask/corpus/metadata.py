@@ -60,9 +60,7 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
 
 
 def metadata_bytes(main: Source, feature: str | None, dim: int) -> int:
-    """Decoded bytes per row beside the features, by the footer of the first shard that has rows.
-
-    From whole row groups: asking pyarrow for a single column chunk ends the process where the footer is damaged.
+    """Decoded bytes per row beside the features, about, by the first shard that has rows.
 
     Args:
         main: the input.
@@ -70,12 +68,10 @@ def metadata_bytes(main: Source, feature: str | None, dim: int) -> int:
         dim: its dimensions.
     """
     shard = main.first()
-    rows = [index for index, count in enumerate(shard.group_rows) if count][:8]
-    total = sum(shard.footer.row_group(index).total_byte_size for index in rows)
     features = 0
     if feature is not None:
         features = dim * value_type(value_type(shard.schema.field(feature).type).value_type).bit_width // 8
-    return max(0, total // sum(shard.group_rows[index] for index in rows) - features)
+    return max(0, int(shard.facts.row_bytes) - features)
 
 
 def _common(kinds: list[pa.DataType]) -> pa.DataType | None:

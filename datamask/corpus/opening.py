@@ -34,7 +34,7 @@ def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, shoul
         InputError: a file, column or row that cannot be used; one sentence that names it.
         Stopped: `should_stop` answered true.
     """
-    sources = open_sources(config, should_stop)
+    sources = open_sources(config, should_stop, progress=progress)
     columns = resolve_columns(config, sources)
     dim = feature_dim(sources[columns.feature_from], columns.feature)
     main = sources["input"]
@@ -48,16 +48,16 @@ def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, shoul
     return _finish(config, main, columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
 
 
-def open_sources(config: CorpusConfig, should_stop: ShouldStop | None = None, limit: int | None = None
-                 ) -> dict[str, Source]:
-    """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by their footers alone.
+def open_sources(config: CorpusConfig, should_stop: ShouldStop | None = None, limit: int | None = None,
+                 progress: Progress | None = None) -> dict[str, Source]:
+    """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by a look at each file.
 
     Raises:
-        InputError: a file is missing or not parquet, or there are no rows.
+        InputError: a file is missing or of another format, or there are no rows.
         Stopped: `should_stop` answered true.
     """
     named = {"input": config.inputs, "features": config.features, "scores": config.scores}
-    return {name: open_source(name, inputs, should_stop, limit) for name, inputs in named.items() if inputs}
+    return {name: open_source(name, inputs, should_stop, limit, progress) for name, inputs in named.items() if inputs}
 
 
 def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns:

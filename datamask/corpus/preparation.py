@@ -102,7 +102,7 @@ def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_col
     uniform sample of at most `FIT_LIMIT` texts; the files are read twice, batch by batch, never whole.
 
     Args:
-        inputs: parquet or JSON lines files, folders, globs.
+        inputs: files of any format of `datamask.corpus.readers`, folders, globs.
         output: a file ending in ``.parquet`` gets all rows; anything else is a folder with one shard per file. Whole or
             not at all.
         text_column: the column with the text.
@@ -130,7 +130,7 @@ def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_col
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
     if target.resolve() in {file.resolve() for file in files}:
         raise InputError(f"--output {target} is one of the inputs; name another file")
-    plan = plan_files(files, text_column, id_column)
+    plan = plan_files(files, text_column, id_column, should_stop)
     seen = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
     features = None
     if FEATURES not in plan.present:

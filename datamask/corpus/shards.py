@@ -1,7 +1,8 @@
-"""Parquet shards: which files, how many rows, and reading them batch by batch in parallel threads.
+"""Shards: which files, how many rows, and reading them batch by batch in parallel threads.
 
-Nothing here knows what a column means. A shard's row groups are read independently, so one large file keeps all threads
-busy as well as many small ones do; batches are sized by bytes, so that memory does not depend on the row-group size.
+Nothing here knows what a column means, nor what format a file has (`datamask.corpus.readers` does). The row groups of a
+format that has some are read independently, so one large file keeps all threads busy as well as many small ones do;
+batches are sized by bytes, so that memory does not depend on the row-group size.
 """
 
 from __future__ import annotations
@@ -10,36 +11,19 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from datamask.corpus.listing import Budget, files_below, files_matching, is_pattern, shortened
+from datamask.corpus.readers import READERS, Reader, by_ending, endings
+from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.threads import Progress, ShouldStop, in_threads
 from datamask.errors import InputError, Stopped
 from datamask.files import user_path
-from datamask.parquet import BATCH_BYTES, BATCH_ROWS, UNREADABLE, open_parquet, read_batches, reason, refusing
-
-MOST_ROWS = 2**40
-"""A footer that claims more rows in one row group is damaged."""
-
-
-@dataclass(frozen=True)
-class Shard:
-    """One parquet file, by its footer. group_rows: rows of each row group; bytes: size on disk."""
-
-    path: str
-    schema: pa.Schema
-    group_rows: tuple[int, ...]
-    bytes: int
-    footer: pq.FileMetaData = field(repr=False, compare=False)
-
-    @property
-    def rows(self) -> int:
-        return sum(self.group_rows)
+from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
 
 
 @dataclass(frozen=True)
@@ -88,7 +72,9 @@ class Source:
 
 def list_files(inputs: Sequence[str], option: str = "input", should_stop: ShouldStop | None = None
                ) -> tuple[str, ...]:
-    """The parquet files that files, folders (recursive, sorted) and globs name, each once, in the order given.
+    """The files that files, folders (recursive, sorted) and globs name, each once, in the order given.
+
+    Of a folder, the files of one format: the first of the table of readers that it has any of.
 
     Raises:
         InputError: a path does not exist, nothing matches, or too many files and folders would have to be looked at.
@@ -105,9 +91,10 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
         name = shortened(path)
         try:
             if expanded.is_dir():
-                matches = sorted(str(p) for p in files_below(expanded, (".parquet",), budget))
+                matches = files_in(expanded, budget)
                 if not matches:
-                    raise InputError(f"--{option} {name} is a folder without any *.parquet file")
+                    raise InputError(f"--{option} {name} is a folder without any *.parquet file, nor one of another "
+                                     f"format ({', '.join(f'*{ending}' for ending in endings(READERS[1:]))})")
             elif expanded.exists():
                 matches = [str(expanded)]
             elif is_pattern(path):
@@ -126,42 +113,42 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
     return tuple(found.values())
 
 
-def open_shard(path: str) -> Shard:
-    """Read a file's footer.
+def files_in(folder: Path, budget: Budget, together: Sequence[Reader] = ()) -> list[str]:
+    """The files below a folder that are of one format, the first of the table that it has any of; sorted.
+
+    Args:
+        together: formats that count as one.
 
     Raises:
-        InputError: not parquet, cut short, or not readable.
+        InputError: there is too much to look at.
+        Stopped: asked to.
     """
-    try:
-        size = Path(path).stat().st_size
-        if size == 0:
-            raise InputError(f"{path} is empty (0 bytes), not a parquet file")
-        with open_parquet(path) as file:
-            footer = file.metadata
-            groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
-            if not all(0 <= rows <= MOST_ROWS for rows in groups) or sum(groups) != footer.num_rows:
-                raise pa.ArrowInvalid(f"its footer speaks of {footer.num_rows:,} rows, in row groups of other sizes")
-            file.schema_arrow.remove_metadata().to_string()  # in a damaged footer, names may be no text
-            return Shard(path, file.schema_arrow, groups, size, footer)
-    except InputError:
-        raise
-    except UNREADABLE as error:
-        # the library's usual words say the same once more, in terms of the format
-        details = "" if "magic bytes" in reason(error) else f": {reason(error)}"
-        raise InputError(f"{path} is not a parquet file, or was cut short{details}") from error
+    files = sorted(str(path) for path in files_below(folder, endings(), budget))
+    for group in dict.fromkeys(tuple(together) if reader in together else (reader,) for reader in READERS):
+        matches = [path for path in files if by_ending(path) in group]
+        if matches:
+            return matches
+    return []
 
 
-def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None = None, limit: int | None = None
-                ) -> Source:
+def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None = None, limit: int | None = None,
+                progress: Progress | None = None) -> Source:
     """List and open the shards of one option, at most `limit` of them.
 
     Raises:
-        InputError: a file is missing or not parquet, or there are no rows at all.
+        InputError: a file is missing or of another format, or there are no rows at all.
         Stopped: `should_stop` answered true.
     """
     listed = list_files(inputs, name, should_stop)
     paths = listed[:limit]
-    shards = tuple(in_threads(lambda index: open_shard(paths[index]), len(paths), should_stop=should_stop))
+    stop = threading.Event()
+
+    def tick() -> None:
+        if progress is not None:
+            progress(0.0, f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
+
+    shards = tuple(in_threads(lambda index: open_shard(paths[index], stop.is_set), len(paths), should_stop=should_stop,
+                              stop=stop, tick=tick))
     source = Source(name, shards, np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
                     len(paths) == len(listed))
     source.first()
@@ -200,25 +187,25 @@ def read_piece(source: Source, piece: Piece, columns: Sequence[str], batch_rows:
     """Yield (rows of the long table, batch) of one piece.
 
     Raises:
-        InputError: the file is damaged behind its footer, or changed since it was opened.
+        InputError: the file is damaged further in, or changed since it was opened.
     """
     shard = source.shards[piece.shard]
     edges = np.cumsum([source.starts[piece.shard], *shard.group_rows], dtype=np.int64)
     groups = np.array(piece.groups)
     ends = np.cumsum(edges[groups + 1] - edges[groups])  # rows of the piece up to and with each group
     shifts = edges[groups + 1] - ends
-    where = f"row groups {groups[0]} to {groups[-1]}" if len(groups) > 1 else f"row group {groups[0]}"
+    group = shard.reader.group
+    where = f" ({group}s {groups[0]} to {groups[-1]})" if len(groups) > 1 else f" ({group} {groups[0]})"
     done = 0
-    with refusing(f"{shard.path} is damaged or was changed while being read ({where})"), \
-            open_parquet(shard.path, shard.footer) as file:
-        for batch in read_batches(shard.path, file, columns=columns, groups=piece.groups, most_rows=batch_rows):
+    with refusing(f"{shard.path} is damaged or was changed while being read{where if group else ''}"):
+        for batch in shard.batches(columns, piece.groups, batch_rows):
             if done + batch.num_rows > piece.rows:
-                raise pa.ArrowInvalid("more rows than its footer says")
+                raise pa.ArrowInvalid("more rows than when it was opened")
             places = np.arange(done, done + batch.num_rows)
             done += batch.num_rows
             yield places + shifts[np.searchsorted(ends, places, side="right")], batch
         if done < piece.rows:
-            raise pa.ArrowInvalid("fewer rows than its footer says")
+            raise pa.ArrowInvalid("fewer rows than when it was opened")
 
 
 def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.RecordBatch], None], *,

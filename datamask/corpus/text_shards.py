@@ -1,4 +1,4 @@
-"""Files of text, read batch by batch: parquet with a text column, and JSON lines.
+"""Files of text, read batch by batch, in any format that `datamask.corpus.readers` knows.
 
 Nothing here holds more than one batch of a file. Errors are sentences about the file and the column.
 """
@@ -10,27 +10,30 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json
 
-from datamask.corpus.listing import Budget, files_below, files_matching
+from datamask.corpus.listing import Budget, files_matching
+from datamask.corpus.readers import by_ending, endings, formats
+from datamask.corpus.readers.json_lines import JSON_LINES
+from datamask.corpus.readers.parquet import PARQUET
+from datamask.corpus.readers.shard import open_shard
+from datamask.corpus.shards import files_in
 from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.files import user_path
-from datamask.parquet import open_parquet, read_batches, refusing
+from datamask.parquet import refusing
 
 BATCH_ROWS = 1_024
 """Small, since a row may be a book."""
 
-_JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
-_JSON_BLOCK = 16 << 20
-"""Bytes; a line longer than a block is refused by pyarrow."""
+TOGETHER = (PARQUET, JSON_LINES)
+"""Of a folder both are read, as they always were here."""
 
 
 def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = None) -> list[Path]:
     """The files that `inputs` (files, folders, globs) name, each once; those of a folder or glob in sorted order.
 
     Raises:
-        InputError: an input names nothing, too much to look at, or a file that is neither parquet nor JSON lines.
+        InputError: an input names nothing, too much to look at, or a file of no format that is read here.
         Stopped: `should_stop` answered true.
     """
     found: dict[Path, None] = {}
@@ -39,52 +42,41 @@ def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = No
         path = user_path(name)
         with refusing(f"{name} cannot be read"):
             if path.is_dir():
-                files = sorted(files_below(path, (".parquet", *_JSON_ENDINGS[:2]), budget))
+                files = [Path(file) for file in files_in(path, budget, TOGETHER)]
             elif path.exists():
                 files = [path]
             else:
                 files = sorted(files_matching(path, budget))
         if not files:
-            raise InputError(f"{name} names no parquet or jsonl file; give files, folders or globs")
+            raise InputError(f"{name} names no {formats()} file; give files, folders or globs")
         found.update(dict.fromkeys(files))
     for path in found:
-        if path.suffix not in (".parquet", *_JSON_ENDINGS):
-            raise InputError(f"{path} must be parquet or JSON lines and end in .parquet, .jsonl, .ndjson or .json")
+        if by_ending(path.name) is None:
+            raise InputError(f"{path} must be {formats()} and end in one of {', '.join(endings())}")
     if not found:
-        raise InputError("at least one parquet or jsonl file is needed, got none")
+        raise InputError(f"at least one {formats()} file is needed, got none")
     return list(found)
 
 
-def file_schema(path: Path) -> pa.Schema:
-    """The columns of one file; those of JSON lines as its first block shows them.
+def file_schema(path: Path, should_stop: ShouldStop | None = None) -> pa.Schema:
+    """The columns of one file.
 
     Raises:
         InputError: the file cannot be read.
+        Stopped: `should_stop` answered true.
     """
-    with refusing(_problem(path)):
-        if path.suffix in _JSON_ENDINGS:
-            with _open_json(path) as reader:
-                return reader.schema
-        with open_parquet(path) as file:
-            return file.schema_arrow
+    return open_shard(str(path), should_stop).schema
 
 
 def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of one file in order, at most `BATCH_ROWS` at a time, `columns` only (None: all).
 
     Raises:
-        InputError: the file cannot be read, is cut short, or changes its columns midway (JSON lines).
+        InputError: the file cannot be read, or is cut short.
     """
-    with refusing(_problem(path)):
-        if path.suffix in _JSON_ENDINGS:
-            with _open_json(path) as reader:
-                for block in reader:
-                    for start in range(0, block.num_rows, BATCH_ROWS):
-                        batch = block.slice(start, BATCH_ROWS)
-                        yield batch.select(columns) if columns is not None else batch
-        else:
-            with open_parquet(path) as file:
-                yield from read_batches(path, file, columns=columns, most_rows=BATCH_ROWS)
+    shard = open_shard(str(path))
+    with refusing(f"{path} cannot be read as {shard.reader.name}; it may be cut short or another format"):
+        yield from shard.batches(columns, None, BATCH_ROWS)
 
 
 def strings(column: pa.Array, name: str, path: Path) -> pa.Array:
@@ -112,12 +104,3 @@ def require_column(schema: pa.Schema, name: str, option: str, path: Path) -> Non
     if count != 1:
         raise InputError(f"--{option} {name!r} must name one column of {path}, found {count}; its columns are "
                          f"{', '.join(schema.names) or 'none'}")
-
-
-def _open_json(path: Path):
-    return pyarrow.json.open_json(path, read_options=pyarrow.json.ReadOptions(block_size=_JSON_BLOCK))
-
-
-def _problem(path: Path) -> str:
-    kind = "JSON lines" if path.suffix in _JSON_ENDINGS else "a parquet file"
-    return f"{path} cannot be read as {kind}; it may be cut short or another format"

@@ -53,13 +53,15 @@ class Survey:
     sample: list[str]
 
 
-def plan_files(files: list[Path], text_column: str, id_column: str | None) -> Plan:
+def plan_files(files: list[Path], text_column: str, id_column: str | None,
+               should_stop: Callable[[], bool] | None = None) -> Plan:
     """Check the columns of all files by their schemas alone.
 
     Raises:
         InputError: a file cannot be read, lacks a column, or has columns the others lack.
+        Stopped: `should_stop` answered true.
     """
-    schemas = [file_schema(file) for file in files]
+    schemas = [file_schema(file, should_stop) for file in files]
     for file, schema in zip(files, schemas):
         require_column(schema, text_column, "text-column", file)
         if id_column is not None:
@@ -149,7 +151,7 @@ def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _stems(files: list[Path]) -> tuple[str, ...]:
     """Each file's name without ending; where names repeat, its path below the common folder."""
-    names = [file.stem for file in files]
+    names = [Path(file.stem).stem if file.suffix == ".gz" else file.stem for file in files]
     if len(set(names)) < len(names):
         resolved = [file.resolve() for file in files]
         base = commonpath([path.parent for path in resolved])

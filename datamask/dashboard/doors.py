@@ -1,4 +1,4 @@
-"""What a visitor of the dashboard may bring in: paths under the configured roots, and uploaded parquet files."""
+"""What a visitor of the dashboard may bring in: paths under the configured roots, and uploaded files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from datamask.config import CorpusConfig
+from datamask.corpus.readers import endings
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
 from datamask.files import RealRoots, confined, replacing, user_path
@@ -139,8 +140,11 @@ def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path,
         StoreError: the runs folder cannot be written.
     """
     digest = hashlib.file_digest(data, "sha256").hexdigest()
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(name).stem).strip("-")[:60] or "upload"
-    target = Path(runs_dir) / UPLOADS / digest / f"{stem}.parquet"
+    ending = next((ending for ending in endings() if name.lower().endswith(ending)), endings()[0])
+    base = Path(name).name
+    base = base[:-len(ending)] if base.lower().endswith(ending) else Path(base).stem
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", base).strip("-")[:60] or "upload"
+    target = Path(runs_dir) / UPLOADS / digest / f"{stem}{ending}"
     # counted and written by one visitor at a time: two would both find the last room free
     with only_one(Path(runs_dir) / UPLOADS / ".lock"):
         if not target.is_file() or _digest(target) != digest:
@@ -159,7 +163,7 @@ def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[Corp
         InputError: it does not fit all the same.
     """
     uploads = {}
-    for path in (Path(runs_dir) / UPLOADS).glob("*/*.parquet"):
+    for path in _uploads(runs_dir):
         with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
             uploads[path] = path.stat()
     files, total = len(uploads) + 1, sum(facts.st_size for facts in uploads.values()) + size
@@ -204,6 +208,12 @@ def _digest(path: Path) -> str:
         raise StoreError(f"the upload {path.name} cannot be read: {error.strerror}") from error
 
 
+def _uploads(runs_dir: str | Path) -> list[Path]:
+    """Every file that was uploaded and is kept; none that is still being written."""
+    return [path for path in (Path(runs_dir) / UPLOADS).glob("*/*")
+            if path.name.endswith(endings()) and not path.name.startswith(".")]
+
+
 def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Path, int]:
     """Uploaded files that none of these corpora reads, those of the last hour aside, and their bytes.
 
@@ -213,7 +223,7 @@ def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Pat
     named = {Path(path).absolute() for config in used for path in (*config.inputs, *config.features, *config.scores)}
     young = time.time() - IDLE_SECONDS
     found = {}
-    for path in sorted((Path(runs_dir) / UPLOADS).glob("*/*.parquet")):
+    for path in sorted(_uploads(runs_dir)):
         with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
             known = path.stat()
             if path.absolute() not in named and known.st_mtime < young:

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from datamask.corpus.readers import shard as files
 from datamask.errors import InputError
-from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason, refusing
+from datamask.parquet import refusing
 from datamask.runs.store import Run
 
 BATCH_ROWS = 8192
@@ -69,18 +69,15 @@ def shards_of(run: Run) -> list[ShardRows]:
     return shards
 
 
-def open_file(path: Path) -> pq.ParquetFile:
+def open_file(path: Path) -> files.Shard:
     """A shard, opened again.
 
     Raises:
         InputError: it is gone, or cannot be read.
     """
-    try:
-        return open_parquet(path)
-    except FileNotFoundError:
-        raise InputError(f"{path} is gone since the run; put it back to export its rows") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}") from error
+    if not path.exists():
+        raise InputError(f"{path} is gone since the run; put it back to export its rows")
+    return files.open_shard(str(path))
 
 
 def selected_rows(shard: ShardRows, poll: Callable[[], None]) -> Iterator[pa.Table]:
@@ -117,16 +114,16 @@ def changed(path: Path, how: str) -> InputError:
 
 def _batches(path: Path, keep: np.ndarray) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The batches of the row groups that hold one of the rows `keep`, each with its first row."""
-    with open_file(path) as file:
-        edges = np.cumsum([0, *(file.metadata.row_group(k).num_rows for k in range(file.num_row_groups))])
-        for group, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist())):
-            if np.searchsorted(keep, low) == np.searchsorted(keep, high):
-                continue
-            start = low
-            with refusing(f"{path} is damaged or has changed since the run"):
-                for batch in read_batches(path, file, groups=[group], most_rows=BATCH_ROWS):
-                    yield start, batch
-                    start += batch.num_rows
+    file = open_file(path)
+    edges = np.cumsum([0, *file.group_rows])
+    for group, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist())):
+        if np.searchsorted(keep, low) == np.searchsorted(keep, high):
+            continue
+        start = low
+        with refusing(f"{path} is damaged or has changed since the run"):
+            for batch in file.batches(None, [group], BATCH_ROWS):
+                yield start, batch
+                start += batch.num_rows
 
 
 def _check_ids(shard: ShardRows, rows: pa.Table, expected: pa.ChunkedArray) -> None:

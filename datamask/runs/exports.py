@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from datamask.corpus.readers import READERS, by_ending
 from datamask.errors import InputError, OptionError, poll_of
 from datamask.files import replacing
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
@@ -221,15 +222,14 @@ def _check_contents(path: Path, digest: Digest, known: dict[str, str | None] | N
 
 
 def _row_count(shard: ShardRows) -> int:
-    with open_file(shard.path) as file:
-        count = file.metadata.num_rows
+    count = open_file(shard.path).rows
     if len(shard.rows) and shard.rows[-1] >= count:
         raise changed(shard.path, f"it has {count:,} rows, and row {int(shard.rows[-1]):,} was in the corpus")
     return count
 
 
 def _common_schema(shards: list[ShardRows]) -> pa.Schema:
-    schemas = [open_file(shard.path).schema_arrow for shard in shards]
+    schemas = [open_file(shard.path).schema for shard in shards]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:
@@ -251,4 +251,9 @@ def _mask_names(paths: list[Path]) -> list[Path]:
     base = absolute[0].parent
     while not all(base in path.parents for path in absolute):
         base = base.parent
-    return [path.relative_to(base).with_suffix(".mask.parquet") for path in absolute]
+    return [path.relative_to(base).with_name(f"{_stem(path)}.mask.parquet") for path in absolute]
+
+
+def _stem(path: Path) -> str:
+    # beside shard.parquet there may lie a shard.csv
+    return path.stem if by_ending(path.name) in (READERS[0], None) else path.name

@@ -144,12 +144,12 @@ def test_row_groups_are_gathered_from_small_batches(tmp_path, monkeypatch):
 
 
 BAD = {
-    "nothing there": (lambda d: None, {}, "names no parquet or jsonl file"),
-    "another ending": (lambda d: (d / "in.parquet").rename(d / "in.csv") and ["in.csv"], {}, "must be parquet or JSON"),
-    "not parquet": (lambda d: (d / "in.parquet").write_bytes(b"PAR1 no"), {}, "cannot be read as a parquet file"),
+    "nothing there": (lambda d: None, {}, "names no parquet, JSON lines or CSV file"),
+    "another ending": (lambda d: (d / "in.parquet").rename(d / "in.txt") and ["in.txt"], {}, "must be parquet, JSON"),
+    "not parquet": (lambda d: (d / "in.parquet").write_bytes(b"PAR1 no"), {}, "is not a parquet file"),
     "cut short": (lambda d: (d / "in.parquet").write_bytes((d / "in.parquet").read_bytes()[:-30]), {}, "cut short"),
     "bad json": (lambda d: (d / "in.jsonl").write_text('{"text": "a"}\n{"text": ') and ["in.jsonl"], {},
-                 "cannot be read as JSON lines"),
+                 "in.jsonl line 2, column 10 is not JSON"),
     "no rows": (lambda d: write(d / "in.parquet", text=pa.array([], pa.string())), {}, "has no rows"),
     "no text": (lambda d: write(d / "in.parquet", text=["", None]), {}, "holds no text in any of 2 rows"),
     "no column": (lambda d: write(d / "in.parquet", body=["a"]), {}, "--text-column 'text' must name one column"),

@@ -10,6 +10,7 @@ import streamlit as st
 
 from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
+from datamask.corpus.readers import endings, formats
 from datamask.dashboard import sample, words
 from datamask.dashboard.doors import UPLOADS, confined_config, idle_uploads, keep_upload, remove_uploads
 from datamask.dashboard.openings import Opening
@@ -21,12 +22,14 @@ NONE = "(none)"
 TRANSFORM_WORDS = {"raw": "as it is", "z": "z-score", "rank": "rank"}
 
 HELP = {
-    "place": "The sample needs nothing. A path is a parquet file, folder or glob on the machine this server runs on. "
+    "place": "The sample needs nothing. A path is a file, folder or glob on the machine this server runs on. "
              "Upload is for small sets: files travel through the browser.",
-    "path": "One or more parquet files, folders or globs such as data/shard-*.parquet, one per line.",
-    "features": "Parquet files that hold the feature column, if the shards do not. Joined by id, or by position where "
-                "they have no id.",
-    "scores": "Parquet files that hold the quality columns, if the shards do not. Joined in the same way.",
+    "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Of a folder the "
+            "files of one format are read, the first of these that lies there.",
+    "upload": "Kept under the runs folder, once per content, so that runs can find them again.",
+    "features": "Files that hold the feature column, if the shards do not. Joined by id, or by position where they "
+                "have no id.",
+    "scores": "Files that hold the quality columns, if the shards do not. Joined in the same way.",
     "id": "Names each sample; unique, integers or strings. These ids are what you take home.",
     "feature": "The embedding: one list of numbers per sample, all of one length.",
     "quality": "One or more score columns; higher is better. Several are added up.",
@@ -87,8 +90,8 @@ def _from_paths() -> CorpusConfig | None:
 
 
 def _from_uploads() -> CorpusConfig | None:
-    files = st.file_uploader("Parquet shards", type="parquet", accept_multiple_files=True, key="corpus_uploads",
-                             help="Kept under the runs folder, once per content, so that runs can find them again.")
+    files = st.file_uploader(f"Shards: {formats()}", type=[ending[1:] for ending in endings()], key="corpus_uploads",
+                             accept_multiple_files=True, help=HELP["upload"])
     if not files:
         _idle_uploads()
         return None

@@ -21,7 +21,7 @@ def nothing_open() -> None:
     """What a corpus is, in the form of its table."""
     with st.container(border=True):
         st.subheader("No corpus is open", anchor=False)
-        st.markdown("A corpus is a set of parquet shards with one row per sample. Three columns are needed, and found "
+        st.markdown("A corpus is a set of shards with one row per sample. Three columns are needed, and found "
                     "by name or by type; all others come along, for colours, hover texts and the export.")
         st.dataframe(pd.DataFrame({
             "column": ["id", "quality", "features", "length", "text"],

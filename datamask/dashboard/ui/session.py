@@ -197,7 +197,7 @@ def open_corpus_or_stop() -> Corpus:
     if opening is None:
         with st.container(border=True):
             st.subheader("No corpus is open")
-            st.write("Every picture and every run starts from a corpus: scored and embedded samples in parquet files. "
+            st.write("Every picture and every run starts from a corpus: scored and embedded samples in files. "
                      "Open the built-in sample, or your own shards, and come back here.")
             if st.button("Choose a corpus", type="primary", icon=":material/arrow_forward:", key="choose_corpus",
                          help="Goes to the home page."):

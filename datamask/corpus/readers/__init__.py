@@ -1,0 +1,65 @@
+"""Input formats, by a table: which there are, and which a file is of.
+
+| module | job |
+|---|---|
+| `contract` | what a reader is |
+| `parquet`, `json_lines`, `csv` | one each |
+| `text` | what readers of text share: lines, gzip, bounds |
+| `shard` | one file, looked at |
+
+To add one: a file here with a `Reader`, and its line in the table. Inputs, side shards, texts to prepare, uploads and
+exports follow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.csv import CSV
+from datamask.corpus.readers.json_lines import JSON_LINES
+from datamask.corpus.readers.parquet import PARQUET
+from datamask.files import open_regular
+
+READERS: list[Reader] = [
+    PARQUET,
+    JSON_LINES,
+    CSV,
+]
+"""In this order a folder is asked for files: the first format that it has files of is read, others in it are not."""
+
+
+def endings(readers: Sequence[Reader] | None = None) -> tuple[str, ...]:
+    """Of all files of these formats; None: of all formats."""
+    return tuple(ending for reader in (READERS if readers is None else readers) for ending in reader.endings)
+
+
+def formats() -> str:
+    """The formats in words: ``parquet, JSON lines or CSV``."""
+    *first, last = [reader.name for reader in READERS]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def by_ending(name: str) -> Reader | None:
+    """The reader of files of that name; None: no name of that kind is known."""
+    name = name.lower()
+    return next((reader for reader in READERS if name.endswith((*reader.endings, *reader.named))), None)
+
+
+def reader_of(path: str | os.PathLike) -> Reader:
+    """The reader of a file: by its first bytes, where they tell, else by its name; else the first of the table, since
+    shards may be called anything.
+
+    Raises:
+        OSError: it cannot be read.
+        StoreError: it is a pipe, a device or the like.
+    """
+    longest = max(len(reader.magic) for reader in READERS)
+    with open_regular(path, "name another") as file:
+        head = file.read(longest)
+    marked = (reader for reader in READERS if reader.magic and head.startswith(reader.magic))
+    return next(marked, None) or by_ending(os.fspath(path)) or READERS[0]
+
+
+__all__ = ["READERS", "FileFacts", "Reader", "by_ending", "endings", "formats", "reader_of"]

@@ -1,0 +1,54 @@
+"""What a reader is: which files are its own, what a look at one tells, and its rows in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+ShouldStop = Callable[[], bool]
+"""Answers whether to stop."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What a look at a file tells.
+
+    Attributes:
+        schema: of all its rows.
+        group_rows: rows of each group that can be read by itself, in their order; their sum is the file's rows.
+        row_bytes: decoded bytes per row, about.
+        inside: what the reader keeps for itself.
+    """
+
+    schema: pa.Schema
+    group_rows: tuple[int, ...]
+    row_bytes: float = 0.0
+    inside: object = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One input format.
+
+    Attributes:
+        name: in sentences: ``parquet``, ``JSON lines``.
+        endings: of its files' names, the usual one first; in folders and uploads nothing else is looked at.
+        look: the facts of a file that is not empty; it polls the callable, or None, where that takes long. Raises
+            InputError, a sentence with the file's name and the place in it, or one of `datamask.parquet.UNREADABLE`.
+        batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows)``; None for columns
+            or groups: all of them. Every batch is validated in full, takes `datamask.parquet.BATCH_BYTES` or a small
+            multiple, and has at most so many rows. Raises as `look` does.
+        named: further endings of files that are its own only where they are named one by one.
+        magic: first bytes of its files, whatever they are called.
+        group: what a group is called in sentences; "": its files are read as a whole.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    look: Callable[[str, ShouldStop | None], FileFacts]
+    batches: Callable[[str, FileFacts, Sequence[str] | None, Sequence[int] | None, int], Iterator[pa.RecordBatch]]
+    named: tuple[str, ...] = ()
+    magic: bytes = b""
+    group: str = ""

@@ -1,0 +1,171 @@
+"""CSV: a header, commas, quotes where a value needs them. Plain or gzip.
+
+Columns are texts until a look at all rows has shown otherwise: whole numbers, numbers, or lists of numbers written
+as JSON (``"[0.1, 0.2]"``, as pandas writes them), which are features. Numbers with leading zeros, such as ids that say
+007, stay texts. Empty values are null in columns of numbers and empty texts elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from datamask.corpus.readers import text
+from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
+from datamask.corpus.readers.json_lines import lists_of
+from datamask.errors import InputError, poll_of
+
+MISSING = ("", "NA", "N/A", "NULL", "null", "None", "NaN", "nan")
+"""What stands for no value in a column of numbers."""
+
+_ZEROS = r"^[+-]?0[0-9]"
+_LIST = r"^\[[-+0-9eE.,\sNaulnIifty]*\]$"
+_ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_UTF8 = re.compile(r"In CSV column #(\d+): Row #(\d+): .*UTF8")
+
+
+def _cast(kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    return lambda values: pc.cast(values, kind)
+
+
+_AS: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
+    pa.int64(): _cast(pa.int64()),
+    pa.float64(): _cast(pa.float64()),
+    pa.list_(pa.float64()): lists_of,
+}
+"""From texts without `MISSING` and without blanks at their ends to values, the narrowest type first; each raises
+ArrowInvalid."""
+
+
+@text.once
+def look(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
+    """Columns and rows, by reading the file to its end.
+
+    Raises:
+        InputError: a row with more or fewer values than the header, or text that is no UTF-8.
+        Stopped: `should_stop` answered true.
+    """
+    poll = poll_of(should_stop, "reading was stopped")
+    kinds: list[pa.DataType | None] = []
+    names: list[str] = []
+    rows = total = 0
+    for batch in _texts(path, None):
+        poll()
+        names, kinds = batch.schema.names, kinds or [None] * batch.num_columns
+        rows, total = rows + batch.num_rows, total + batch.nbytes
+        kinds = [_joined(kind, column) for kind, column in zip(kinds, batch.columns, strict=True)]
+    schema = pa.schema([(name, kind or pa.string()) for name, kind in zip(names, kinds, strict=True)])
+    return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1))
+
+
+def batches(path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None,
+            most_rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows of the file, as `contract.Reader.batches`."""
+    schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
+    for texts in _texts(path, columns):
+        for low in range(0, texts.num_rows, most_rows):
+            part = texts.slice(low, most_rows)
+            values = [_values(column, field.type) for column, field in zip(part.columns, schema, strict=True)]
+            batch = pa.RecordBatch.from_arrays(values, schema=schema)
+            batch.validate(full=True)
+            yield batch
+
+
+def _texts(path: str, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    """The rows with every value as text; `columns` only.
+
+    Raises:
+        InputError: see `look`.
+    """
+    names = _header(path)
+    options = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()),
+                                    include_columns=None if columns is None else list(columns))
+    try:
+        with text.opened(path) as stream, pa.csv.open_csv(
+                stream, pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
+                pa.csv.ParseOptions(newlines_in_values=True), options) as reader:
+            yield from reader
+    except pa.ArrowException as error:
+        raise _refusal(path, names, str(error)) from error
+
+
+def _header(path: str) -> list[str]:
+    """The names of the columns."""
+    with text.opened(path) as stream:
+        head = stream.read(text.READ_BYTES)
+    count = head.splitlines()[0].count(b",") + 1 if head else 0
+    if count > text.MOST_COLUMNS:
+        raise InputError(f"{path} has {count:,} columns in its first line, more than {text.MOST_COLUMNS:,}; write wide "
+                         "rows as lists in one column, in JSON lines or parquet")
+    if not head.strip():
+        return []
+    try:
+        with pa.csv.open_csv(pa.BufferReader(head), pa.csv.ReadOptions(use_threads=False, block_size=len(head) + 1),
+                             pa.csv.ParseOptions(newlines_in_values=True)) as reader:
+            return reader.schema.names
+    except UnicodeDecodeError as error:
+        raise InputError(f"the header of {path} is no UTF-8; convert the file to UTF-8") from error
+    except pa.ArrowException as error:
+        raise _refusal(path, [], str(error)) from error
+
+
+def _refusal(path: str, names: Sequence[str], why: str) -> InputError:
+    ragged, garbled = _ROW.search(why), _UTF8.search(why)
+    if ragged:
+        row, expected, count = (int(number) for number in ragged.groups())
+        return InputError(f"{path} row {row:,} (the header is row 1) has {count:,} values, the header {expected:,}; "
+                          "put quotes around values that hold commas, quotes or line ends, or repair the row")
+    if garbled:
+        column, row = (int(number) for number in garbled.groups())
+        name = repr(names[column]) if column < len(names) else f"number {column + 1}"
+        return InputError(f"{path} row {row:,} (the header is row 1), column {name}, is no UTF-8; convert the file to "
+                          "UTF-8")
+    if "straddling" in why:
+        return InputError(f"{path} has a row longer than {text.LONGEST >> 20} MiB, or a quote that never closes; "
+                          "repair it, or write the file as parquet")
+    reason = (why.splitlines() or ["no reason given"])[0].rstrip(". ")
+    return InputError(f"{path} cannot be read as CSV: {reason[:200]}")
+
+
+def _joined(known: pa.DataType | None, column: pa.Array) -> pa.DataType | None:
+    """The type of a column by what was seen before (None: nothing) and a batch of texts; None: still nothing."""
+    if known == pa.string():
+        return known
+    seen = _kind(_bare(column).drop_null())
+    if known is None or seen is None or seen == known:
+        return seen or known
+    numbers = {pa.int64(), pa.float64()}
+    return pa.float64() if {known, seen} <= numbers else pa.string()
+
+
+def _kind(values: pa.Array) -> pa.DataType | None:
+    if not len(values):
+        return None
+    if pc.any(pc.match_substring_regex(values, _ZEROS)).as_py():
+        return pa.string()
+    for kind, converted in _AS.items():
+        if pa.types.is_list(kind) and not pc.all(pc.match_substring_regex(values, _LIST)).as_py():
+            continue
+        try:
+            converted(values)
+        except pa.ArrowInvalid:
+            continue
+        return kind
+    return pa.string()
+
+
+def _bare(column: pa.Array) -> pa.Array:
+    """Texts without blanks at their ends; null where one stands for no value."""
+    bare = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.is_in(bare, pa.array(MISSING)), pa.scalar(None, pa.string()), bare)
+
+
+def _values(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if kind == pa.string() else _AS[kind](_bare(column))
+
+
+CSV = Reader("CSV", (".csv", ".csv.gz"), look, batches)

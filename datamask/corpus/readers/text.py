@@ -1,0 +1,126 @@
+"""What readers of text files share: bytes that may be compressed, whole lines, and facts that are worth keeping.
+
+Nothing holds more than one piece of a file, however far a compressed one unpacks.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from datamask.corpus.readers.contract import FileFacts, ShouldStop
+from datamask.errors import InputError
+
+READ_BYTES = 1 << 20
+LONGEST = 16 << 20
+"""Bytes of one line or row: a long book. Parsed, it takes some ten times as much."""
+
+DEEPEST = 64
+"""Values within values; far deeper ones end the process inside of pyarrow."""
+
+MOST_COLUMNS = 10_000
+_KEPT = 4096
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def opened(path: str) -> pa.NativeFile:
+    """The bytes of a file, unpacked where they are gzip, whatever its name."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        packed = file.read(2) == b"\x1f\x8b"
+    return pa.input_stream(path, compression="gzip" if packed else None, buffer_size=READ_BYTES)
+
+
+def lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of a file, some `READ_BYTES` at a time, each piece with the number of its first line, from 1.
+
+    Raises:
+        InputError: a line is too long, or bytes are no UTF-8.
+    """
+    waiting, number = bytearray(), 1
+    with opened(path) as stream:
+        while data := stream.read(READ_BYTES):
+            if number == 1 and not waiting:
+                data = data.removeprefix(b"\xef\xbb\xbf")
+            cut = data.rfind(b"\n") + 1
+            if len(waiting) + (data.find(b"\n") if cut else len(data)) > LONGEST:
+                raise InputError(f"{path} line {number:,} is longer than {LONGEST >> 20} MiB; cut it, or write the "
+                                 "file as parquet")
+            if cut:
+                piece = bytes(waiting) + data[:cut]
+                waiting = bytearray(data[cut:])
+                yield number, _checked(path, number, piece)
+                number += piece.count(b"\n")
+            else:
+                waiting += data
+    if waiting:
+        yield number, _checked(path, number, bytes(waiting))
+
+
+def _checked(path: str, number: int, piece: bytes) -> bytes:
+    try:
+        piece.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = number + piece.count(b"\n", 0, error.start)
+        raise InputError(f"{path} line {line:,} is no UTF-8 (byte {piece[error.start]:#04x}); convert the file to UTF-8"
+                         ) from error
+    return piece
+
+
+def halves(piece: bytes) -> tuple[bytes, bytes]:
+    """Two pieces of about half as many bytes, cut at the end of a line; the second is empty where there is but one."""
+    cut = piece.find(b"\n", len(piece) // 2) + 1
+    if cut in (0, len(piece)):
+        cut = piece.rfind(b"\n", 0, len(piece) // 2) + 1
+    return (piece[:cut], piece[cut:]) if cut else (piece, b"")
+
+
+def too_deep(piece: bytes) -> int | None:
+    """The first line, counted from 0, with values nested deeper than `DEEPEST`; None where there is none."""
+    data = np.frombuffer(piece, np.uint8)
+    opening = np.flatnonzero((data == ord("{")) | (data == ord("[")))
+    if len(opening) <= DEEPEST:
+        return None
+    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
+    many = np.flatnonzero(np.diff(np.searchsorted(opening, ends), prepend=0) > DEEPEST)
+    for line in many.tolist():
+        start = 0 if line == 0 else int(ends[line - 1]) + 1
+        bare = np.frombuffer(without_texts(piece[start:int(ends[line])]), np.uint8)
+        steps = np.isin(bare, list(b"{[")).astype(np.int32) - np.isin(bare, list(b"}]"))
+        if len(steps) and np.cumsum(steps).max() > DEEPEST:
+            return line
+    return None
+
+
+def without_texts(line: bytes) -> bytes:
+    """JSON with every text made empty."""
+    return _TEXT.sub(b'""', line)
+
+
+def once(look: Callable[[str, ShouldStop | None], FileFacts]) -> Callable[[str, ShouldStop | None], FileFacts]:
+    """A `look` that remembers the facts of files as long as they stay as they are: it reads them to their end."""
+    known: OrderedDict[tuple, FileFacts] = OrderedDict()
+    lock = threading.Lock()
+
+    @functools.wraps(look)
+    def remembered(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
+        stat = os.stat(path)  # noqa: PTH116
+        key = (os.path.realpath(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        with lock:
+            if key in known:
+                known.move_to_end(key)
+                return known[key]
+        facts = look(path, should_stop)
+        with lock:
+            known[key] = facts
+            while len(known) > _KEPT:
+                known.popitem(last=False)
+        return facts
+
+    return remembered

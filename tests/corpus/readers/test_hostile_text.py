@@ -1,0 +1,186 @@
+"""JSON lines and CSV that are damaged or made to do harm: a sentence with the place in the file, in bounded memory."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from datamask import CorpusConfig, open_corpus
+from datamask.corpus.readers import csv as csv_reader
+from datamask.corpus.readers import json_lines, text
+from datamask.corpus.readers.shard import open_shard
+from datamask.errors import InputError, Stopped
+
+GOOD = '{"id": "a", "quality": 1.5, "features": [1, 2.5]}\n{"id": "b", "quality": 2, "features": [0.5, 1]}\n'
+SHEET = 'id,quality,features\na,1.5,"[1, 2.5]"\nb,2,"[0.5, 1]"\n'
+MANY = 20_000
+
+BAD_LINES = {
+    "no UTF-8": (GOOD.encode() + b'{"id": "\xff"}\n', r"line 3 is no UTF-8 \(byte 0xff\); convert"),
+    "half an object": (GOOD + '{"id": ', r"line 3, column 8 is not JSON \(Expecting value\)"),
+    "an object on two lines": ('{"id":\n"a"}\n', r"line 1, column 7 is not JSON"),
+    "two objects on a line": (GOOD + '{"id": "c"} {"id": "d"}\n', r"line 3, column 13 is not JSON \(Extra data\)"),
+    "a comma behind": ('{"id": "a"},\n', "line 1, column 12 is not JSON"),
+    "a whole list": (json.dumps([{"id": "a"}]), "line 1 holds a list, but every line must hold one object"),
+    "a number": (GOOD + "\n7\n", "line 4 holds a number"),
+    "a word": ("hello\n", "line 1, column 1 is not JSON"),
+    "a lone surrogate": ('{"id": "\\ud800"}\n', r"from line 1 on: .*surrogate"),
+    "a byte of nought": ('{"id": "a\x00b"}\n', "line 1, column 10 is not JSON"),
+    "kinds mixed nearby": (GOOD + '\n{"id": 5}\n', r"column 'id' of .* holds number in line 4 and"),
+    "a key twice": ('{"id": "a", "id": "b"}\n', "specified twice"),
+    "kinds mixed far away": ('{"id": "a", "x": 1}\n' * MANY * 3 + '{"id": "b", "x": "y"}\n', "column 'x' of .* holds s"),
+    "nested lists": ('{"id": "a", "x": ' + "[" * MANY + "]" * MANY + "}\n", "line 1 nests values more than 64 deep"),
+    "nested objects": (GOOD + '{"x": ' * MANY + "1" + "}" * MANY, "line 3 nests values more than 64"),
+    "nested and never closed": (GOOD + "[" * MANY, "line 3 nests values more than 64"),
+    "other keys on every line": ("".join(f'{{"k{i}": 1}}\n' for i in range(MANY)), "more than 10,000 different keys by"),
+    "many keys on one line": ("{" + ",".join(f'"k{i}": 1' for i in range(MANY * 6)) + "}\n", r"line 1 has 120,000 keys"),
+    "a line without end": ('{"id": "' + "x" * (text.LONGEST + 5) + '"}\n', r"line 1 is longer than 16 MiB"),
+    "nothing but blanks": ("\n \n\n", "has no rows"),
+    "features of words": ('{"id": "a", "quality": 1, "features": ["x"]}\n', "has no feature column"),
+}
+
+BAD_SHEETS = {
+    "a value too few": (SHEET + "c,3\n", r"row 4 \(the header is row 1\) has 2 values, the header 3"),
+    "a value too many": (SHEET + "c,3,1,2\n", "row 4 .* has 4 values, the header 3; put quotes around"),
+    "no UTF-8": (SHEET.encode() + b"\xff,3,[1]\n", r"row 4 \(the header is row 1\), column 'id', is no UTF-8"),
+    "a header that is no UTF-8": (b"\xffid,b\n1,2\n", "the header of .* is no UTF-8"),
+    "a quote that never closes": (SHEET + 'c,3,"' + "x\n" * (2 * text.LONGEST), "row longer than 16 MiB, or a quote"),
+    "a header without end": ("a," * MANY + "b\n", "has 20,001 columns in its first line"),
+    "nothing but a header": ("id,quality,features\n", "has no rows"),
+    "another separator": (SHEET.replace(",", ";"), "has no"),
+    "words among the scores": (SHEET + 'c,high,"[1, 1]"\n', "has no quality column"),
+    "features of two lengths": (SHEET + 'c,3,"[1]"\n', "features have different lengths: .*row 2 has 1 values"),
+    "objects in a list": (SHEET + 'c,3,"[1]} {""v"":[2]"\n', "has no feature column"),
+}
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("case", "ending"), [*((case, ".jsonl") for case in BAD_LINES),
+                                              *((case, ".csv") for case in BAD_SHEETS)])
+def test_what_is_wrong_is_said_in_one_sentence(tmp_path, case, ending, packed):
+    content, message = (BAD_LINES if ending == ".jsonl" else BAD_SHEETS)[case]
+    content = content if isinstance(content, bytes) else content.encode()
+    path = write(tmp_path / f"in{ending}{'.gz' if packed else ''}", gzip.compress(content, 1) if packed else content)
+    with pytest.raises(InputError, match=message) as caught:
+        open_corpus(CorpusConfig((path,)))
+    assert path in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("damage", [lambda d: d[:-20], lambda d: d[:30] + b"\xff\xff\xff" + d[33:],
+                                    lambda d: d + b"junk"])
+@pytest.mark.parametrize("ending", [".jsonl.gz", ".csv.gz"])
+def test_damaged_gzip_is_refused(tmp_path, ending, damage):
+    content = (GOOD if "jsonl" in ending else SHEET).encode()
+    path = write(tmp_path / f"in{ending}", damage(gzip.compress(content)))
+    with pytest.raises(InputError, match=re.escape(path)):
+        open_corpus(CorpusConfig((path,), drop_invalid=True))
+
+
+def test_nan_and_infinity_are_invalid_values_like_any_others(tmp_path):
+    rows = (GOOD + '{"id": "c", "quality": NaN, "features": [1, 1]}\n'
+            '{"id": "d", "quality": 1, "features": [Infinity, 1]}\n')
+    path = write(tmp_path / "in.jsonl", rows)
+    with pytest.raises(InputError, match=r"in\.jsonl row 2.*--drop-invalid|2 rows"):
+        open_corpus(CorpusConfig((path,)))
+    assert open_corpus(CorpusConfig((path,), drop_invalid=True)).ids.to_pylist() == ["a", "b"]
+    path = write(tmp_path / "in.csv", SHEET + 'c,NaN,"[1, 1]"\nd,inf,"[1, 1]"\ne,1,"[NaN, 1]"\n')
+    assert open_corpus(CorpusConfig((path,), drop_invalid=True)).ids.to_pylist() == ["a", "b"]
+
+
+def test_what_is_unusual_and_right_is_read(tmp_path):
+    lines = "\ufeff" + GOOD.replace("\n", "\r\n")
+    lines += '\n{"features": [3, 4], "other": {"a": [1]}, "id": "c", "quality": 3}'
+    corpus = open_corpus(CorpusConfig((write(tmp_path / "in.jsonl", lines),)))
+    assert corpus.ids.to_pylist() == ["a", "b", "c"] and corpus.features[2] == pytest.approx([0.6, 0.8])
+    assert corpus.metadata["other"].to_pylist() == [None, None, {"a": [1]}] and corpus.source_row.tolist() == [0, 1, 2]
+    sheet = '\ufeffid,quality,features,zip,note,n\n007, 1 ,"[3,\n4]",01234,"a, ""b""\nc",\n8,NA,"[1, null]",9,,5\n'
+    path = write(tmp_path / "in.csv", sheet)
+    shard = open_shard(path)
+    (batch,) = shard.batches(None, None, 100)
+    assert batch.to_pylist()[0] == {"id": "007", "quality": 1, "features": [3.0, 4.0], "zip": "01234",
+                                    "note": 'a, "b"\nc', "n": None}
+    assert batch.to_pylist()[1] == {"id": "8", "quality": None, "features": [1.0, None], "zip": "9", "note": "", "n": 5}
+
+
+def test_a_text_full_of_brackets_and_colons_is_a_text(tmp_path):
+    content = "[{" * 1000 + '": ' * (text.MOST_COLUMNS * 11)
+    path = write(tmp_path / "in.jsonl", json.dumps({"id": "a", "text": content}) + "\n")
+    (batch,) = open_shard(path).batches(["text"], None, 10)
+    assert batch["text"].to_pylist() == [content]
+
+
+def test_columns_of_several_types_get_one_that_holds_them_all(tmp_path):
+    far = '{"id": 1}\n' * 200_000  # the first of them are another part of the file
+    path = write(tmp_path / "in.jsonl", '{"id": 1, "n": 1, "when": "2024-01-01", "of": {"a": 1}, "v": []}\n' + far +
+                 '{"id": 2.5, "n": null, "when": "yesterday", "of": {"b": "x"}, "v": [1]}\n')
+    shard = open_shard(path)
+    assert shard.rows == 200_002 and shard.schema.field("id").type == pa.float64()
+    assert shard.schema.field("v").type == pa.list_(pa.float64())
+    batches = list(shard.batches(["when", "of", "v", "n"], None, 1000))
+    assert max(batch.num_rows for batch in batches) <= 1000
+    first, last = batches[0].to_pylist()[0], batches[-1].to_pylist()[-1]
+    assert first == {"when": "2024-01-01", "of": {"a": 1, "b": None}, "v": [], "n": 1}
+    assert last == {"when": "yesterday", "of": {"a": None, "b": "x"}, "v": [1.0], "n": None}
+
+
+@pytest.mark.parametrize("reader", [json_lines, csv_reader])
+def test_a_look_can_be_stopped_and_is_remembered_until_the_file_changes(tmp_path, reader):
+    lines = '{"id": 1}\n' if reader is json_lines else "1\n"
+    path = tmp_path / "in.txt"
+    path.write_text(("" if reader is json_lines else "id\n") + lines * 500_000)
+    with pytest.raises(Stopped):
+        reader.look(str(path), lambda: True)
+    facts = reader.look(str(path), None)
+    assert reader.look(str(path), lambda: True) is facts and sum(facts.group_rows) == 500_000
+    path.write_text(("" if reader is json_lines else "id\n") + lines * 3)
+    assert sum(reader.look(str(path), None).group_rows) == 3
+
+
+def test_a_file_that_changed_since_it_was_looked_at_is_refused(tmp_path):
+    path = write(tmp_path / "in.jsonl", GOOD)
+    shard = open_shard(path)
+    write(tmp_path / "in.jsonl", GOOD.replace('"quality": 2', '"quality": "two"'))
+    with pytest.raises(InputError, match="holds string in line 2 and number before"):
+        list(shard.batches(None, None, 10))
+
+
+MEASURED = """
+import resource, sys
+from datamask.corpus.readers.shard import open_shard
+from datamask.errors import InputError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    shard = open_shard(sys.argv[1])
+    rows = sum(batch.num_rows for batch in shard.batches(None, None, 65536))
+    print("rows", rows)
+except InputError as error:
+    print("refused")
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+BOMBS = {
+    "rows.jsonl.gz": b'{"id": 1}\n' * (8 << 20),
+    "keys.jsonl": b"".join(b'{"k%d": 1}\n' % i for i in range(100_000)),
+    "line.jsonl.gz": b" " * (300 << 20),
+    "numbers.jsonl": b'{"v": [' + b"1," * (7 << 20) + b"1]}\n",
+    "rows.csv.gz": b"a,b\n" + b"1,\n" * (20 << 20),
+    "commas.csv": b"a\n" + b"," * (15 << 20),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_memory_stays_bounded(tmp_path, name):
+    data = BOMBS[name]
+    path = write(tmp_path / name, gzip.compress(data, 1) if name.endswith(".gz") else data)
+    out = subprocess.run([sys.executable, "-c", MEASURED, path], capture_output=True, text=True, check=True)
+    told, mebibytes = out.stdout.splitlines()
+    assert int(mebibytes) < 500, f"{told}, {mebibytes} MiB"
