@@ -202,7 +202,7 @@ def check_output(output: str, inputs: Sequence[str] = ()) -> str:
 
 
 def check_apart(option: str, path: str, inputs: Sequence[str]) -> None:
-    """Refuse a path in an input folder: the next run on that folder would take our own parquet files for shards.
+    """Refuse a path in an input folder: the next run on that folder would take our own files for shards.
 
     Raises:
         OptionError: `path` lies in one of `inputs`.
@@ -211,8 +211,8 @@ def check_apart(option: str, path: str, inputs: Sequence[str]) -> None:
     for given in inputs:
         source = Path(given).resolve()
         if source.is_dir() and (source == place or source in place.parents):
-            raise OptionError(f"--{option} {path} lies in the input folder {given}, all of whose parquet files are "
-                              "read as shards; choose another place")
+            raise OptionError(f"--{option} {path} lies in the input folder {given}, whose files are read as "
+                              "shards; choose another place")
 
 
 def _count(value: Any) -> str:

@@ -98,6 +98,21 @@ def test_a_runs_folder_that_is_a_file_is_said(tmp_path):
         keep_upload("a.parquet", io.BytesIO(b"data"), tmp_path / "runs")
 
 
+@pytest.mark.parametrize(("name", "kept_as"), [
+    ("My data.JSONL.gz", "My-data.jsonl.gz"), ("a.csv", "a.csv"), ("b.ndjson", "b.ndjson"),
+    ("c.v2.parquet", "c-v2.parquet"),
+    ("no-kind", "no-kind.parquet"), ("../x.csv", "x.csv")])
+def test_an_upload_keeps_the_ending_that_tells_its_format(tmp_path, monkeypatch, name, kept_as):
+    kept = keep_upload(name, io.BytesIO(b'{"id": 1}'), tmp_path)
+    assert kept.name == kept_as
+    monkeypatch.setattr("datamask.dashboard.doors.IDLE_SECONDS", -1.0)
+    assert idle_uploads(tmp_path, ()) == {kept: 9}
+    with pytest.raises(InputError, match="this upload of 9 bytes finds no room"):
+        keep_upload("other.csv", io.BytesIO(b"id\nsecond"), tmp_path, lambda: [CorpusConfig((str(kept),))],
+                    Limits(files=1))
+    assert kept.is_file()
+
+
 def test_only_old_uploads_that_nothing_reads_are_idle_and_removed(tmp_path, monkeypatch):
     old, young, read = (keep_upload(f"{name}.parquet", io.BytesIO(name.encode()), tmp_path)
                         for name in ("old", "young", "read"))
