@@ -20,7 +20,7 @@ class Inspection:
 
     Attributes:
         files: the shards of ``--input`` in reading order; rows: their rows together; bytes: their size on disk.
-        complete: False where there are more files than were looked at, so that rows and bytes are too small.
+        complete: False where there are more files or rows than were looked at, so that rows and bytes are too small.
         schema: of the first file with rows.
         columns: role -> guessed or chosen column name or None, roles ``id``, ``quality`` (the first one), ``feature``,
             ``length``, ``text``.
@@ -47,7 +47,7 @@ class Inspection:
 
 
 def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
-    """Look at the footers of at most `limit` files of each option.
+    """Look at the footers of at most `limit` files of each option, or at the first rows where a format has none.
 
     Raises:
         InputError: a path does not exist, a file is not parquet, or there are no rows. What concerns columns is not

@@ -34,7 +34,7 @@ class Source:
         name: ``input``, ``features`` or ``scores``: the option that named them.
         shards: in reading order.
         starts: int64 ``(len(shards) + 1,)``, the first row of each shard in the long table.
-        complete: False where a limit left files out.
+        complete: False where a limit left files out, or rows.
     """
 
     name: str
@@ -113,6 +113,10 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
     return tuple(found.values())
 
 
+LOOK_BYTES = 256 << 20
+"""Of all files together that must be read to know their rows, a first look reads so much: some seconds."""
+
+
 def files_in(folder: Path, budget: Budget, together: Sequence[Reader] = ()) -> list[str]:
     """The files below a folder that are of one format, the first of the table that it has any of; sorted.
 
@@ -133,7 +137,7 @@ def files_in(folder: Path, budget: Budget, together: Sequence[Reader] = ()) -> l
 
 def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None = None, limit: int | None = None,
                 progress: Progress | None = None) -> Source:
-    """List and open the shards of one option, at most `limit` of them.
+    """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
 
     Raises:
         InputError: a file is missing or of another format, or there are no rows at all.
@@ -141,16 +145,17 @@ def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None
     """
     listed = list_files(inputs, name, should_stop)
     paths = listed[:limit]
+    enough = None if limit is None else LOOK_BYTES // max(1, len(paths))
     stop = threading.Event()
 
     def tick() -> None:
         if progress is not None:
             progress(0.0, f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
 
-    shards = tuple(in_threads(lambda index: open_shard(paths[index], stop.is_set), len(paths), should_stop=should_stop,
-                              stop=stop, tick=tick))
+    shards = tuple(in_threads(lambda index: open_shard(paths[index], stop.is_set, enough), len(paths),
+                              should_stop=should_stop, stop=stop, tick=tick))
     source = Source(name, shards, np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
-                    len(paths) == len(listed))
+                    len(paths) == len(listed) and all(shard.facts.complete for shard in shards))
     source.first()
     return source
 

@@ -20,12 +20,14 @@ class FileFacts:
         group_rows: rows of each group that can be read by itself, in their order; their sum is the file's rows.
         row_bytes: decoded bytes per row, about.
         inside: what the reader keeps for itself.
+        complete: False where the file was not read to its end, so that there are more rows and perhaps more columns.
     """
 
     schema: pa.Schema
     group_rows: tuple[int, ...]
     row_bytes: float = 0.0
     inside: object = field(default=None, repr=False, compare=False)
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,10 @@ class Reader:
     Attributes:
         name: in sentences: ``parquet``, ``JSON lines``.
         endings: of its files' names, the usual one first; in folders and uploads nothing else is looked at.
-        look: the facts of a file that is not empty; it polls the callable, or None, where that takes long. Raises
-            InputError, a sentence with the file's name and the place in it, or one of `datamask.parquet.UNREADABLE`.
+        look: the facts of a file that is not empty: ``look(path, should_stop, most_bytes)``. It polls the callable, or
+            None, where it takes long; where it must read rows, those in so many bytes are enough (None: all of them).
+            Raises InputError, a sentence with the file's name and the place in it, or one of
+            `datamask.parquet.UNREADABLE`.
         batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows)``; None for columns
             or groups: all of them. Every batch is validated in full, takes `datamask.parquet.BATCH_BYTES` or a small
             multiple, and has at most so many rows. Raises as `look` does.
@@ -47,7 +51,7 @@ class Reader:
 
     name: str
     endings: tuple[str, ...]
-    look: Callable[[str, ShouldStop | None], FileFacts]
+    look: Callable[[str, ShouldStop | None, int | None], FileFacts]
     batches: Callable[[str, FileFacts, Sequence[str] | None, Sequence[int] | None, int], Iterator[pa.RecordBatch]]
     named: tuple[str, ...] = ()
     magic: bytes = b""

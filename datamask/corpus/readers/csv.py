@@ -7,6 +7,8 @@ as JSON (``"[0.1, 0.2]"``, as pandas writes them), which are features. Numbers w
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -42,8 +44,8 @@ ArrowInvalid."""
 
 
 @text.once
-def look(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
-    """Columns and rows, by reading the file to its end.
+def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
+    """Columns and rows, by reading the file to its end, or its first bytes.
 
     Raises:
         InputError: a row with more or fewer values than the header, or text that is no UTF-8.
@@ -53,13 +55,17 @@ def look(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
     kinds: list[pa.DataType | None] = []
     names: list[str] = []
     rows = total = 0
+    complete = True
     for batch in _texts(path, None):
         poll()
+        if most_bytes is not None and total > most_bytes:
+            complete = False
+            break
         names, kinds = batch.schema.names, kinds or [None] * batch.num_columns
         rows, total = rows + batch.num_rows, total + batch.nbytes
         kinds = [_joined(kind, column) for kind, column in zip(kinds, batch.columns, strict=True)]
     schema = pa.schema([(name, kind or pa.string()) for name, kind in zip(names, kinds, strict=True)])
-    return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1))
+    return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1), complete=complete)
 
 
 def batches(path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None,
@@ -101,16 +107,16 @@ def _header(path: str) -> list[str]:
     if count > text.MOST_COLUMNS:
         raise InputError(f"{path} has {count:,} columns in its first line, more than {text.MOST_COLUMNS:,}; write wide "
                          "rows as lists in one column, in JSON lines or parquet")
-    if not head.strip():
-        return []
+    # Python's reader, since pyarrow's would want the piece to end where a row does
+    rows = csv.reader(io.StringIO(head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape"), newline=""))
     try:
-        with pa.csv.open_csv(pa.BufferReader(head), pa.csv.ReadOptions(use_threads=False, block_size=len(head) + 1),
-                             pa.csv.ParseOptions(newlines_in_values=True)) as reader:
-            return reader.schema.names
-    except UnicodeDecodeError as error:
+        names = next((row for row in rows if row), [])
+        "".join(names).encode()
+    except UnicodeEncodeError as error:
         raise InputError(f"the header of {path} is no UTF-8; convert the file to UTF-8") from error
-    except pa.ArrowException as error:
+    except csv.Error as error:
         raise _refusal(path, [], str(error)) from error
+    return names
 
 
 def _refusal(path: str, names: Sequence[str], why: str) -> InputError:

@@ -31,8 +31,8 @@ _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false
 
 
 @text.once
-def look(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
-    """Columns and rows, by reading the file to its end.
+def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
+    """Columns and rows, by reading the file to its end, or its first bytes.
 
     Raises:
         InputError: a line that is no JSON object, or a column of several kinds.
@@ -40,9 +40,14 @@ def look(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
     """
     poll = poll_of(should_stop, "reading was stopped")
     kinds: dict[str, pa.DataType] = {}
-    rows = total = 0
+    rows = total = taken = 0
+    complete = True
     for number, part in _parts(path):
         poll()
+        if most_bytes is not None and taken > most_bytes:
+            complete = False
+            break
+        taken += len(part)
         table = _parsed(path, number, part, None)
         rows, total = rows + table.num_rows, total + table.nbytes
         for field in table.schema:
@@ -51,7 +56,7 @@ def look(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
             raise InputError(f"{path} has more than {text.MOST_COLUMNS:,} different keys by line {number:,}; every key "
                              "is a column, so write data that differ from line to line as one text")
     schema = pa.schema([(name, _of_floats(kind)) for name, kind in kinds.items()])
-    return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1))
+    return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1), complete=complete)
 
 
 def batches(path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None,

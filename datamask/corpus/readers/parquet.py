@@ -14,8 +14,8 @@ MOST_ROWS = 2**40
 """A footer that claims more rows in one row group is damaged."""
 
 
-def look(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
-    """The facts by the footer.
+def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
+    """The facts by the footer, which tells of all rows.
 
     Raises:
         InputError: not parquet, cut short, or not readable.

@@ -41,8 +41,13 @@ class Shard:
         return self.reader.batches(self.path, self.facts, columns, groups, most_rows)
 
 
-def open_shard(path: str, should_stop: ShouldStop | None = None) -> Shard:
+def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> Shard:
     """Look at a file.
+
+    Args:
+        path: of the file.
+        should_stop: polled where that takes long.
+        most_bytes: enough for a first look at a file that must be read to know its rows; None: the whole file.
 
     Raises:
         InputError: it is of no format that is read here, cut short, or not readable.
@@ -54,7 +59,7 @@ def open_shard(path: str, should_stop: ShouldStop | None = None) -> Shard:
             reader = by_ending(path) or READERS[0]
             raise InputError(f"{path} is empty (0 bytes), not a {reader.name} file")
         reader = reader_of(path)
-        return Shard(path, size, reader, reader.look(path, should_stop))
+        return Shard(path, size, reader, reader.look(path, should_stop, most_bytes))
     except DatamaskError:
         raise
     except UNREADABLE as error:

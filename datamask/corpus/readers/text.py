@@ -26,6 +26,7 @@ DEEPEST = 64
 """Values within values; far deeper ones end the process inside of pyarrow."""
 
 MOST_COLUMNS = 10_000
+Look = Callable[[str, ShouldStop | None, int | None], FileFacts]
 _KEPT = 4096
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
@@ -103,22 +104,23 @@ def without_texts(line: bytes) -> bytes:
     return _TEXT.sub(b'""', line)
 
 
-def once(look: Callable[[str, ShouldStop | None], FileFacts]) -> Callable[[str, ShouldStop | None], FileFacts]:
+def once(look: Look) -> Look:
     """A `look` that remembers the facts of files as long as they stay as they are: it reads them to their end."""
     known: OrderedDict[tuple, FileFacts] = OrderedDict()
     lock = threading.Lock()
 
     @functools.wraps(look)
-    def remembered(path: str, should_stop: ShouldStop | None = None) -> FileFacts:
+    def remembered(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
         stat = os.stat(path)  # noqa: PTH116
-        key = (os.path.realpath(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        file = (os.path.realpath(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
         with lock:
-            if key in known:
-                known.move_to_end(key)
-                return known[key]
-        facts = look(path, should_stop)
+            for key in ((file, None), (file, most_bytes)):
+                if key in known:
+                    known.move_to_end(key)
+                    return known[key]
+        facts = look(path, should_stop, most_bytes)
         with lock:
-            known[key] = facts
+            known[file, None if facts.complete else most_bytes] = facts
             while len(known) > _KEPT:
                 known.popitem(last=False)
         return facts

@@ -143,7 +143,7 @@ def _mapping(config: CorpusConfig, weight: str) -> None:
         _say(error)
         return
     found = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
-    more = "" if seen.complete else " in the first 1,000 files; there are more"
+    more = "" if seen.complete else " in a first look; there are more"
     st.markdown(f"**{found}**{more}, {words.size(seen.bytes)} on disk"
                 + (f", {seen.dim:,} dimensions" if seen.dim else ""))
     quality = _quality(seen)

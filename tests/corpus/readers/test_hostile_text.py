@@ -51,6 +51,7 @@ BAD_SHEETS = {
     "a quote that never closes": (SHEET + 'c,3,"' + "x\n" * (2 * text.LONGEST), "row longer than 16 MiB, or a quote"),
     "a header without end": ("a," * MANY + "b\n", "has 20,001 columns in its first line"),
     "nothing but a header": ("id,quality,features\n", "has no rows"),
+    "a name without end": ('"' + "x" * (text.READ_BYTES + 5) + '"\n1\n', "cannot be read as CSV"),
     "another separator": (SHEET.replace(",", ";"), "has no"),
     "words among the scores": (SHEET + 'c,high,"[1, 1]"\n', "has no quality column"),
     "features of two lengths": (SHEET + 'c,3,"[1]"\n', "features have different lengths: .*row 2 has 1 values"),

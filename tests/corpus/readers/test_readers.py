@@ -82,6 +82,18 @@ def test_a_look_beforehand_knows_rows_columns_and_dimensions(tmp_path, ending):
                             "text": "text"}
 
 
+@pytest.mark.parametrize("ending", [".jsonl", ".csv.gz"])
+def test_a_first_look_reads_no_large_file_to_its_end_and_opening_does(tmp_path, monkeypatch, ending):
+    made = rows(40_000)
+    path = write(tmp_path / f"a{ending}", made)
+    monkeypatch.setattr("datamask.corpus.shards.LOOK_BYTES", 1 << 20)
+    monkeypatch.setattr("datamask.corpus.readers.text.LONGEST", 1 << 20)  # what CSV reads at a time
+    seen = inspect_inputs(CorpusConfig((str(path),)))
+    assert not seen.complete and 1000 < seen.rows < 40_000 and seen.dim == DIM and not seen.problems
+    assert len(open_corpus(CorpusConfig((str(path),)))) == 40_000
+    assert inspect_inputs(CorpusConfig((str(path),))).rows == 40_000, "what is known already is told"
+
+
 @pytest.mark.parametrize("ending", endings())
 def test_features_may_lie_beside_in_another_format(tmp_path, ending):
     made = rows()
@@ -141,7 +153,7 @@ def test_a_folder_is_read_in_one_format_and_a_name_tells_it_elsewhere(tmp_path):
 # -- one of somebody's own ---------------------------------------------------------------------------------------------
 
 
-def _look(path, should_stop):
+def _look(path, should_stop, most_bytes):
     table = _table(path)
     return FileFacts(table.schema, (table.num_rows,), table.nbytes / table.num_rows)
 
