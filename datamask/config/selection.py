@@ -119,7 +119,7 @@ class SelectionConfig(SelectionOptions):
               f"{self.select_ratio} (selects {s:,})")
         return s
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod

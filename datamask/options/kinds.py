@@ -65,7 +65,7 @@ class Number(Kind):
             return False
         high = getattr(settings, self.high) if isinstance(self.high, str) else self.high
         over, under = (operator.lt if open_end else operator.le for open_end in (self.above, self.below))
-        return over(self.low, value) and under(value, high)
+        return bool(over(self.low, value) and under(value, high))
 
     def expected(self, value: Any, settings: object) -> str:
         return self.words.format_map(vars(settings))

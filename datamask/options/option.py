@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
@@ -85,5 +85,4 @@ def option(kind: Kind, label: str, line: str, metavar: str, group: str, *, defau
 
 def options_of(record: type) -> dict[str, Option]:
     """The options of a dataclass whose fields are made by `option`, in its order."""
-    return {name: Option(name=name, **entry.metadata["option"])
-            for name, entry in record.__dataclass_fields__.items()}
+    return {entry.name: Option(name=entry.name, **entry.metadata["option"]) for entry in fields(record)}

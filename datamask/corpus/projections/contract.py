@@ -43,3 +43,13 @@ class Projection:
     fit_all: int | None = None
     fit_sample: int | None = None
     old: str = ""
+
+    def coordinates(self, features: np.ndarray) -> np.ndarray:
+        """What `at_once` gives.
+
+        Raises:
+            ValueError: this projection has to be fitted.
+        """
+        if self.at_once is None:
+            raise ValueError(f"{self.name} has to be fitted first")
+        return self.at_once(features)

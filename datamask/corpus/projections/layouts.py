@@ -141,10 +141,10 @@ class LayoutHandle:
         # placing rows beside a fitted sample takes longer than the fit
         fit_ends = 0.99 if fitted.all_fitted else 0.5
         if kind.at_once is not None:
-            points = kind.at_once(corpus.features)
+            points = kind.coordinates(corpus.features)
         else:
             few = len(fitted.rows) < LEAST or corpus.dim < 2
-            places = STAND_IN.at_once(corpus.features[fitted.rows]) if few else self._fit(given, folder, fit_ends)
+            places = STAND_IN.coordinates(corpus.features[fitted.rows]) if few else self._fit(given, folder, fit_ends)
             points = fitting.place_all(corpus, fitted, places, stopped,
                                        lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what))
         self._say(0.99, "Counting the neighbours that the map keeps")

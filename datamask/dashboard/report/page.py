@@ -106,7 +106,7 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
     if corpus is None:
         return None
     layout = grounds.layout(corpus, cache_dir) if cache_dir is not None else None
-    points = STAND_IN.at_once(corpus.features) if layout is None else layout.points
+    points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
     chosen = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
     quality, selected = raster.panels(points, corpus.quality, chosen)
     said = grounds.reading(STAND_IN.name if layout is None else DEFAULT, layout)

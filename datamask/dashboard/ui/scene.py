@@ -65,7 +65,7 @@ def ground(corpus: Corpus, cache_dir: Path, wanted: str, hexagons: bool | None) 
 
 @st.cache_resource(max_entries=8, show_spinner="Placing the samples")
 def _places(fingerprint: str, kind: str, hexagons: bool | None, _corpus: Corpus, _layout: Layout | None) -> Places:
-    return place(PROJECTIONS[kind].at_once(_corpus.features) if _layout is None else _layout.points, hexagons)
+    return place(PROJECTIONS[kind].coordinates(_corpus.features) if _layout is None else _layout.points, hexagons)
 
 
 def ground_parcel(corpus: Corpus, ground: Ground) -> bytes:

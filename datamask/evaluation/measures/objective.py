@@ -20,9 +20,9 @@ def objective(ground: Ground, selections: Selections, entry: MeasureEntry) -> li
     for name, rows in selections.items():
         ground.poll()
         function, mask = ground.pool.function(entry.name, len(rows)), ground.mask(rows)
-        of_rows = function.row_values(mask, ground.poll)
-        if of_rows is not None:
-            of_rows = of_rows.cpu().numpy()
+        row_values = function.row_values(mask, ground.poll)
+        if row_values is not None:
+            of_rows = row_values.cpu().numpy()
             value, draws = float(of_rows.mean(dtype="float64")), ground.mean_draws(of_rows, ground.everyone())
         else:
             value, draws = function.value(mask, ground.poll), None
