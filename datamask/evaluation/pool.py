@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.facility import list_length
 from datamask.objectives.joint import Anchor
 from datamask.objectives.quality import Quality
+from datamask.work import lanes
 from datamask.work.cache import Cache
 
 Progress = Callable[[float, str], None]
@@ -73,10 +73,10 @@ class Pool:
         """The neighbour graph with at least k neighbours per row (itself included), cached on disk."""
         k = min(k, len(self))
         if self._graph is None or self._graph.indices.shape[1] < k:
-            start = time.perf_counter()
+            start = lanes.clock()
             self._graph = neighbors_for(self.space, k, self.cache_dir, search=self.neighbors, device=str(self.device),
                                         progress=self._progress, should_stop=self._should_stop)
-            self.seconds_graph += time.perf_counter() - start
+            self.seconds_graph += lanes.clock() - start
         return self._graph
 
     @property

@@ -20,6 +20,7 @@ from datamask.objectives.joint import Values
 from datamask.runs import health
 from datamask.runs.store import Run
 from datamask.runs.writer import RunWriter
+from datamask.work import lanes
 from datamask.work.pace import STEPS
 
 CHECKPOINT_SECONDS = 10.0
@@ -31,16 +32,16 @@ HISTORY_STEPS = 20
 
 @dataclass
 class Clock:
-    """Seconds spent, over all attempts at a run: ``learning`` survives checkpoints."""
+    """Seconds spent on a run over all attempts, giving way to others aside; ``learning`` survives checkpoints."""
 
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lanes.clock)
     learning: float = 0.0
     before: float = 0.0
     graph: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.before + time.perf_counter() - self.began
+        return self.before + lanes.clock() - self.began
 
 
 class Recorder(Watch):
@@ -68,7 +69,7 @@ class Recorder(Watch):
         self._wanted = set(np.unique(marks).tolist())
         self._warned: set[str] = set()
         self._saved = self._looked = time.monotonic()
-        self._since = time.perf_counter()
+        self._since = lanes.clock()
 
     def resume(self, state: State, traced: int) -> None:
         """Go on from a checkpoint: the logits that were kept up to it are kept further.
@@ -101,7 +102,7 @@ class Recorder(Watch):
         total = self._estimator.total_steps
         self._progress(state.step / max(total, 1), f"{STEPS}{state.step:,} of {total:,}")
         self._writer.beat(state.step, total, "learning")
-        self._since = time.perf_counter()
+        self._since = lanes.clock()
 
     def traced(self, point: TracePoint) -> None:
         self.count_seconds()
@@ -111,7 +112,7 @@ class Recorder(Watch):
             with contextlib.suppress(InputError):  # what has no value is told without; the end will say why
                 values = self._estimator.problem.joint.evaluate(point.mask, self._poll)
         self._writer.append_metrics(self._line(self._step + self._traced, point.metrics, values, point.mask))
-        self._since = time.perf_counter()
+        self._since = lanes.clock()
 
     def stopped(self, state: State) -> None:
         self._checkpoint(state)
@@ -123,11 +124,11 @@ class Recorder(Watch):
                 self._checkpoint(state)
         self._progress(1.0, "polishing and proving")
         self._writer.beat(0, self._estimator.total_steps, "polishing and proving")  # 0: what goes on is no step
-        self._since = time.perf_counter()
+        self._since = lanes.clock()
 
     def count_seconds(self) -> None:
         """Add the time since the last look to that of learning."""
-        now = time.perf_counter()
+        now = lanes.clock()
         self._clock.learning += now - self._since
         self._since = now
 

@@ -181,8 +181,12 @@ def aside() -> Iterator[None]:
         yield
     finally:
         _local().ticket = ticket
-        ticket.lane.enter(ticket)
-        ticket.waited += time.monotonic() - began
+        try:
+            ticket.lane.enter(ticket)
+        finally:
+            waited = time.monotonic() - began
+            ticket.waited += waited
+            _local().waited += waited
 
 
 @contextlib.contextmanager
@@ -209,8 +213,14 @@ def locked(lock: threading.Lock, should_stop: Callable[[], bool], waiting: Calla
         yield
 
 
+def clock() -> float:
+    """Seconds on a clock that stands still while this thread is outside its lane: for how long work took."""
+    return time.perf_counter() - _local().waited
+
+
 class _Local(threading.local):
     ticket: Ticket | None = None
+    waited: float = 0.0
 
 
 def _local() -> _Local:

@@ -225,6 +225,27 @@ def test_waiting_is_not_counted_in_the_time_left(device, worker, monkeypatch):
     assert job.error == "" and clock == [100.0, 105.0]
 
 
+def test_the_clock_of_work_stands_still_while_it_gives_way(device, worker):
+    long, urgent = Gate(), Gate()
+    clocks = []
+
+    def low(job):
+        clocks.append((lanes.clock(), time.perf_counter()))
+        long(job)
+        clocks.append((lanes.clock(), time.perf_counter()))
+
+    lower = worker.start("low", low, device=device, priority=Priority.RUN)
+    assert long.begun.wait(DEADLINE)
+    higher = worker.start("high", urgent, device=device, priority=Priority.LIVE)
+    assert urgent.begun.wait(DEADLINE)
+    assert not higher.wait(0.5)
+    urgent.may_end.set()
+    long.may_end.set()
+    assert lower.wait(DEADLINE)
+    (work, wall), (work_end, wall_end) = clocks
+    assert 0 <= work_end - work <= wall_end - wall - 0.4
+
+
 def test_a_turn_is_taken_by_work_outside_the_worker_and_not_twice(device, worker):
     long = Gate()
     job = worker.start("job", long, device=device, priority=Priority.RUN)
