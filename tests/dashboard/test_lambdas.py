@@ -194,7 +194,7 @@ def test_spoken_lambdas(found, said):
 
 def test_an_answer_that_cannot_be_kept_is_said_to_whoever_looks_for_it_on_the_page(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
-    answer = made_answer("abc")
+    answer = {**made_answer("abc"), "key": LambdaQuestion().key}
     assert not lambda_answers.save(tmp_path / "file", answer)
     monkeypatch.setattr("datamask.runs.lambdas.answer", lambda *args, **options: answer)
     for folder, state in ((tmp_path / "file", "failed"), (tmp_path / "kept", "done")):
