@@ -93,6 +93,9 @@ def run_checkpoint(number: int, folder: Path) -> str:
     shutil.copytree(materials.half_done(setting), root)
     run = RunStore(root).get("half-done")
     path = run.path / rng.choice(["checkpoint.npz"] * 7 + ["history.npz"])
+    if not path.is_file():
+        # one that was stopped within its first step has no logits to look back on
+        path = run.path / "checkpoint.npz"
     if rng.random() < 0.6:
         what = alter_arrays(path, rng)
     else:
