@@ -23,7 +23,7 @@ _POLL = 256
 """Entries between two looks at the stop callable."""
 
 
-class Budget:
+class ListingBudget:
     """Counts the files and folders that are looked at for one option.
 
     Args:
@@ -62,7 +62,7 @@ def shortened(text: str, limit: int = 300) -> str:
     return text if len(text) <= limit else f"{text[:limit // 2]}...{text[-limit // 2:]}"
 
 
-def files_below(folder: Path, endings: Sequence[str], budget: Budget) -> Iterator[Path]:
+def files_below(folder: Path, endings: Sequence[str], budget: ListingBudget) -> Iterator[Path]:
     """The files in a folder and all below it whose names end in one of `endings`; hidden files and links to folders
     are passed over.
 
@@ -78,7 +78,7 @@ def files_below(folder: Path, endings: Sequence[str], budget: Budget) -> Iterato
                 yield path
 
 
-def files_matching(pattern: Path, budget: Budget) -> Iterator[Path]:
+def files_matching(pattern: Path, budget: ListingBudget) -> Iterator[Path]:
     """The files that a pattern matches, as the standard glob does: ``**`` stands for any folders, none included, and
     only a part that begins with a dot matches hidden names.
 
@@ -97,7 +97,7 @@ def files_matching(pattern: Path, budget: Budget) -> Iterator[Path]:
             yield path
 
 
-def _matching(folder: Path, parts: Sequence[str], pattern: Path, budget: Budget) -> Iterator[Path]:
+def _matching(folder: Path, parts: Sequence[str], pattern: Path, budget: ListingBudget) -> Iterator[Path]:
     part, rest = parts[0], parts[1:]
     if part == "**":
         for below in _folders(folder, pattern, budget):
@@ -117,7 +117,7 @@ def _matching(folder: Path, parts: Sequence[str], pattern: Path, budget: Budget)
                     yield from _matching(path, rest, pattern, budget)
 
 
-def _folders(folder: Path, pattern: Path, budget: Budget) -> Iterator[Path]:
+def _folders(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[Path]:
     """A folder and all below it, links included, each real folder once."""
     waiting, known = [folder], set()
     while waiting:
@@ -134,7 +134,7 @@ def _folders(folder: Path, pattern: Path, budget: Budget) -> Iterator[Path]:
             waiting.extend(sorted(filter(_is_folder, below), reverse=True))
 
 
-def _entries(folder: Path, pattern: Path, budget: Budget) -> Iterator[os.DirEntry]:
+def _entries(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[os.DirEntry]:
     """What lies in a folder; nothing where it is none or may not be read."""
     try:
         with os.scandir(folder) as entries:

@@ -10,7 +10,7 @@ from datamask.corpus import checks, decode
 from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
-from datamask.corpus.planning import Plan, column_id_type, plan_rows
+from datamask.corpus.planning import RowPlan, column_id_type, plan_rows
 from datamask.corpus.quality import check_sum, weighted_sum
 from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
 from datamask.corpus.sampling import default_row_limit, memory_bytes
@@ -107,7 +107,7 @@ def feature_dim(source: Source, name: str) -> int:
     raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
 
 
-def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, rows_given: bool,
+def _read(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int, rows_given: bool,
           progress: Progress | None, should_stop: ShouldStop | None) -> Rows:
     main = sources["input"]
     n = main.rows if plan.rows is None else len(plan.rows)
@@ -135,7 +135,7 @@ def _read(sources: dict[str, Source], columns: Columns, plan: Plan, dim: int, ro
     return into
 
 
-def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: Plan, rows: Rows, progress: Progress | None,
+def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, rows: Rows, progress: Progress | None,
             should_stop: ShouldStop | None) -> Corpus:
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
     ids, metadata, notes = assemble(main, columns, rows.parts)

@@ -20,7 +20,7 @@ from datamask.errors import InputError
 
 
 @dataclass(frozen=True)
-class Plan:
+class RowPlan:
     """The rows to read.
 
     Attributes:
@@ -37,7 +37,7 @@ class Plan:
 
 
 def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, limit: int, seed: int, *,
-              progress: Progress | None = None, should_stop: ShouldStop | None = None) -> Plan:
+              progress: Progress | None = None, should_stop: ShouldStop | None = None) -> RowPlan:
     """Decide which rows are read.
 
     Args:
@@ -70,7 +70,7 @@ def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, li
                           within(progress, step / steps, (step + 1) / steps), should_stop)
              for step, (name, id_name) in enumerate(by_id.items())}
     if not joins and main.rows <= k:
-        return Plan(None, dict.fromkeys(side_ids), notes=tuple(notes))
+        return RowPlan(None, dict.fromkeys(side_ids), notes=tuple(notes))
 
     chosen = Chosen(k)
     kind = column_id_type(main, columns.id)
@@ -105,7 +105,7 @@ def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, li
         why = f"as --rows {rows:,} asks" if rows is not None else "as many as the memory budget allows"
         notes.append(f"A uniform sample of {picked.shape[1]:,} of {matched:,} rows was taken by hash of id and seed "
                      f"{seed}, {why}.")
-    return Plan(picked[0], side, dropped, tuple(notes))
+    return RowPlan(picked[0], side, dropped, tuple(notes))
 
 
 def column_id_type(source: Source, name: str) -> pa.DataType:

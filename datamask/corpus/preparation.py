@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from datamask.corpus.quality_rules import quality_score
 from datamask.corpus.text_features import TextFeatures
 from datamask.corpus.text_shards import batches, strings, text_files
-from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, Plan, id_strings, plan_files, survey
+from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, TextPlan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
 from datamask.files import replacing, replacing_folder, user_path
 
@@ -146,7 +146,7 @@ def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_col
                                                          len(seen.sample))}
 
 
-def _notes(plan: Plan, rows: int, texts: int, dropped: dict[str, int], features: TextFeatures | None, dim: int,
+def _notes(plan: TextPlan, rows: int, texts: int, dropped: dict[str, int], features: TextFeatures | None, dim: int,
            fitted_on: int) -> list[str]:
     notes = [f"{name} was there already and is kept as it is." for name in sorted(plan.present)]
     if plan.id_column is None:
@@ -158,7 +158,7 @@ def _notes(plan: Plan, rows: int, texts: int, dropped: dict[str, int], features:
     return notes + [f"{count:,} of {rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]
 
 
-def _write(plan: Plan, total: int, target: Path, features: TextFeatures | None, report: Progress,
+def _write(plan: TextPlan, total: int, target: Path, features: TextFeatures | None, report: Progress,
            should_stop: Stop | None) -> tuple[list[Path], int]:
     """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows."""
     rows = done = 0
@@ -228,7 +228,7 @@ class _Shard:
             self._waiting, self._rows, self._bytes = [], 0, 0
 
 
-def _with_columns(batch: pa.RecordBatch, plan: Plan, file: Path, prefix: str, position: int,
+def _with_columns(batch: pa.RecordBatch, plan: TextPlan, file: Path, prefix: str, position: int,
                   features: TextFeatures | None, should_stop: Stop | None) -> pa.Table:
     """The rows of `batch` that have text and features, with the columns that were missing."""
     table = pa.Table.from_batches([batch])

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus.listing import Budget, files_below, files_matching, is_pattern, shortened
+from datamask.corpus.listing import ListingBudget, files_below, files_matching, is_pattern, shortened
 from datamask.corpus.readers import READERS, Reader, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.threads import Progress, ShouldStop, in_threads
@@ -81,7 +81,7 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
         Stopped: `should_stop` answered true.
     """
     found: dict[str, str] = {}
-    budget = Budget(option, should_stop)
+    budget = ListingBudget(option, should_stop)
     for text in inputs:
         path = os.fspath(text)
         if "://" in path:
@@ -117,7 +117,7 @@ LOOK_BYTES = 256 << 20
 """Of all files together that must be read to know their rows, a first look reads so much: some seconds."""
 
 
-def files_in(folder: Path, budget: Budget, together: Sequence[Reader] = ()) -> list[str]:
+def files_in(folder: Path, budget: ListingBudget, together: Sequence[Reader] = ()) -> list[str]:
     """The files below a folder that are of one format, the first of the table that it has any of; sorted.
 
     Args:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.corpus.listing import Budget, files_matching
+from datamask.corpus.listing import ListingBudget, files_matching
 from datamask.corpus.readers import by_ending, endings, formats
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.parquet import PARQUET
@@ -37,7 +37,7 @@ def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = No
         Stopped: `should_stop` answered true.
     """
     found: dict[Path, None] = {}
-    budget = Budget("input", should_stop)
+    budget = ListingBudget("input", should_stop)
     for name in inputs:
         path = user_path(name)
         with refusing(f"{name} cannot be read"):

@@ -23,7 +23,7 @@ ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_t
 
 
 @dataclass(frozen=True)
-class Plan:
+class TextPlan:
     """What is to be read and made.
 
     Attributes:
@@ -54,7 +54,7 @@ class Survey:
 
 
 def plan_files(files: list[Path], text_column: str, id_column: str | None,
-               should_stop: Callable[[], bool] | None = None) -> Plan:
+               should_stop: Callable[[], bool] | None = None) -> TextPlan:
     """Check the columns of all files by their schemas alone.
 
     Raises:
@@ -80,10 +80,10 @@ def plan_files(files: list[Path], text_column: str, id_column: str | None,
     present = frozenset(name for name in (QUALITY, FEATURES, TOKENS) if has(name))
     if present >= {QUALITY, FEATURES}:
         raise InputError(f"{files[0]} has {QUALITY} and {FEATURES} already: open it as it is")
-    return Plan(tuple(files), _stems(files), text_column, id_column or (ID if has(ID) else None), present)
+    return TextPlan(tuple(files), _stems(files), text_column, id_column or (ID if has(ID) else None), present)
 
 
-def survey(plan: Plan, seed: int, progress: Callable[[float, str], None],
+def survey(plan: TextPlan, seed: int, progress: Callable[[float, str], None],
            should_stop: Callable[[], bool] | None) -> Survey:
     """Read text and id of every row once.
 

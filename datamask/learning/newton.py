@@ -49,7 +49,7 @@ MOST_SWAPS = 1_000
 
 
 @dataclass(frozen=True)
-class Point:
+class DualPoint:
     """Where the dual search stands.
 
     Attributes:
@@ -68,7 +68,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Solution:
+class DualSolution:
     """A selection, bool ``(n,)``, the bound that belongs to it (float64), the y to start a neighbour from, the steps
     taken."""
 
@@ -100,7 +100,7 @@ class PairwiseDual:
         if term is not None:
             self.constant += slope * (1.0 / (size - 1) - term.scale.zero)
 
-    def solve(self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> Solution:
+    def solve(self, start: Tensor | None = None, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> DualSolution:
         """Newton steps until the gap is closed, then a rounding.
 
         Args:
@@ -112,9 +112,9 @@ class PairwiseDual:
         """
         if self.modular:
             y = torch.zeros(0, dtype=torch.float64) if start is None else start
-            return Solution(self.problem.subset(self.b), self.upper_bound(y, poll), y, 0)
+            return DualSolution(self.problem.subset(self.b), self.upper_bound(y, poll), y, 0)
         best, steps = self._search(start, tolerance, poll)
-        return Solution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
+        return DualSolution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
 
     def bound(self, tolerance: float = TOLERANCE, poll: Poll = no_poll,
               told: Callable[[int, float], None] = lambda steps, bound: None) -> float:
@@ -129,7 +129,7 @@ class PairwiseDual:
         return self.kappa <= 0
 
     def _search(self, start: Tensor | None, tolerance: float, poll: Poll,
-                told: Callable[[int, float], None] = lambda steps, bound: None) -> tuple[Point, int]:
+                told: Callable[[int, float], None] = lambda steps, bound: None) -> tuple[DualPoint, int]:
         best = here = self.begin(start, poll)
         steps = 0
         while here.gap > tolerance and steps < STEPS:
@@ -140,7 +140,7 @@ class PairwiseDual:
                 best = here
         return best, steps
 
-    def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> Point:
+    def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> DualPoint:
         """The first point: from a neighbour's y, or from that of equal weights."""
         poll()
         if start is None or len(start) != self.x.shape[1]:
@@ -151,12 +151,12 @@ class PairwiseDual:
         g = self.b - 2 * self.kappa * products
         return self._weighed(y, products, width * _spread(g), float(g.topk(self.problem.size).values[-1]), poll)
 
-    def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> Point:
+    def at(self, y: Tensor, mu: float, tau: float, poll: Poll = no_poll) -> DualPoint:
         """The point that a checkpoint stands for."""
         poll()
         return self._weighed(y, (self.x @ y.float()).double(), mu, tau, poll)
 
-    def advance(self, here: Point, poll: Poll = no_poll) -> Point:
+    def advance(self, here: DualPoint, poll: Poll = no_poll) -> DualPoint:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
         g = self.b - 2 * self.kappa * here.products
         spread = here.weights * (1 - here.weights)
@@ -196,14 +196,14 @@ class PairwiseDual:
 
     # -- the smoothed top S ------------------------------------------------------------------------------------
 
-    def _weighed(self, y: Tensor, products: Tensor, mu: float, tau: float, poll: Poll) -> Point:
+    def _weighed(self, y: Tensor, products: Tensor, mu: float, tau: float, poll: Poll) -> DualPoint:
         g = self.b - 2 * self.kappa * products
         tau = self._threshold(g, mu, tau)
         weights = torch.sigmoid((g - tau) / mu)
         poll()
         s = (weights.float() @ self.x).double()
         dual = self._dual_value(y, g)
-        return Point(y, products, weights, mu, tau, dual - float(self.b @ weights) + self.kappa * float(s @ s))
+        return DualPoint(y, products, weights, mu, tau, dual - float(self.b @ weights) + self.kappa * float(s @ s))
 
     def _dual_value(self, y: Tensor, g: Tensor) -> float:
         """D(y) less the constant."""
@@ -232,7 +232,7 @@ class PairwiseDual:
 
     # -- rounding ----------------------------------------------------------------------------------------------
 
-    def rounded(self, here: Point, poll: Poll = no_poll) -> Tensor:
+    def rounded(self, here: DualPoint, poll: Poll = no_poll) -> Tensor:
         """A mask ``(n,)`` near the weights: decided rows as they are, the others so that their sum strays least from
         the weighted one, then the best swaps among them."""
         p = here.weights

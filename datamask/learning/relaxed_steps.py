@@ -15,7 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from datamask.learning.newton import TOLERANCE, PairwiseDual, Point
+from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, even_weight, rounded
 from datamask.learning.start import MOST_MOVED, Start, first_step
@@ -218,7 +218,7 @@ def _check_weights(weights: Tensor) -> None:
         raise ValueError("inclusion weights must be from 0 to 1, and some are not")
 
 
-def _packed(point: Point) -> Tensor:
+def _packed(point: DualPoint) -> Tensor:
     return torch.cat([point.y, point.y.new_tensor([point.mu, point.tau])])
 
 

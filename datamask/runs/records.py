@@ -1,7 +1,7 @@
 """What config.json and status.json may say: the type of every entry that somebody reads, checked in one place.
 
-Entries that are not named are nobody's business and pass, and so does what is missing, unless it is named in `Whole`:
-records grow from version to version. What is there has its type, or the record as a whole is damaged.
+Entries that are not named are nobody's business and pass, and so does what is missing, unless it is named in
+`Complete`: records grow from version to version. What is there has its type, or the record as a whole is damaged.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ EVERY = "*"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueType:
     """A type of value, in words, and what is of it."""
 
     words: str
     fits: Callable[[Any], bool]
 
-    def __or__(self, other: Kind) -> Kind:
-        return Kind(f"{self.words} or {other.words}", lambda value: self.fits(value) or other.fits(value))
+    def __or__(self, other: ValueType) -> ValueType:
+        return ValueType(f"{self.words} or {other.words}", lambda value: self.fits(value) or other.fits(value))
 
 
-class Whole(dict):
+class Complete(dict):
     """A schema none of whose entries may be missing."""
 
 
@@ -42,17 +42,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-NONE = Kind("null", lambda value: value is None)
-FLAG = Kind("true or false", lambda value: isinstance(value, bool))
-TEXT = Kind("text", lambda value: isinstance(value, str))
-TEXTS = Kind("a list of texts", lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value))
-COUNT = Kind("a whole number from 0", lambda value: _is_number(value) and isinstance(value, int) and value >= 0)
-NUMBER = Kind("a number", _is_number)
-TIME = Kind("seconds since 1970 up to the year 9998", lambda value: _is_number(value) and 0 <= value < LATEST)
+NONE = ValueType("null", lambda value: value is None)
+FLAG = ValueType("true or false", lambda value: isinstance(value, bool))
+TEXT = ValueType("text", lambda value: isinstance(value, str))
+TEXTS = ValueType("a list of texts", lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value))
+COUNT = ValueType("a whole number from 0", lambda value: _is_number(value) and isinstance(value, int) and value >= 0)
+NUMBER = ValueType("a number", _is_number)
+TIME = ValueType("seconds since 1970 up to the year 9998", lambda value: _is_number(value) and 0 <= value < LATEST)
 TERMS: Schema = {"quality": NUMBER | NONE, "diversity": NUMBER | NONE, "joint": NUMBER | NONE}
-ANCHOR = Whole(random=NUMBER, best=NUMBER, best_kind=TEXT)
+ANCHOR = Complete(random=NUMBER, best=NUMBER, best_kind=TEXT)
 ANCHORS: Schema = {"quality": ANCHOR, "diversity": {EVERY: ANCHOR}}
-NEIGHBORS: Schema = Whole(kind=TEXT, k=COUNT, recall=NUMBER, recall_rows=COUNT)
+NEIGHBORS: Schema = Complete(kind=TEXT, k=COUNT, recall=NUMBER, recall_rows=COUNT)
 
 SUMMARY: Schema = {
     **TERMS, "run_id": TEXT, "status": TEXT, "estimator": TEXT, "scale": TEXT, "n": COUNT, "selected": COUNT,
@@ -86,17 +86,18 @@ _TEXTS = [name for name, option in OPTIONS.items() if option.kind.is_text]
 CONFIG: Schema = {
     "corpus": {"inputs": TEXTS, "features": TEXTS, "scores": TEXTS, "rows": COUNT | NONE, "drop_invalid": FLAG,
                "seed": COUNT, **dict.fromkeys(("id_column", "feature_column", "length_column"), TEXT | NONE),
-               "quality_columns": [Whole(name=TEXT, weight=NUMBER, transform=TEXT)]},
-    "selection": {**dict.fromkeys(_TEXTS, TEXT | NONE), "quotas": [Whole(column=TEXT, value=TEXT, low=NUMBER,
+               "quality_columns": [Complete(name=TEXT, weight=NUMBER, transform=TEXT)]},
+    "selection": {**dict.fromkeys(_TEXTS, TEXT | NONE), "quotas": [Complete(column=TEXT, value=TEXT, low=NUMBER,
                                                                                  high=NUMBER)]},
     "name": TEXT, "notes": TEXT, "ids": TEXT | NONE, "ignore_unknown": FLAG,
 }
 
-RESULTS: Schema = Whole(results=[Whole(task=TEXT, score=NUMBER)])
+RESULTS: Schema = Complete(results=[Complete(task=TEXT, score=NUMBER)])
 
-CHECKPOINT: Schema = Whole(
-    state=Whole(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
-    **dict.fromkeys(("seconds", "seconds_total", "seconds_graph"), Kind("seconds", lambda v: _is_number(v) and v >= 0)))
+CHECKPOINT: Schema = Complete(
+    state=Complete(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
+    **dict.fromkeys(("seconds", "seconds_total", "seconds_graph"),
+                    ValueType("seconds", lambda value: _is_number(value) and value >= 0)))
 
 TRACED: Schema = {"traced": COUNT}
 """Of a checkpoint, where it is there: lines of metrics.jsonl up to it that were no steps of the estimator."""
@@ -108,7 +109,7 @@ def check(value: Any, schema: Any, name: str = "") -> None:
     """Refuse a value that is not of its schema.
 
     Args:
-        schema: a `Kind`; a mapping of names to schemas; a list of one schema, that of every item; a tuple of
+        schema: a `ValueType`; a mapping of names to schemas; a list of one schema, that of every item; a tuple of
             alternatives, of which the first says what is expected.
         name: of the value, for the sentence.
 
@@ -116,9 +117,9 @@ def check(value: Any, schema: Any, name: str = "") -> None:
         ValueError: a sentence that names the entry, what was expected and what came.
     """
     if isinstance(schema, tuple):
-        if not any(isinstance(other, Kind) and other.fits(value) for other in schema[1:]):
+        if not any(isinstance(other, ValueType) and other.fits(value) for other in schema[1:]):
             check(value, schema[0], name)
-    elif isinstance(schema, Kind):
+    elif isinstance(schema, ValueType):
         _require(schema.fits(value), name, schema.words, value)
     elif isinstance(schema, list):
         _require(isinstance(value, list), name, "a list", value)
@@ -126,7 +127,7 @@ def check(value: Any, schema: Any, name: str = "") -> None:
             check(item, schema[0], f"{name}[{place}]")
     else:
         _require(isinstance(value, dict), name, "an object", value)
-        missing = [key for key in schema if key not in value] if isinstance(schema, Whole) else ()
+        missing = [key for key in schema if key not in value] if isinstance(schema, Complete) else ()
         _require(not missing, name, f"an object with {', '.join(missing)}", value)
         for key, entry in value.items():
             if (kind := schema.get(key, schema.get(EVERY))) is not None:
