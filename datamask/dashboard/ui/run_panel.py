@@ -86,9 +86,11 @@ def nothing_yet() -> None:
     """What stands here before the first run."""
     with st.container(border=True):
         st.subheader("No run on this corpus yet", anchor=False)
-        st.markdown("Press **Start** on the left; the settings there give a good first selection. In each step the "
-                    "learner samples G candidate subsets, called masks, scores them by quality and diversity, and "
-                    "shifts one number per sample, its logit. You will watch the score rise here.")
+        st.markdown("Press **Start** on the left; the settings there give a good first selection. The estimator is "
+                    "chosen for you: where one can prove how near the best possible it comes, that one, without masks; "
+                    "else mask learning, the paper's way, drawn here. In each of its steps the learner samples G "
+                    "candidate subsets, called masks, scores them by quality and diversity, and shifts one number per "
+                    "sample, its logit. You will watch the score rise here.")
         # on a dark page its white ground would glare
         if PICTURE.is_file() and not session.dark():
             st.image(str(PICTURE), width="stretch",
