@@ -11,7 +11,6 @@ import contextlib
 import logging
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -55,7 +54,9 @@ class Job:
         self._ticket: Ticket | None = None
         if device is not None:
             self._ticket = lanes.lane(device).ticket(priority, self._asked.is_set)
-        self._pace = pace or self._eta(Eta())
+        eta = Eta()
+        # on a clock that does not run while the work gives way
+        self._pace = pace or (lambda share, what: eta.update(share, lanes.clock(), what))
 
     # -- the watcher's side -------------------------------------------------------------------------------------
 
@@ -104,12 +105,6 @@ class Job:
     def report(self, share: float, what: str) -> None:
         """Progress: the share done, 0 to 1, and what is being done."""
         self.share, self.message, self.left = share, what, self._pace(share, what)
-
-    def _eta(self, eta: Eta) -> Pace:
-        def left(share: float, what: str) -> float | None:
-            waited = self._ticket.waited if self._ticket is not None else 0.0
-            return eta.update(share, time.monotonic() - waited, what)
-        return left
 
     # -- its life, for the worker alone --------------------------------------------------------------------------
 

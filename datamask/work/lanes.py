@@ -36,12 +36,10 @@ class Ticket:
 
     Attributes:
         order: priority, then number; the smaller goes first. Who gave way is back before those who came later.
-        waited: seconds spent outside the lane since it was first entered.
     """
 
     def __init__(self, lane: Lane, priority: Priority, number: int, should_stop: Callable[[], bool]) -> None:
         self.lane, self.order, self.should_stop = lane, (priority, number), should_stop
-        self.waited = 0.0
 
     def __enter__(self) -> Ticket:
         self.lane.enter(self)
@@ -174,7 +172,7 @@ def aside() -> Iterator[None]:
     if ticket is None or not ticket.lane.holds(ticket):
         yield
         return
-    began = time.monotonic()
+    began = time.perf_counter()
     ticket.lane.leave(ticket)
     _local().ticket = None
     try:
@@ -184,9 +182,7 @@ def aside() -> Iterator[None]:
         try:
             ticket.lane.enter(ticket)
         finally:
-            waited = time.monotonic() - began
-            ticket.waited += waited
-            _local().waited += waited
+            _local().waited += time.perf_counter() - began
 
 
 @contextlib.contextmanager
