@@ -8,9 +8,14 @@ named by its content, so drawing anew changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 ROWS = 10_000
 """A list of ids of so many rows is written in some hundredths of a second."""
+
+
+BYTES = 8_000_000
+"""A file of so many bytes is read in some hundredths of a second."""
 
 
 def of_rows(count: int, make: Callable[[], bytes]) -> bytes | Callable[[], bytes]:
@@ -20,3 +25,8 @@ def of_rows(count: int, make: Callable[[], bytes]) -> bytes | Callable[[], bytes
         count: how many rows the list has.
     """
     return make() if count <= ROWS else make
+
+
+def of_file(path: Path) -> bytes | Callable[[], bytes]:
+    """What a file holds, or what reads it."""
+    return path.read_bytes() if path.stat().st_size <= BYTES else path.read_bytes

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from datamask.dashboard import words
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import downloads, session
 from datamask.dashboard.views import outcome, provenance
 from datamask.runs import exports
 from datamask.runs.store import Run
@@ -19,9 +19,6 @@ from datamask.work.worker import worker
 
 PARQUET = "application/vnd.apache.parquet"
 HEIGHT = 300
-AT_ONCE = 8_000_000
-"""Bytes of a file up to which it is handed over when the card is drawn. What is made on pressing has a new address at
-every drawing, and a press while the page is being drawn anew finds the old one gone."""
 
 
 def nothing_yet() -> None:
@@ -52,11 +49,10 @@ def ids(run: Run) -> None:
                    "diversity, source file and row. Rank 1 is the strongest. To keep fewer samples, run "
                    "again with a smaller ratio; do not cut this list.")
         st.space("stretch")
-        size = selection.stat().st_size
-        data = selection.read_bytes() if size <= AT_ONCE else selection.read_bytes
-        st.download_button(f"Parquet, {words.size(size)}", data, on_click="ignore", file_name=f"{run.id}.parquet",
-                           mime=PARQUET, icon=":material/download:", width="stretch",
-                           key="ids_parquet", help="The command line's OUT.parquet, configuration in its metadata.")
+        st.download_button(f"Parquet, {words.size(selection.stat().st_size)}", downloads.of_file(selection),
+                           on_click="ignore", file_name=f"{run.id}.parquet", mime=PARQUET,
+                           icon=":material/download:", width="stretch", key="ids_parquet",
+                           help="The command line's OUT.parquet, configuration in its metadata.")
         st.download_button("CSV", lambda: exports.selected_csv(run), on_click="ignore", file_name=f"{run.id}.csv",
                            mime="text/csv", icon=":material/download:", width="stretch", key="ids_csv",
                            help="For spreadsheets. Text that a spreadsheet would run as a formula is defused.")
