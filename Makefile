@@ -23,6 +23,7 @@ setup: $(VENV)/.dev-ready
 # Style, then types: some 40 seconds of one core where .mypy_cache is empty, a second where little has changed.
 lint: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 # Do the configurations of tests/golden select the ids that the tree of another commit selects? make golden BASE=<commit>

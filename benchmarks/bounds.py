@@ -121,8 +121,9 @@ def rules_of(rng: np.random.Generator, n: int, size: int, given: bool) -> Rules:
     group = rng.integers(0, 3, size=n)
     count = np.bincount(group[inside], minlength=3)
     pinned[inside[: int(rng.integers(0, 2))]] = True
-    return Rules(pinned, group, np.maximum(count - rng.integers(0, 2, 3), 0), count + rng.integers(0, 2, 3),
-                 ("a", "b", "c"))
+    return Rules(
+        pinned, group, np.maximum(count - rng.integers(0, 2, 3), 0), count + rng.integers(0, 2, 3), ("a", "b", "c")
+    )
 
 
 def shape_of(rng: np.random.Generator, kind: str) -> tuple[int, int, int]:
@@ -159,8 +160,15 @@ def case_of(seed: int) -> tuple[str, Case]:
         function, quality = function.budgeted(tokens, budget.most), BudgetedQuality(quality.scores, tokens, budget.most)
     elif kind != "free":
         rules = rules_of(rng, n, size, kind == "given")
-    problem = Problem(Joint(quality, (Term(name, 1.0, function, Scale()),), lamb), size, torch.arange(n),
-                      torch.from_numpy(rng.permutation(n)), features, rules, budget=budget)
+    problem = Problem(
+        Joint(quality, (Term(name, 1.0, function, Scale()),), lamb),
+        size,
+        torch.arange(n),
+        torch.from_numpy(rng.permutation(n)),
+        features,
+        rules,
+        budget=budget,
+    )
     return kind, Case(name, problem, x, q, lengths)
 
 
@@ -172,10 +180,14 @@ def exhaustive(case: Case) -> tuple[float, float]:
         member = member[problem.budget.holds(member @ case.lengths) & (member[:, problem.pinned.numpy()] > 0).all(1)]
     elif problem.rules is not None:
         count = member @ np.eye(len(problem.rules.low))[problem.rules.group]
-        member = member[(count >= problem.rules.low).all(1) & (count <= problem.rules.high).all(1)
-                        & (member[:, problem.rules.pinned] > 0).all(1)]
-    values = np.concatenate([case.values(member[start:start + SUBSETS_AT_ONCE])
-                             for start in range(0, len(member), SUBSETS_AT_ONCE)])
+        member = member[
+            (count >= problem.rules.low).all(1)
+            & (count <= problem.rules.high).all(1)
+            & (member[:, problem.rules.pinned] > 0).all(1)
+        ]
+    values = np.concatenate(
+        [case.values(member[start : start + SUBSETS_AT_ONCE]) for start in range(0, len(member), SUBSETS_AT_ONCE)]
+    )
     return float(values.max()), float(values.mean())
 
 
@@ -189,19 +201,28 @@ def integer_programme(case: Case) -> tuple[float, float]:
     serve = np.zeros((n, n + n * n))
     linked = np.zeros((n * n, n + n * n))
     for v in range(n):
-        serve[v, n + v * n: n + (v + 1) * n] = 1.0
+        serve[v, n + v * n : n + (v + 1) * n] = 1.0
         linked[v * n + np.arange(n), n + v * n + np.arange(n)] = 1.0
         linked[v * n + np.arange(n), np.arange(n)] = -1.0
     tokens = np.concatenate([case.lengths, np.zeros(n * n)])[None, :]
     low = np.zeros(n + n * n)
     low[:n][problem.budget.pinned] = 1.0
-    found = milp(cost, integrality=np.r_[np.ones(n), np.zeros(n * n)], bounds=Bounds(low, 1.0), constraints=[
-        LinearConstraint(serve, -np.inf, 1.0), LinearConstraint(linked, -np.inf, 0.0),
-        LinearConstraint(tokens, problem.budget.least, problem.budget.most)], options={"mip_rel_gap": 1e-9})
+    found = milp(
+        cost,
+        integrality=np.r_[np.ones(n), np.zeros(n * n)],
+        bounds=Bounds(low, 1.0),
+        constraints=[
+            LinearConstraint(serve, -np.inf, 1.0),
+            LinearConstraint(linked, -np.inf, 0.0),
+            LinearConstraint(tokens, problem.budget.least, problem.budget.most),
+        ],
+        options={"mip_rel_gap": 1e-9},
+    )
     assert found.status == 0, found.message
     rng = np.random.default_rng(0)
-    random = [case.values(problem.subset(torch.from_numpy(rng.random(n))).numpy()[None].astype(float))[0]
-              for _ in range(100)]
+    random = [
+        case.values(problem.subset(torch.from_numpy(rng.random(n))).numpy()[None].astype(float))[0] for _ in range(100)
+    ]
     return float(lamb * base - found.fun), float(np.mean(random))
 
 
@@ -219,9 +240,14 @@ def one(seed: int, best_of: Callable[[Case], tuple[float, float]] | None = None)
     proof = certify(problem, found, value)
     # rules may leave one subset, or several of one value: then the value itself is the scale
     scale = max(best - mean, 1e-3 * abs(best))
-    return {"objective": case.name, "kind": kind, "ratio": problem.size / case.x.shape[1],
-            "below": bool(proof.upper_bound < best - 1e-7), "slack": (proof.upper_bound - best) / scale,
-            "missed": (best - value) / scale}
+    return {
+        "objective": case.name,
+        "kind": kind,
+        "ratio": problem.size / case.x.shape[1],
+        "below": bool(proof.upper_bound < best - 1e-7),
+        "slack": (proof.upper_bound - best) / scale,
+        "missed": (best - value) / scale,
+    }
 
 
 def table(found: list[dict]) -> list[dict]:
@@ -231,12 +257,19 @@ def table(found: list[dict]) -> list[dict]:
         span = f"{int(row['ratio'])} to {int(row['ratio']) + 1}" if row["kind"] == "free" else ""
         for part in {span, ""}:
             keyed.setdefault((row["objective"], row["kind"], part), []).append(row)
-    return [{"objective": name, "kind": kind, "rows_per_dimension": span or "all", "problems": len(rows),
-             "below_the_best": sum(row["below"] for row in rows),
-             "slack_median": float(np.median([row["slack"] for row in rows])),
-             "within_1_percent": float(np.mean([row["slack"] < 0.01 for row in rows])),
-             "best_found": float(np.mean([row["missed"] < 1e-6 for row in rows]))}
-            for (name, kind, span), rows in sorted(keyed.items())]
+    return [
+        {
+            "objective": name,
+            "kind": kind,
+            "rows_per_dimension": span or "all",
+            "problems": len(rows),
+            "below_the_best": sum(row["below"] for row in rows),
+            "slack_median": float(np.median([row["slack"] for row in rows])),
+            "within_1_percent": float(np.mean([row["slack"] < 0.01 for row in rows])),
+            "best_found": float(np.mean([row["missed"] < 1e-6 for row in rows])),
+        }
+        for (name, kind, span), rows in sorted(keyed.items())
+    ]
 
 
 def main() -> None:
@@ -251,9 +284,14 @@ def main() -> None:
         if seed % 100 == 99:
             print(f"{seed + 1:,} problems", file=sys.stderr)
     free = [row["slack"] < 0.01 for row in found if row["kind"] == "free"]
-    report = {"problems": len(found), "below_the_best": sum(row["below"] for row in found),
-              "free_within_1_percent": float(np.mean(free)), "python": platform.python_version(),
-              "torch": torch.__version__, "rows": table(found)}
+    report = {
+        "problems": len(found),
+        "below_the_best": sum(row["below"] for row in found),
+        "free_within_1_percent": float(np.mean(free)),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "rows": table(found),
+    }
     Path(options.output).write_text(json.dumps(report, indent=1))
     print(json.dumps(report, indent=1))
 

@@ -12,8 +12,24 @@ import pyarrow.parquet as pq
 CLUSTERS = 200
 SHARD = 100_000
 DOMAINS = ("web", "code", "papers", "books", "forum", "news", "law", "recipes")
-WORDS = ("gamma", "delta", "river", "kernel", "motor", "garden", "tensor", "verdict", "novel", "market", "orbit",
-         "cell", "sonata", "harbour", "lemma", "socket")
+WORDS = (
+    "gamma",
+    "delta",
+    "river",
+    "kernel",
+    "motor",
+    "garden",
+    "tensor",
+    "verdict",
+    "novel",
+    "market",
+    "orbit",
+    "cell",
+    "sonata",
+    "harbour",
+    "lemma",
+    "socket",
+)
 
 
 def build(folder: Path, rows: int, dim: int, seed: int = 0) -> Path:
@@ -45,15 +61,27 @@ def build(folder: Path, rows: int, dim: int, seed: int = 0) -> Path:
         chosen = pa.array(rng.integers(0, len(WORDS), n).astype(np.int8))
         domain = pa.DictionaryArray.from_arrays(pa.array((cluster % len(DOMAINS)).astype(np.int8)), list(DOMAINS))
         number = pa.array(np.arange(start, start + n))
-        text = pc.binary_join_element_wise(pa.array(WORDS).take(chosen), domain.cast(pa.string()),
-                                           number.cast(pa.string()), "and some more words of a short text", " ")
-        pq.write_table(pa.table({
-            "chunk_id": pc.binary_join_element_wise("doc", number.cast(pa.string()), "-"),
-            "quality_score": pa.array((level[cluster] + rng.normal(size=n)).astype(np.float32)),
-            "n_tokens": pa.array(rng.lognormal(5.5, 0.8, n).astype(np.int32) + 16),
-            "domain": domain,
-            "text": text,
-            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float16).ravel()), dim),
-        }), target / f"part-{shard:04d}.parquet")
+        text = pc.binary_join_element_wise(
+            pa.array(WORDS).take(chosen),
+            domain.cast(pa.string()),
+            number.cast(pa.string()),
+            "and some more words of a short text",
+            " ",
+        )
+        pq.write_table(
+            pa.table(
+                {
+                    "chunk_id": pc.binary_join_element_wise("doc", number.cast(pa.string()), "-"),
+                    "quality_score": pa.array((level[cluster] + rng.normal(size=n)).astype(np.float32)),
+                    "n_tokens": pa.array(rng.lognormal(5.5, 0.8, n).astype(np.int32) + 16),
+                    "domain": domain,
+                    "text": text,
+                    "feature_arr": pa.FixedSizeListArray.from_arrays(
+                        pa.array(features.astype(np.float16).ravel()), dim
+                    ),
+                }
+            ),
+            target / f"part-{shard:04d}.parquet",
+        )
     (target / "done").write_text("")
     return target

@@ -24,6 +24,7 @@ def peak_memory() -> int:
 def opened(path: str, rows: int):
     """The corpus of a problem; 0 rows are all."""
     from datamask import CorpusConfig, open_corpus
+
     return open_corpus(CorpusConfig((path,), rows=rows or None))
 
 
@@ -32,6 +33,7 @@ def pool_of(corpus, cache: str):
     import torch
 
     from datamask.evaluation.pool import Pool
+
     return Pool(corpus, torch.device("cpu"), Path(cache))
 
 
@@ -39,8 +41,15 @@ def posed(spec: dict, estimator: str = "random", **options):
     """Settings and problem of a spec."""
     from datamask import SelectionConfig
     from datamask.evaluation.posing import pose
-    config = SelectionConfig.from_options(estimator=estimator, objective=spec["objective"], device="cpu",
-                                          select_ratio=spec["ratio"], lamb=spec["lamb"], **options)
+
+    config = SelectionConfig.from_options(
+        estimator=estimator,
+        objective=spec["objective"],
+        device="cpu",
+        select_ratio=spec["ratio"],
+        lamb=spec["lamb"],
+        **options,
+    )
     return config, pose(pool_of(opened(spec["path"], spec["rows"]), spec["cache"]), config)
 
 
@@ -48,20 +57,26 @@ def prepare(spec: dict) -> dict:
     """Corpus, graph and anchors of a problem into the cache; their times and the peak."""
     from datamask import SelectionConfig
     from datamask.evaluation.posing import pose
+
     corpus = opened(spec["path"], spec["rows"])
     pool = pool_of(corpus, spec["cache"])
     start = time.perf_counter()
     config = SelectionConfig.from_options(objective=spec["objective"], select_ratio=spec["ratio"], device="cpu")
     problem = pose(pool, config)
-    return {"n": len(corpus), "dim": corpus.dim, "size": problem.problem.size,
-            "seconds_anchors": time.perf_counter() - start - pool.seconds_graph,
-            "anchor": problem.diversity_anchors[spec["objective"]].to_dict()}
+    return {
+        "n": len(corpus),
+        "dim": corpus.dim,
+        "size": problem.problem.size,
+        "seconds_anchors": time.perf_counter() - start - pool.seconds_graph,
+        "anchor": problem.diversity_anchors[spec["objective"]].to_dict(),
+    }
 
 
 def graph(spec: dict) -> dict:
     """The exact neighbour graph that the problem wants, built anew."""
     from datamask.corpus.neighbors import build_neighbors
     from datamask.objectives.facility import list_length
+
     corpus = opened(spec["path"], spec["rows"])
     build_neighbors(corpus.features[:2000], 64)  # compiled before the clock starts
     base, clock = peak_memory(), Clock()
@@ -90,17 +105,20 @@ class Clock:
 
     def poll(self) -> None:
         from datamask.errors import Stopped
+
         if self.seconds > self._limit:
             raise Stopped("limit")
 
     def aside(self, call: Callable) -> Callable:
         """`call`, off the clock: the paper's method does not look at its whole-corpus value on the way."""
+
         def timed(*given, **named):
             start = self._now()
             try:
                 return call(*given, **named)
             finally:
                 self._aside += self._now() - start
+
         return timed
 
 
@@ -109,6 +127,7 @@ def contest(spec: dict) -> dict:
     extrapolated from the steps or picks they made."""
     from datamask import learning
     from datamask.errors import Stopped
+
     who = spec["who"]
     if who == "neighbour graph":
         return graph(spec)
@@ -142,8 +161,14 @@ def contest(spec: dict) -> dict:
         scale = total / max(state.step, 1)
         note.append(f"stopped after {state.step:,} of {total:,} {unit}; time extrapolated")
     mask = learner.result(state)
-    found = {"seconds": clock.seconds * scale, "cpu": clock.cpu * scale, "extrapolated": scale > 1,
-             "steps": state.step, "curve": curve, "note": "; ".join(note)}
+    found = {
+        "seconds": clock.seconds * scale,
+        "cpu": clock.cpu * scale,
+        "extrapolated": scale > 1,
+        "steps": state.step,
+        "curve": curve,
+        "note": "; ".join(note),
+    }
     if scale == 1 or estimator == "reinforce":  # some of the picks are no selection of this size
         found |= measured(problem, mask, bound=estimator not in ("reinforce", "greedy"))
     return found | {"peak": peak_memory(), "peak_before": base}
@@ -152,9 +177,14 @@ def contest(spec: dict) -> dict:
 def measured(problem, mask, bound: bool) -> dict:
     """Exact values of a selection on the calibrated scale, and how long its proof takes."""
     from datamask.learning.certificates import certify
+
     values = problem.problem.joint.evaluate(mask)
-    found = {"joint": values.joint, "quality": values.quality, "diversity": values.diversity,
-             "raw": next(iter(values.raw_diversity.values()))}
+    found = {
+        "joint": values.joint,
+        "quality": values.quality,
+        "diversity": values.diversity,
+        "raw": next(iter(values.raw_diversity.values())),
+    }
     if bound:
         certify(problem.problem, mask, values.joint, dual_steps=1)  # compiled code is loaded before the clock starts
         clock = Clock()
@@ -173,6 +203,7 @@ def blocks(spec: dict) -> dict:
 
     from datamask.learning.greedy import Greedy
     from datamask.learning.problem import Problem
+
     config, problem = posed(spec, "greedy")
     whole = problem.problem
     base = peak_memory()
@@ -194,8 +225,13 @@ def blocks(spec: dict) -> dict:
             chosen[rows[learner.result(state)]] = True
             made += count
     scale = whole.size / made
-    found = {"seconds": clock.seconds * scale, "cpu": clock.cpu * scale, "extrapolated": scale > 1,
-             "peak": peak_memory(), "peak_before": base}
+    found = {
+        "seconds": clock.seconds * scale,
+        "cpu": clock.cpu * scale,
+        "extrapolated": scale > 1,
+        "peak": peak_memory(),
+        "peak_before": base,
+    }
     if scale > 1:
         return found | {"note": f"stopped after {made:,} of {whole.size:,} picks; time extrapolated"}
     return found | measured(problem, chosen, bound=False)
@@ -204,11 +240,15 @@ def blocks(spec: dict) -> dict:
 def choose(spec: dict) -> dict:
     """REINFORCE's best of `RATES` x `GROUPS` after ``steps`` steps, each with its own full schedule."""
     from datamask import learning
+
     tried = []
     for rate in RATES:
         for group in GROUPS:
-            config, problem = posed(spec, "reinforce", **PAPER | {
-                "n_epochs": spec["steps"], "max_lr": rate, "min_lr": rate / 10, "n_rollout": group})
+            config, problem = posed(
+                spec,
+                "reinforce",
+                **PAPER | {"n_epochs": spec["steps"], "max_lr": rate, "min_lr": rate / 10, "n_rollout": group},
+            )
             learner = learning.load("reinforce")(problem.problem, config)
             learner.evaluate_every = config.n_epochs
             state = learner.init()
@@ -216,5 +256,9 @@ def choose(spec: dict) -> dict:
                 state, _ = learner.step(state)
             value = problem.problem.joint.evaluate(learner.result(state)).joint
             tried.append({"lr": rate, "G": group, "joint": value})
-    return {"best": max(tried, key=lambda one: one["joint"]), "tried": tried, "rows": spec["rows"],
-            "steps": spec["steps"]}
+    return {
+        "best": max(tried, key=lambda one: one["joint"]),
+        "tried": tried,
+        "rows": spec["rows"],
+        "steps": spec["steps"],
+    }

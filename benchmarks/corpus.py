@@ -61,8 +61,12 @@ def decode(config: CorpusConfig) -> None:
     sources = open_sources(config)
     main, columns = sources["input"], resolve_columns(config, sources)
     into = Rows.empty(main.rows, feature_dim(main, columns.feature), len(columns.quality), False)
-    wanted = Wanted(columns.id, column_id_type(main, columns.id), columns.feature,
-                    {quality.name: index for index, quality in enumerate(columns.quality)})
+    wanted = Wanted(
+        columns.id,
+        column_id_type(main, columns.id),
+        columns.feature,
+        {quality.name: index for index, quality in enumerate(columns.quality)},
+    )
     read_rows(main, wanted, Targets(), into)
 
 
@@ -74,11 +78,15 @@ def measure_opening(config: CorpusConfig, folder: Path, rounds: int) -> dict:
         times["decode"].append(seconds(lambda: decode(config)))
         times["open"].append(seconds(lambda: open_corpus(config, row_limit=2**62)))
     medians = {name: statistics.median(values[1:]) for name, values in times.items()}
-    return {"seconds": {name: round(value, 4) for name, value in medians.items()},
-            "all_seconds": {name: [round(value, 4) for value in values[1:]] for name, values in times.items()},
-            "ratios": {"decoding_rate_over_read_table": round(medians["read_table"] / medians["decode"], 3),
-                       "checks_over_decoding": round((medians["open"] - medians["decode"]) / medians["decode"], 3)},
-            "wanted": WANTED}
+    return {
+        "seconds": {name: round(value, 4) for name, value in medians.items()},
+        "all_seconds": {name: [round(value, 4) for value in values[1:]] for name, values in times.items()},
+        "ratios": {
+            "decoding_rate_over_read_table": round(medians["read_table"] / medians["decode"], 3),
+            "checks_over_decoding": round((medians["open"] - medians["decode"]) / medians["decode"], 3),
+        },
+        "wanted": WANTED,
+    }
 
 
 def measure_neighbors(config: CorpusConfig, k: int, rows: int | None, rounds: int) -> dict:
@@ -97,12 +105,19 @@ def measure_neighbors(config: CorpusConfig, k: int, rows: int | None, rounds: in
             index = faiss.IndexFlatIP(features.shape[1])
             index.add(features)
             theirs.append(seconds(lambda index=index: index.search(features, k)))
-    result = {"k": k, "rows": len(features),
-              "seconds": round(statistics.median(ours), 2), "all_seconds": [round(value, 2) for value in ours]}
+    result = {
+        "k": k,
+        "rows": len(features),
+        "seconds": round(statistics.median(ours), 2),
+        "all_seconds": [round(value, 2) for value in ours],
+    }
     if theirs:
-        result |= {"faiss_flat_seconds": round(statistics.median(theirs), 2),
-                   "faiss_all_seconds": [round(value, 2) for value in theirs], "faiss": faiss.__version__,
-                   "time_over_faiss": round(statistics.median(ours) / statistics.median(theirs), 3)}
+        result |= {
+            "faiss_flat_seconds": round(statistics.median(theirs), 2),
+            "faiss_all_seconds": [round(value, 2) for value in theirs],
+            "faiss": faiss.__version__,
+            "time_over_faiss": round(statistics.median(ours) / statistics.median(theirs), 3),
+        }
     return result
 
 
@@ -110,13 +125,21 @@ def machine() -> dict:
     """What the numbers depend on."""
     model = platform.processor()
     if Path("/proc/cpuinfo").exists():
-        names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                 if line.startswith("model name")]
+        names = [
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ]
         model = names[0] if names else model
-    return {"system": platform.system(), "architecture": platform.machine(), "processor": model,
-            "threads": thread_count(16), "load_average_at_start": [round(value, 2) for value in os.getloadavg()],
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in ("numpy", "pyarrow", "numba")}}
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": model,
+        "threads": thread_count(16),
+        "load_average_at_start": [round(value, 2) for value in os.getloadavg()],
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in ("numpy", "pyarrow", "numba")},
+    }
 
 
 def main() -> None:
@@ -135,12 +158,17 @@ def main() -> None:
         config = copy_columns(options.corpus, Path(folder))
         source = open_sources(config)["input"]
         feature = resolve_columns(config, {"input": source}).feature
-        result |= {"rows": source.rows, "files": len(source.shards), "dim": feature_dim(source, feature),
-                   "feature_type": str(source.first().schema.field(feature).type),
-                   "opening": measure_opening(config, Path(folder), options.rounds)}
+        result |= {
+            "rows": source.rows,
+            "files": len(source.shards),
+            "dim": feature_dim(source, feature),
+            "feature_type": str(source.first().schema.field(feature).type),
+            "opening": measure_opening(config, Path(folder), options.rounds),
+        }
         if options.neighbors:
-            result["neighbors"] = measure_neighbors(config, options.neighbors, options.neighbor_rows,
-                                                    max(1, options.rounds // 2))
+            result["neighbors"] = measure_neighbors(
+                config, options.neighbors, options.neighbor_rows, max(1, options.rounds // 2)
+            )
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))

@@ -53,8 +53,11 @@ def entrants(problem: dict, options: argparse.Namespace) -> list[str]:
     """Who takes part in a problem."""
     facility = problem["objective"] == "facility"
     found = ["neighbour graph"] if facility else []
-    found += [who for who in options.contestants.split(",")
-              if who != "relaxed" or problem["objective"] not in ("disf", "graphcut")]
+    found += [
+        who
+        for who in options.contestants.split(",")
+        if who != "relaxed" or problem["objective"] not in ("disf", "graphcut")
+    ]
     if problem["objective"] == "disf":
         found.append("DiSF in blocks")
     if facility and problem["lamb"] == 0 and options.peer_python:
@@ -76,8 +79,9 @@ def measure(problem: dict, options: argparse.Namespace, cache: str) -> dict:
     runs: dict[str, list[dict]] = {who: [] for who in names}
     for _ in range(options.repeats):
         for who, found in runs.items():
-            if found and (found[-1].get("extrapolated") or
-                          found[-1].get("seconds", options.limit) > options.limit / 10):
+            if found and (
+                found[-1].get("extrapolated") or found[-1].get("seconds", options.limit) > options.limit / 10
+            ):
                 continue
             if who in PEERS:
                 found.append(peer(who, options.peer_python, spec, options.limit))
@@ -85,21 +89,40 @@ def measure(problem: dict, options: argparse.Namespace, cache: str) -> dict:
                 sampled = who.startswith(("reinforce", "greedy", "DiSF")) and options.sampled_limit
                 found.append(alone("contest", {**spec, "who": who, "limit": sampled or options.limit}))
             print(json.dumps([who, {k: v for k, v in found[-1].items() if k != "curve"}]), file=sys.stderr, flush=True)
-    rows = [{"who": who, **found[-1], **{f"all_{key}": [one[key] for one in found if key in one]
-                                         for key in ("seconds", "seconds_bound", "cpu", "cpu_bound")}}
-            for who, found in runs.items()]
+    rows = [
+        {
+            "who": who,
+            **found[-1],
+            **{
+                f"all_{key}": [one[key] for one in found if key in one]
+                for key in ("seconds", "seconds_bound", "cpu", "cpu_bound")
+            },
+        }
+        for who, found in runs.items()
+    ]
     load.append(round(os.getloadavg()[0], 1))
-    return {**problem, "date": datetime.date.today().isoformat(), "load": load, "repeats": options.repeats,
-            "machine": machine(), "rows_of_table": rows}
+    return {
+        **problem,
+        "date": datetime.date.today().isoformat(),
+        "load": load,
+        "repeats": options.repeats,
+        "machine": machine(),
+        "rows_of_table": rows,
+    }
 
 
 def machine() -> dict:
     """What the numbers depend on."""
     from datamask.runs.study_report import machine as processor
+
     threads = int(os.environ.get("OMP_NUM_THREADS") or thread_count(16))
-    return {"processor": processor(), "torch_threads": threads, "graph_threads": thread_count(16),
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in ("torch", "numpy", "numba")}}
+    return {
+        "processor": processor(),
+        "torch_threads": threads,
+        "graph_threads": thread_count(16),
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in ("torch", "numpy", "numba")},
+    }
 
 
 def main() -> None:
@@ -133,8 +156,9 @@ def main() -> None:
         for rows in map(int, options.rows.split(",")):
             for text in options.problems.split(","):
                 objective, ratio, lamb = text.split(":")
-                found = measure({"rows": rows, "objective": objective, "ratio": float(ratio), "lamb": float(lamb)},
-                                options, cache)
+                found = measure(
+                    {"rows": rows, "objective": objective, "ratio": float(ratio), "lamb": float(lamb)}, options, cache
+                )
                 kept = [old for old in report["problems"] if any(old[key] != found[key] for key in KEYS)]
                 report["problems"] = sorted([*kept, found], key=lambda one: [one[key] for key in KEYS])
                 output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")

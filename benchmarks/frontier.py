@@ -32,8 +32,10 @@ def recomputed(corpus, point, ends) -> float:
     members = point.mask.nonzero()[0]
     features = corpus.features[members].astype(np.float64)
     size, total = len(members), features.sum(0)
-    raw = (np.asarray(corpus.quality, dtype=np.float64)[members].mean(),
-           -(total @ total - np.square(features).sum()) / (size * (size - 1)))
+    raw = (
+        np.asarray(corpus.quality, dtype=np.float64)[members].mean(),
+        -(total @ total - np.square(features).sum()) / (size * (size - 1)),
+    )
     quality, diversity = ((value - end.random) / (end.best - end.random) for value, end in zip(raw, ends))
     return point.lamb * quality + (1 - point.lamb) * diversity
 
@@ -43,6 +45,7 @@ def measure(path: str, count: int, ratio: float, rounds: int) -> dict:
     from datamask import SelectionConfig
     from datamask.evaluation.frontier import frontier
     from datamask.evaluation.posing import pose
+
     corpus = opened(path, 0)
     config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=ratio, device="cpu")
     with tempfile.TemporaryDirectory(prefix="datamask-bench-") as cache:
@@ -56,17 +59,38 @@ def measure(path: str, count: int, ratio: float, rounds: int) -> dict:
             points = frontier(pool, config, np.linspace(0.0, 1.0, count))
             took.append(time.perf_counter() - start[0])
             cpu.append(time.process_time() - start[1])
-    joints = [recomputed(corpus, point, (problem.quality_anchor, problem.diversity_anchors["pairwise"]))
-              for point in points]
-    rows = [{"lamb": point.lamb, "quality": point.quality, "diversity": point.diversity, "joint": joint,
-             "upper_bound": point.upper_bound, "gap": point.upper_bound - joint, "steps": point.steps,
-             "seconds": round(point.seconds, 4)} for point, joint in zip(points, joints)]
-    return {"n": len(corpus), "dim": corpus.dim, "size": problem.problem.size, "ratio": ratio, "count": count,
-            "seconds": round(statistics.median(took), 3), "all_seconds": [round(one, 3) for one in took],
-            "all_cpu_seconds": [round(one, 3) for one in cpu], "seconds_anchors": round(anchors, 3),
-            "worst_gap": max(row["gap"] for row in rows),
-            "largest_difference": max(abs(joint - point.joint) for joint, point in zip(joints, points)),
-            "wanted": WANTED, "peak": peak_memory(), "points": rows}
+    joints = [
+        recomputed(corpus, point, (problem.quality_anchor, problem.diversity_anchors["pairwise"])) for point in points
+    ]
+    rows = [
+        {
+            "lamb": point.lamb,
+            "quality": point.quality,
+            "diversity": point.diversity,
+            "joint": joint,
+            "upper_bound": point.upper_bound,
+            "gap": point.upper_bound - joint,
+            "steps": point.steps,
+            "seconds": round(point.seconds, 4),
+        }
+        for point, joint in zip(points, joints)
+    ]
+    return {
+        "n": len(corpus),
+        "dim": corpus.dim,
+        "size": problem.problem.size,
+        "ratio": ratio,
+        "count": count,
+        "seconds": round(statistics.median(took), 3),
+        "all_seconds": [round(one, 3) for one in took],
+        "all_cpu_seconds": [round(one, 3) for one in cpu],
+        "seconds_anchors": round(anchors, 3),
+        "worst_gap": max(row["gap"] for row in rows),
+        "largest_difference": max(abs(joint - point.joint) for joint, point in zip(joints, points)),
+        "wanted": WANTED,
+        "peak": peak_memory(),
+        "points": rows,
+    }
 
 
 def main() -> None:
@@ -79,9 +103,13 @@ def main() -> None:
     options = parser.parse_args()
     name = Path(options.path.rstrip("/")).name
     output = options.output or Path(__file__).parent / "results" / f"frontier-{name}.json"
-    found = {"corpus": name, "date": datetime.date.today().isoformat(), "machine": machine(),
-             "load": round(os.getloadavg()[0], 1), **measure(options.path, options.count, options.ratio,
-                                                             options.rounds)}
+    found = {
+        "corpus": name,
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "load": round(os.getloadavg()[0], 1),
+        **measure(options.path, options.count, options.ratio, options.rounds),
+    }
     output.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps({key: value for key, value in found.items() if key != "points"}, indent=1))
 

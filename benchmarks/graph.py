@@ -53,8 +53,11 @@ def build(who: str, features: np.ndarray, k: int, threads: int) -> np.ndarray:
         import pynndescent
 
         # distances between unit rows order as cosines do; the settings are the library's own
-        return pynndescent.NNDescent(features, metric="cosine", n_neighbors=k, n_jobs=threads,
-                                     random_state=0).neighbor_graph[0].astype(np.int32)
+        return (
+            pynndescent.NNDescent(features, metric="cosine", n_neighbors=k, n_jobs=threads, random_state=0)
+            .neighbor_graph[0]
+            .astype(np.int32)
+        )
     from datamask.corpus import neighbors
 
     neighbors.LEAST_APPROXIMATE = 0  # measured where it does not pay, too
@@ -94,7 +97,7 @@ def alone(who: str, spec: dict, python: str | None, limit: float) -> dict:
     features, indices = np.load(spec["features"]), np.load(spec["out"])
     # the lists of others do not always begin with the row itself
     rows = np.arange(len(indices))[:, None]
-    others = np.argsort(indices == rows, axis=1, kind="stable")[:, :spec["k"] - 1]
+    others = np.argsort(indices == rows, axis=1, kind="stable")[:, : spec["k"] - 1]
     lists = np.hstack([rows, np.take_along_axis(indices, others, 1)])
     recall = measured_recall(features, NeighborGraph(lists, np.empty(lists.shape, np.float32), False))
     return {**json.loads(done.stdout.strip().splitlines()[-1]), "recall": recall}
@@ -108,31 +111,45 @@ def ratios(rounds: list[dict], who: str, base: str, key: str) -> list[float]:
 def table(report: dict) -> str:
     """The results as markdown."""
     machine = report["machine"]
-    lines = [f"# Neighbour graph on {report['corpus']}, K {report['k']}", "",
-             f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads each, load "
-             f"{machine['load']:.1f} at the start (above 0: other programs shared the cores; read the ratios); Python "
-             f"{machine['python']}, " + ", ".join(f"{n} {v}" for n, v in report["versions"].items()) + ". Median of "
-             f"{report['repeats']} repeats (least to most); what compiles for over a minute is measured once. "
-             "Compiling is not in the time.", ""]
+    lines = [
+        f"# Neighbour graph on {report['corpus']}, K {report['k']}",
+        "",
+        f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads each, load "
+        f"{machine['load']:.1f} at the start (above 0: other programs shared the cores; read the ratios); Python "
+        f"{machine['python']}, " + ", ".join(f"{n} {v}" for n, v in report["versions"].items()) + ". Median of "
+        f"{report['repeats']} repeats (least to most); what compiles for over a minute is measured once. "
+        "Compiling is not in the time.",
+        "",
+    ]
     for size in report["sizes"]:
         rounds = size["rounds"]
-        lines += [f"## N {size['n']:,} x {size['dim']}", "",
-                  "| search | seconds | CPU seconds | time / faiss | time / exact | CPU / faiss | CPU / exact | recall "
-                  "| peak MB | compile s |", "|---|---|---|---|---|---|---|---|---|---|"]
+        lines += [
+            f"## N {size['n']:,} x {size['dim']}",
+            "",
+            "| search | seconds | CPU seconds | time / faiss | time / exact | CPU / faiss | CPU / exact | recall "
+            "| peak MB | compile s |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
         for who in report["contestants"]:
             found = [r[who] for r in rounds if "seconds" in r.get(who, {})]
             if not found:
                 lines.append(f"| {who} | {rounds[0][who]['note']} | | | | | | | | |")
                 continue
             took = [f["seconds"] for f in found]
-            cells = [who, f"{statistics.median(took):.1f} ({min(took):.1f}-{max(took):.1f})",
-                     f"{statistics.median(f['cpu'] for f in found):.1f}"]
+            cells = [
+                who,
+                f"{statistics.median(took):.1f} ({min(took):.1f}-{max(took):.1f})",
+                f"{statistics.median(f['cpu'] for f in found):.1f}",
+            ]
             for key in ("seconds", "cpu"):
                 for base in ("faiss", "exact"):
                     against = ratios(rounds, who, base, key)
                     cells.append(f"{statistics.median(against):.2f}" if against and who != base else "")
-            cells += [f"{min(f['recall'] for f in found):.4f}", f"{max(f['peak'] for f in found) / 1e6:,.0f}",
-                      f"{found[0]['compile']:.1f}"]
+            cells += [
+                f"{min(f['recall'] for f in found):.4f}",
+                f"{max(f['peak'] for f in found) / 1e6:,.0f}",
+                f"{found[0]['compile']:.1f}",
+            ]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)
@@ -160,21 +177,36 @@ def main() -> None:
     name = Path(options.path.rstrip("/")).name
     output = Path(options.output or Path(__file__).parent / "results" / f"graph-{name}")
     who = [c for c in options.contestants.split(",") if c != "faiss" or options.peer_python]
-    report = {"corpus": name, "k": options.neighbors, "repeats": options.repeats, "contestants": who, "machine": {
-        "processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), "threads": options.threads,
-        "load": os.getloadavg()[0], "python": platform.python_version()}, "versions": {
-        package: importlib.metadata.version(package) for package in ("numpy", "numba", "pynndescent")}, "sizes": []}
+    report = {
+        "corpus": name,
+        "k": options.neighbors,
+        "repeats": options.repeats,
+        "contestants": who,
+        "machine": {
+            "processor": platform.processor() or platform.machine(),
+            "cores": os.cpu_count(),
+            "threads": options.threads,
+            "load": os.getloadavg()[0],
+            "python": platform.python_version(),
+        },
+        "versions": {package: importlib.metadata.version(package) for package in ("numpy", "numba", "pynndescent")},
+        "sizes": [],
+    }
     with tempfile.TemporaryDirectory(prefix="datamask-bench-") as folder:
         for rows in map(int, options.rows.split(",")):
             corpus = open_corpus(CorpusConfig((options.path,), rows=rows or None))
-            spec = {"features": f"{folder}/features.npy", "out": f"{folder}/lists.npy", "k": options.neighbors,
-                    "threads": options.threads}
+            spec = {
+                "features": f"{folder}/features.npy",
+                "out": f"{folder}/lists.npy",
+                "k": options.neighbors,
+                "threads": options.threads,
+            }
             np.save(spec["features"], corpus.features)
             size = {"n": len(corpus), "dim": corpus.dim, "rounds": []}
             report["sizes"].append(size)
             for number in range(options.repeats):
                 # whoever goes first profits from a quiet moment: take turns at that too
-                turn = [*who[number % len(who):], *who[:number % len(who)]]
+                turn = [*who[number % len(who) :], *who[: number % len(who)]]
                 first = size["rounds"][0] if number else {}
                 # a long one is measured once
                 turn = [c for c in turn if first.get(c, {}).get("compile", 0.0) < options.limit / 10]

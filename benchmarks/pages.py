@@ -39,8 +39,16 @@ AT = "100000x384"
 STORED_AT, STORED = "20000x128", (2, 200)
 PATIENCE = 600_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--use-gl=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 DRAWN = ".map:is([data-drawn='2'], [data-drawn='3'])"
 """Crowding is not computed by itself on a large corpus; its panel then says so."""
@@ -50,8 +58,11 @@ ANSWERS = {
     "Run": ("run", "How does the learner choose?", "[data-testid='stMetricValue']"),
     "Explore": ("explore", "Which samples are kept, and where do they lie?", DRAWN),
     "Frontier": ("frontier", "What does lambda cost?", ".js-plotly-plot .main-svg .trace"),
-    "Which lambda": ("which_lambda", "Does it help, and which lambda?",
-                     "[data-testid='stMain'] button[kind='primary']"),
+    "Which lambda": (
+        "which_lambda",
+        "Does it help, and which lambda?",
+        "[data-testid='stMain'] button[kind='primary']",
+    ),
     "Compare": ("compare", "What changes between these runs?", DRAWN),
     "Export": ("export", "What do you take home?", "[data-testid='stDownloadButton'] button"),
 }
@@ -94,10 +105,27 @@ def prepare(work: Path, rows: int, dim: int, runs: bool) -> tuple[Path, str]:
     opening.wait()
     assert opening.ready, opening.job.error
     if runs and not any(run.status().state == "done" for run in store.list()):
-        for options in (["--vary", "lamb=0.3:0.7:3", "--estimator", "relaxed", "--n_epochs", "10"],
-                        ["--vary", "estimator=top-quality,random"]):
-            subprocess.run([sys.executable, "-m", "datamask", "sweep", str(shards), "--rows", str(rows), "--objective",
-                            "pairwise", "--runs_dir", str(store.root), *options], check=True)
+        for options in (
+            ["--vary", "lamb=0.3:0.7:3", "--estimator", "relaxed", "--n_epochs", "10"],
+            ["--vary", "estimator=top-quality,random"],
+        ):
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "datamask",
+                    "sweep",
+                    str(shards),
+                    "--rows",
+                    str(rows),
+                    "--objective",
+                    "pairwise",
+                    "--runs_dir",
+                    str(store.root),
+                    *options,
+                ],
+                check=True,
+            )
     return folder, opening.key
 
 
@@ -187,8 +215,15 @@ def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: in
         settled(tab)
     three = memory(pid)
     context.close()
-    return {"pages": found, "memory_mb": {"corpus_open": opened["now"], "all_pages_seen": one["now"],
-                                          "three_more_tabs": three["now"], "peak": three["peak"]}}
+    return {
+        "pages": found,
+        "memory_mb": {
+            "corpus_open": opened["now"],
+            "all_pages_seen": one["now"],
+            "three_more_tabs": three["now"],
+            "peak": three["peak"],
+        },
+    }
 
 
 def many(folder: Path, count: int) -> Path:
@@ -225,8 +260,10 @@ def measure_stored(browser: Browser, address: str, pid: int, key: str, rounds: i
         tab.close()
         addresses.append(seconds)
     context.close()
-    return {name: round(statistics.median(found), 2)
-            for name, found in (("click", clicks), ("address", addresses), ("server_cpu", busy))}
+    return {
+        name: round(statistics.median(found), 2)
+        for name, found in (("click", clicks), ("address", addresses), ("server_cpu", busy))
+    }
 
 
 def drag(page: Page, slider: Locator, share: float) -> None:
@@ -259,33 +296,59 @@ def measure_live(browser: Browser, address: str, pid: int, key: str, objective: 
         seen = page.evaluate("[window.changed.values - window.released, window.changed.map - window.released]")
         moves.append({"values": round(seen[0] / 1000, 3), "map": round(seen[1] / 1000, 3)})
     page.close()
-    return {"prepared": round(prepared, 1), "moves": moves,
-            **{what: {"median": statistics.median(move[what] for move in moves),
-                      "worst": max(move[what] for move in moves)} for what in ("values", "map")}}
+    return {
+        "prepared": round(prepared, 1),
+        "moves": moves,
+        **{
+            what: {
+                "median": statistics.median(move[what] for move in moves),
+                "worst": max(move[what] for move in moves),
+            }
+            for what in ("values", "map")
+        },
+    }
 
 
 def table(results: dict) -> str:
     """The results as Markdown."""
     sizes = [size for size in results["sizes"] if "pages" in results["sizes"][size]]
-    lines = [] if not sizes else ["| seconds to the answer: first, again, by address | " + " | ".join(sizes) + " |",
-             "|---|" + "---|" * len(sizes)]
+    lines = (
+        []
+        if not sizes
+        else [
+            "| seconds to the answer: first, again, by address | " + " | ".join(sizes) + " |",
+            "|---|" + "---|" * len(sizes),
+        ]
+    )
     for name in ANSWERS if sizes else ():
         cells = [results["sizes"][size]["pages"].get(name, {}) for size in sizes]
-        lines.append(f"| {name} | " + " | ".join(f"{c.get('first')}, {c.get('again')}, {c.get('address')}"
-                                                 for c in cells) + " |")
+        lines.append(
+            f"| {name} | " + " | ".join(f"{c.get('first')}, {c.get('again')}, {c.get('address')}" for c in cells) + " |"
+        )
     said = [results["sizes"][size]["memory_mb"] for size in sizes]
     for name in ("corpus_open", "all_pages_seen", "three_more_tabs", "peak") if sizes else ():
         lines.append(f"| memory, MB: {name.replace('_', ' ')} | " + " | ".join(f"{m[name]:,.0f}" for m in said) + " |")
     for size, found in results["sizes"].items():
         for objective, live in found.get("live", {}).items():
             values, drawn = live["values"], live["map"]
-            lines += ["", f"Live lambda at {size}, {objective}: values after {values['median']} s (at most "
-                      f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
-                      f"{live['prepared']} s."]
+            lines += [
+                "",
+                f"Live lambda at {size}, {objective}: values after {values['median']} s (at most "
+                f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
+                f"{live['prepared']} s.",
+            ]
         if "stored" in found:
-            lines += ["", f"Compare at {size}: " + "; ".join(
-                f"with {count} stored runs {one['click']} s after a click ({one['server_cpu']} s of the server's CPU), "
-                f"{one['address']} s by address" for count, one in found["stored"].items()) + "."]
+            lines += [
+                "",
+                f"Compare at {size}: "
+                + "; ".join(
+                    f"with {count} stored runs {one['click']} s after a click "
+                    f"({one['server_cpu']} s of the server's CPU), "
+                    f"{one['address']} s by address"
+                    for count, one in found["stored"].items()
+                )
+                + ".",
+            ]
     return "\n".join([*lines, "", f"Load of the machine, before and after: {results['load']}. {results['date']}.", ""])
 
 
@@ -314,8 +377,11 @@ def main() -> None:
                 if size in options.sizes:
                     kept[size] = kept.get(size, {}) | measure_pages(browser, address, server.pid, key, options.rounds)
                 if size in options.live:
-                    kept[size] = kept.get(size, {}) | {"live": {
-                        objective: measure_live(browser, address, server.pid, key, objective) for objective in LIVE}}
+                    kept[size] = kept.get(size, {}) | {
+                        "live": {
+                            objective: measure_live(browser, address, server.pid, key, objective) for objective in LIVE
+                        }
+                    }
             for count in STORED if size in options.stored else ():
                 with serving(many(folder, count)) as (address, server):
                     stored = measure_stored(browser, address, server.pid, key, options.rounds)

@@ -61,13 +61,23 @@ def peer(who: str, python: str, problem: dict, limit: float) -> dict:
 
     from datamask.evaluation.anchors import diversity_anchor
     from datamask.objectives.joint import Scale
+
     corpus = opened(problem["path"], problem["rows"])
     memory = memory_limit()
     with tempfile.TemporaryDirectory() as folder:
         features, out = Path(folder) / "x.npy", Path(folder) / "rows.npy"
         np.save(features, corpus.features)
-        command = [python, "-c", PEER_CODE, who, str(features), str(problem["size"]), str(out), str(memory),
-                   str(NEIGHBORS)]
+        command = [
+            python,
+            "-c",
+            PEER_CODE,
+            who,
+            str(features),
+            str(problem["size"]),
+            str(out),
+            str(memory),
+            str(NEIGHBORS),
+        ]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:

@@ -39,9 +39,15 @@ def planted(seed: int) -> dict:
         question = LambdaQuestion(("pairwise",), lambdas=TRIED, target=Target.own(texts))
         curve = which_lambda(corpus, question, folder, texts=texts)["measures"][0]["curves"][0]
     best, levels = TRIED[int(np.argmax(wanted))], curve["levels"]
-    return {"seed": seed, "planted": best, "wanted_share": wanted, "verdict": curve["verdict"], "recommended": levels,
-            "recovered": curve["verdict"] == "helps" and best in levels and not {0.0, 1.0} & set(levels),
-            "seconds": time.perf_counter() - start}
+    return {
+        "seed": seed,
+        "planted": best,
+        "wanted_share": wanted,
+        "verdict": curve["verdict"],
+        "recommended": levels,
+        "recovered": curve["verdict"] == "helps" and best in levels and not {0.0, 1.0} & set(levels),
+        "seconds": time.perf_counter() - start,
+    }
 
 
 def noise(seed: int) -> dict:
@@ -50,9 +56,13 @@ def noise(seed: int) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         answer = which_lambda(noise_corpus(seed), LambdaQuestion(("facility", "pairwise"), lambdas=TRIED), folder)
     curves = answer["measures"][0]["curves"]
-    return {"seed": seed, "verdicts": {curve["objective"]: curve["verdict"] for curve in curves},
-            "no_difference": all(curve["verdict"] == "level" for curve in curves), "headline": answer["headline"],
-            "seconds": time.perf_counter() - start}
+    return {
+        "seed": seed,
+        "verdicts": {curve["objective"]: curve["verdict"] for curve in curves},
+        "no_difference": all(curve["verdict"] == "level" for curve in curves),
+        "headline": answer["headline"],
+        "seconds": time.perf_counter() - start,
+    }
 
 
 def main() -> None:
@@ -61,14 +71,24 @@ def main() -> None:
     parser.add_argument("--output", default=str(Path(__file__).parent / "results" / "which-lambda.json"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    made = {"planted": [planted(seed) for seed in range(options.seeds)],
-            "noise": [noise(seed) for seed in range(options.seeds)]}
-    report = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__,
-              "seeds": options.seeds, "recovered": sum(one["recovered"] for one in made["planted"]),
-              "no_difference": sum(one["no_difference"] for one in made["noise"]), **made}
+    made = {
+        "planted": [planted(seed) for seed in range(options.seeds)],
+        "noise": [noise(seed) for seed in range(options.seeds)],
+    }
+    report = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "seeds": options.seeds,
+        "recovered": sum(one["recovered"] for one in made["planted"]),
+        "no_difference": sum(one["no_difference"] for one in made["noise"]),
+        **made,
+    }
     Path(options.output).write_text(json.dumps(report, indent=1))
-    print(f"recovered in {report['recovered']} of {options.seeds} seeds, \"no difference\" on noise in "
-          f"{report['no_difference']} of {options.seeds}")
+    print(
+        f'recovered in {report["recovered"]} of {options.seeds} seeds, "no difference" on noise in '
+        f"{report['no_difference']} of {options.seeds}"
+    )
 
 
 if __name__ == "__main__":

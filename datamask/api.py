@@ -18,9 +18,15 @@ from datamask.learning.device import resolve
 from datamask.learning.loop import UNWATCHED, ShareWatch, learn
 
 
-def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: str | Path | None = None,
-           progress: Callable[[float, str], None] | None = None, should_stop: Callable[[], bool] = lambda: False,
-           **options: Any) -> Selection:
+def select(
+    corpus: Corpus,
+    config: SelectionConfig | None = None,
+    *,
+    cache_dir: str | Path | None = None,
+    progress: Callable[[float, str], None] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **options: Any,
+) -> Selection:
     """Choose a subset of a corpus.
 
     Args:
@@ -41,8 +47,15 @@ def select(corpus: Corpus, config: SelectionConfig | None = None, *, cache_dir: 
 
     poll = poll_of(should_stop)
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:
-        pool = Pool(corpus, resolve(config.device), Path(cache_dir or scratch), poll=poll, progress=progress,
-                    center=config.center, neighbors=config.neighbors)
+        pool = Pool(
+            corpus,
+            resolve(config.device),
+            Path(cache_dir or scratch),
+            poll=poll,
+            progress=progress,
+            center=config.center,
+            neighbors=config.neighbors,
+        )
         posed = pose(pool, config, poll)
         estimator = learning.load(config.estimator)(posed.problem, config)
         learned = learn(estimator, poll=poll, watch=ShareWatch(estimator, progress) if progress else UNWATCHED)

@@ -83,28 +83,46 @@ class EstimatorEntry:
 
 OBJECTIVES: tuple[ObjectiveEntry, ...] = (
     ObjectiveEntry(
-        "facility", "datamask.objectives.facility:Facility", (), "Facility location",
+        "facility",
+        "datamask.objectives.facility:Facility",
+        (),
+        "Facility location",
         "Every sample of the corpus should have a close selected neighbour. Covers all regions and sees near-copies.",
-        needs_neighbors=True, proof="dual", warm=True,
+        needs_neighbors=True,
+        proof="dual",
+        warm=True,
     ),
     ObjectiveEntry(
-        "pairwise", "datamask.objectives.pairwise:Pairwise", ("pair_simi", "pairsimi", "pair-simi"),
+        "pairwise",
+        "datamask.objectives.pairwise:Pairwise",
+        ("pair_simi", "pairsimi", "pair-simi"),
         "Pair-wise similarity",
         "Selected samples should be dissimilar on average. Thins out over-full directions; blind to near-copies.",
-        proof="relaxation", warm=True,
+        proof="relaxation",
+        warm=True,
     ),
     ObjectiveEntry(
-        "disf", "datamask.objectives.disf:DiSF", (), "DiSF (feature decorrelation)",
+        "disf",
+        "datamask.objectives.disf:DiSF",
+        (),
+        "DiSF (feature decorrelation)",
         "The selected samples' feature dimensions should be uncorrelated. Balances directions; blind to near-copies; "
         "wants many more selected samples than dimensions.",
     ),
     ObjectiveEntry(
-        "disf_fixed", "datamask.objectives.disf_fixed:DiSFFixed", ("disf-fixed",), "DiSF, fixed scale",
+        "disf_fixed",
+        "datamask.objectives.disf_fixed:DiSFFixed",
+        ("disf-fixed",),
+        "DiSF, fixed scale",
         "As DiSF, with the corpus's own mean and scale: a different value, but one whose optimum can be proved.",
-        proof="relaxation", warm=True,
+        proof="relaxation",
+        warm=True,
     ),
     ObjectiveEntry(
-        "graphcut", "datamask.objectives.graphcut:GraphCut", ("graph-cut", "graph_cut"), "Graph cut",
+        "graphcut",
+        "datamask.objectives.graphcut:GraphCut",
+        ("graph-cut", "graph_cut"),
+        "Graph cut",
         "Selected samples should not be each other's near neighbours. Sees near-copies; cheap on any corpus.",
         needs_neighbors=True,
     ),
@@ -112,40 +130,68 @@ OBJECTIVES: tuple[ObjectiveEntry, ...] = (
 
 ESTIMATORS: tuple[EstimatorEntry, ...] = (
     EstimatorEntry(
-        "counterfactual", "datamask.learning.counterfactual:Counterfactual", "Counterfactual (exact credit)",
+        "counterfactual",
+        "datamask.learning.counterfactual:Counterfactual",
+        "Counterfactual (exact credit)",
         "Samples masks like the paper, but credits each sample with its own exact marginal, not with its mask's score.",
-        seeded=True, warm=True,
+        seeded=True,
+        warm=True,
     ),
     EstimatorEntry(
-        "reinforce", "datamask.learning.reinforce:Reinforce", "REINFORCE (the paper's method)",
+        "reinforce",
+        "datamask.learning.reinforce:Reinforce",
+        "REINFORCE (the paper's method)",
         "Scores G sampled masks per step and reinforces the members of those that beat the group's mean.",
         seeded=True,
     ),
     EstimatorEntry(
-        "relaxed", "datamask.learning.relaxed:Relaxed", "Relaxed (no masks)",
+        "relaxed",
+        "datamask.learning.relaxed:Relaxed",
+        "Relaxed (no masks)",
         "Solves the problem in inclusion weights instead of masks: seconds, and proved near-optimal. Not for DiSF.",
         warm=True,
     ),
     EstimatorEntry(
-        "greedy", "datamask.learning.greedy:Greedy", "Greedy (baseline)",
+        "greedy",
+        "datamask.learning.greedy:Greedy",
+        "Greedy (baseline)",
         "Picks one sample after another, each time the one that adds most. Ranks are the order of picking.",
         spends=False,
     ),
     EstimatorEntry(
-        "semdedup", "datamask.learning.semdedup:SemDeDup", "SemDeDup-style (baseline)",
+        "semdedup",
+        "datamask.learning.semdedup:SemDeDup",
+        "SemDeDup-style (baseline)",
         "Clusters the corpus and drops what is near a better sample of its cluster. Looks at neither lambda nor "
-        "objective.", guided=False, seeded=True, spends=False,
+        "objective.",
+        guided=False,
+        seeded=True,
+        spends=False,
     ),
     EstimatorEntry(
-        "direct", "datamask.learning.direct:Direct", "Direct scoring (baseline)",
+        "direct",
+        "datamask.learning.direct:Direct",
+        "Direct scoring (baseline)",
         "Scores each sample alone: its quality against its mean similarity to the corpus. Learns nothing; looks at no "
         "objective.",
     ),
-    EstimatorEntry("top-quality", "datamask.learning.baselines:TopQuality", "Top quality (baseline)",
-                   "The best samples by quality alone; looks at no embedding. top-quality:COLUMN is by that one of "
-                   "several quality columns.", guided=False, by_column=True),
-    EstimatorEntry("random", "datamask.learning.baselines:RandomSubset", "Random (baseline)",
-                   "A uniformly random subset of the same size.", guided=False, seeded=True),
+    EstimatorEntry(
+        "top-quality",
+        "datamask.learning.baselines:TopQuality",
+        "Top quality (baseline)",
+        "The best samples by quality alone; looks at no embedding. top-quality:COLUMN is by that one of "
+        "several quality columns.",
+        guided=False,
+        by_column=True,
+    ),
+    EstimatorEntry(
+        "random",
+        "datamask.learning.baselines:RandomSubset",
+        "Random (baseline)",
+        "A uniformly random subset of the same size.",
+        guided=False,
+        seeded=True,
+    ),
 )
 
 AUTO = "auto"
@@ -157,20 +203,27 @@ AUTOMATIC = ("relaxed", "counterfactual", "reinforce")
 PAPERS_FLAGS = ("partial", "max_lr", "min_lr")
 """Options of the paper's quick-test line; given, they mean its method, so that the line stays the paper's."""
 
-AUTO_RULE = (f"relaxed for {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'dual')} alone and for sums "
-             f"of {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'relaxation')}, else counterfactual; "
-             f"reinforce if --preset paper, --{', --'.join(PAPERS_FLAGS[:-1])} or --{PAPERS_FLAGS[-1]} is given; and "
-             "where another option is given that not all of them have, the first of these that has it")
+AUTO_RULE = (
+    f"relaxed for {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'dual')} alone and for sums "
+    f"of {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'relaxation')}, else counterfactual; "
+    f"reinforce if --preset paper, --{', --'.join(PAPERS_FLAGS[:-1])} or --{PAPERS_FLAGS[-1]} is given; and "
+    "where another option is given that not all of them have, the first of these that has it"
+)
 """What `auto` does, for people."""
 
 _OURS = "|".join(re.escape(name) for entry in OBJECTIVES for name in (entry.name, *entry.aliases))
-OWN = re.compile(rf"(?!(?:{_OURS}):)[a-z_]\w*(?:\.[a-z_]\w*)*:(?!(?:nan|inf|infinity)$)[a-z_]\w*",
-                 re.ASCII | re.IGNORECASE)
+OWN = re.compile(
+    rf"(?!(?:{_OURS}):)[a-z_]\w*(?:\.[a-z_]\w*)*:(?!(?:nan|inf|infinity)$)[a-z_]\w*", re.ASCII | re.IGNORECASE
+)
 """``module:Class``; what stands after an objective of ours, or is a number in words, is a weight."""
 
-IMPORTED = EstimatorEntry("imported", "", "Imported ids",
-                          "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
-                          guided=False)
+IMPORTED = EstimatorEntry(
+    "imported",
+    "",
+    "Imported ids",
+    "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
+    guided=False,
+)
 """What `runs import` writes. No way to select, so it is not among `ESTIMATORS`, and no form or help offers it."""
 
 
@@ -185,10 +238,17 @@ def objective(name: str) -> ObjectiveEntry:
         if wanted == entry.name or wanted in entry.aliases:
             return entry
     if is_own(name):
-        return ObjectiveEntry(name, name, (), f"{name.partition(':')[2]} (own)",
-                              f"An objective that is not part of datamask: the class {name}.")
-    raise OptionError(f"--objective {name!r} is unknown; choose one of {', '.join(e.name for e in OBJECTIVES)}, or on "
-                      "the command line one of your own as module:Class")
+        return ObjectiveEntry(
+            name,
+            name,
+            (),
+            f"{name.partition(':')[2]} (own)",
+            f"An objective that is not part of datamask: the class {name}.",
+        )
+    raise OptionError(
+        f"--objective {name!r} is unknown; choose one of {', '.join(e.name for e in OBJECTIVES)}, or on "
+        "the command line one of your own as module:Class"
+    )
 
 
 def is_own(name: str) -> bool:
@@ -230,8 +290,10 @@ def estimator(name: str) -> EstimatorEntry:
     for entry in (*ESTIMATORS, IMPORTED):
         if wanted == entry.name and (entry.by_column or column is None):
             return entry
-    raise OptionError(f"--estimator {name!r} is unknown; choose auto, {', '.join(e.name for e in ESTIMATORS)}, or "
-                      f"{', '.join(f'{e.name}:COLUMN' for e in ESTIMATORS if e.by_column)}")
+    raise OptionError(
+        f"--estimator {name!r} is unknown; choose auto, {', '.join(e.name for e in ESTIMATORS)}, or "
+        f"{', '.join(f'{e.name}:COLUMN' for e in ESTIMATORS if e.by_column)}"
+    )
 
 
 def auto(objectives: str, given: Iterable[str] = ()) -> str:
@@ -252,7 +314,7 @@ def auto(objectives: str, given: Iterable[str] = ()) -> str:
     special = {name for name, option in OPTIONS.items() if option.owners} & set(given)
     if special & set(PAPERS_FLAGS):
         return "reinforce"
-    able = [name for name in AUTOMATIC[0 if solved else 1:] if special <= set(estimator(name).defaults)]
+    able = [name for name in AUTOMATIC[0 if solved else 1 :] if special <= set(estimator(name).defaults)]
     # an option that none of them has is refused by the name of the usual one
     return able[0] if able else "counterfactual"
 

@@ -27,8 +27,9 @@ ASKED_EVERY = 0.2
 POLLED_EVERY = 0.1
 
 
-def start(work: Callable[..., None], *args: object, name: str, stop: Callable[[], object] | None = None
-          ) -> threading.Thread:
+def start(
+    work: Callable[..., None], *args: object, name: str, stop: Callable[[], object] | None = None
+) -> threading.Thread:
     """Call ``work(*args)`` in a thread of that name, which the end of the process waits for.
 
     Args:

@@ -33,8 +33,12 @@ def readable(text: str) -> str:
     Letters that cannot be printed are escaped, other than spaces and line breaks. Where the whole is too long, words
     lose their middles first, since a path of thousands of letters must not hide the way out behind it; then the text.
     """
-    text = "".join(letter if letter.isprintable() or (letter.isspace() and letter not in _MOVING)
-                   else letter.encode("unicode_escape").decode("ascii") for letter in text)
+    text = "".join(
+        letter
+        if letter.isprintable() or (letter.isspace() and letter not in _MOVING)
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
     for most in (LONGEST_WORD, LONGEST_WORD // 2):
         if len(text) > LONGEST:
             text = _words_shortened(text, most)
@@ -55,7 +59,7 @@ def shortened(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     end = (most - 1) // 2
-    return f"{text[:most - 1 - end]}…{text[len(text) - end:]}"
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
 
 
 class InputError(DatamaskError, ValueError):
@@ -84,7 +88,9 @@ def poll_of(should_stop: Callable[[], bool] | None, sentence: str = "stopped on 
     Args:
         should_stop: None: nobody can stop the work.
     """
+
     def poll() -> None:
         if should_stop is not None and should_stop():
             raise Stopped(sentence)
+
     return poll

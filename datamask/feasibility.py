@@ -45,8 +45,10 @@ def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: 
 
         column = quotas[0].column
         if column not in metadata.schema.names:
-            raise OptionError(f"--quota: the corpus has no column {column!r}; it has "
-                              f"{', '.join(metadata.schema.names) or 'no metadata columns'}")
+            raise OptionError(
+                f"--quota: the corpus has no column {column!r}; it has "
+                f"{', '.join(metadata.schema.names) or 'no metadata columns'}"
+            )
         values = metadata[column].cast(pa.string())
         for quota in quotas:
             rows = pc.fill_null(pc.equal(values, quota.value), False).to_numpy(zero_copy_only=False)
@@ -88,5 +90,7 @@ def check_rules(groups: Groups, pinned: np.ndarray, given: np.ndarray, size: int
     least = int(np.maximum(lows, fixed_counts).sum())
     most = int(np.minimum(highs, there).sum())
     if not least <= size <= most:
-        raise OptionError(f"--quota and --pin allow from {least:,} to {most:,} members together, but {size:,} are "
-                          "to be selected; loosen a quota or change --select_ratio")
+        raise OptionError(
+            f"--quota and --pin allow from {least:,} to {most:,} members together, but {size:,} are "
+            "to be selected; loosen a quota or change --select_ratio"
+        )

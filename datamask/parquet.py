@@ -40,8 +40,16 @@ CAREFUL_ROWS = 64
 GROWTH = 8
 """The first batch is one row, since nothing is known of its size; each next one at most so many times the last."""
 
-UNREADABLE = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError,
-              RecursionError)
+UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+)
 """What pyarrow raises on files that are damaged: its own errors, and those of Python (names that are no UTF-8, sizes
 that fit no integer, more memory than there is)."""
 
@@ -67,8 +75,9 @@ def reason(error: Exception) -> str:
     return f"it does not fit in memory ({text})" if isinstance(error, MemoryError) else text
 
 
-def open_parquet(path: str | Path, footer: pq.FileMetaData | None = None, as_dictionary: Sequence[str] = ()
-                 ) -> pq.ParquetFile:
+def open_parquet(
+    path: str | Path, footer: pq.FileMetaData | None = None, as_dictionary: Sequence[str] = ()
+) -> pq.ParquetFile:
     """A parquet file whose page checksums are compared, where it has some.
 
     Args:
@@ -76,12 +85,24 @@ def open_parquet(path: str | Path, footer: pq.FileMetaData | None = None, as_dic
         footer: read before, so that it need not be read again.
         as_dictionary: paths of leaf columns to be read dictionary-encoded.
     """
-    return pq.ParquetFile(path, metadata=footer, read_dictionary=list(as_dictionary), buffer_size=READ_BUFFER,
-                          pre_buffer=False, page_checksum_verification=True)
+    return pq.ParquetFile(
+        path,
+        metadata=footer,
+        read_dictionary=list(as_dictionary),
+        buffer_size=READ_BUFFER,
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
 
 
-def read_batches(path: str | Path, file: pq.ParquetFile, *, columns: Sequence[str] | None = None,
-                 groups: Sequence[int] | None = None, most_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+def read_batches(
+    path: str | Path,
+    file: pq.ParquetFile,
+    *,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[int] | None = None,
+    most_rows: int = BATCH_ROWS,
+) -> Iterator[pa.RecordBatch]:
     """The rows of an open file in order, in batches of some `BATCH_BYTES` that are safe to use.
 
     Every batch is fully validated: dictionary indices, offsets, UTF-8. Footers tell encoded sizes, so the decoded size
@@ -100,8 +121,9 @@ def read_batches(path: str | Path, file: pq.ParquetFile, *, columns: Sequence[st
     groups = list(range(file.metadata.num_row_groups) if groups is None else groups)
     limit = _safe_rows(path, file.metadata, groups, columns, min(most_rows, BATCH_ROWS))
     rows = 1
-    for batch in file.iter_batches(rows, row_groups=groups, columns=None if columns is None else list(columns),
-                                   use_threads=False):
+    for batch in file.iter_batches(
+        rows, row_groups=groups, columns=None if columns is None else list(columns), use_threads=False
+    ):
         batch.validate(full=True)
         batch = _without_unused(batch)
         if batch.num_rows:
@@ -132,11 +154,13 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None, most_byte
         return pa.Table.from_batches(batches, None if batches else file.schema_arrow)
 
 
-def _safe_rows(path: str | Path, footer: pq.FileMetaData, groups: Sequence[int], columns: Sequence[str] | None,
-               most_rows: int) -> int:
+def _safe_rows(
+    path: str | Path, footer: pq.FileMetaData, groups: Sequence[int], columns: Sequence[str] | None, most_rows: int
+) -> int:
     """How many rows may be decoded at once, by the longest text any of them can hold."""
-    leaves = [leaf.path for leaf in map(footer.schema.column, range(len(footer.schema)))
-              if leaf.physical_type == "BYTE_ARRAY"]
+    leaves = [
+        leaf.path for leaf in map(footer.schema.column, range(len(footer.schema))) if leaf.physical_type == "BYTE_ARRAY"
+    ]
     if columns is not None:
         leaves = [leaf for leaf in leaves if any(leaf == name or leaf.startswith(f"{name}.") for name in columns)]
     leaves = [leaf for leaf in leaves if leaves.count(leaf) == 1]
@@ -180,8 +204,11 @@ def _dictionaries(column: pa.Array) -> Iterator[pa.Array]:
 def _without_unused(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Large dictionaries cut to what the batch uses: else each batch holds a whole copy of its row group's."""
     for index, column in enumerate(batch.columns):
-        if pt.is_dictionary(column.type) and len(column.dictionary) > batch.num_rows and \
-                column.dictionary.nbytes > BATCH_BYTES // 16:
+        if (
+            pt.is_dictionary(column.type)
+            and len(column.dictionary) > batch.num_rows
+            and column.dictionary.nbytes > BATCH_BYTES // 16
+        ):
             used = pa.array(np.unique(column.indices.drop_null()), column.type.index_type)
             indices = pc.index_in(column.indices, used).cast(column.type.index_type)
             small = pa.DictionaryArray.from_arrays(indices, column.dictionary.take(used), ordered=column.type.ordered)

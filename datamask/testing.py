@@ -119,10 +119,19 @@ def order(bench: Bench) -> str:
     """value and marginals do not depend on the order of the rows."""
     shuffled = torch.from_numpy(bench.rng.permutation(N))
     other = bench.bind(bench.features[shuffled])
-    failure = _differs("value after shuffling the pool", other.value(bench.masks[0][shuffled]),
-                       bench.function.value(bench.masks[0]), 1e-5)
-    return failure or _differs("marginals after shuffling the pool", other.marginals(bench.masks[:1, shuffled]),
-                               bench.function.marginals(bench.masks[:1])[shuffled], 1e-3, 1e-6)
+    failure = _differs(
+        "value after shuffling the pool",
+        other.value(bench.masks[0][shuffled]),
+        bench.function.value(bench.masks[0]),
+        1e-5,
+    )
+    return failure or _differs(
+        "marginals after shuffling the pool",
+        other.marginals(bench.masks[:1, shuffled]),
+        bench.function.marginals(bench.masks[:1])[shuffled],
+        1e-3,
+        1e-6,
+    )
 
 
 def gains(bench: Bench) -> str:
@@ -147,8 +156,9 @@ def marginals(bench: Bench) -> str:
 def both(bench: Bench) -> str:
     """values_and_marginals gives what values and marginals give."""
     found, credit = bench.function.values_and_marginals(bench.masks)
-    return (_differs("values of values_and_marginals", found, bench.function.values(bench.masks), 1e-4)
-            or _differs("marginals of values_and_marginals", credit, bench.function.marginals(bench.masks), 1e-3, 1e-6))
+    return _differs("values of values_and_marginals", found, bench.function.values(bench.masks), 1e-4) or _differs(
+        "marginals of values_and_marginals", credit, bench.function.marginals(bench.masks), 1e-3, 1e-6
+    )
 
 
 def final_marginals(bench: Bench) -> str:
@@ -174,8 +184,11 @@ def swaps(bench: Bench) -> str:
     if np.std(done) == 0:  # a constant objective: nothing to promise
         return "" if np.std(promised) == 0 else "marginals differ, but no swap changes value"
     found = np.corrcoef(promised, done)[0, 1] if np.std(promised) else 0.0
-    return "" if found >= SWAP_CORRELATION else (f"marginals must foretell swaps, expected a correlation of at least "
-                                                 f"{SWAP_CORRELATION}, got {found:.3f}")
+    return (
+        ""
+        if found >= SWAP_CORRELATION
+        else (f"marginals must foretell swaps, expected a correlation of at least {SWAP_CORRELATION}, got {found:.3f}")
+    )
 
 
 def batch(bench: Bench) -> str:
@@ -210,12 +223,15 @@ def concave(bench: Bench) -> str:
     for mask in bench.masks[1:]:
         promised = found + float(gradient @ (mask.double() - here))
         if not failure and bench.function.value(mask) > promised + 1e-7:
-            failure = (f"concave must over-promise every mask, expected at least {bench.function.value(mask):.8g} "
-                       f"along its gradient, got {promised:.8g}")
+            failure = (
+                f"concave must over-promise every mask, expected at least {bench.function.value(mask):.8g} "
+                f"along its gradient, got {promised:.8g}"
+            )
     step = 1e-4 * torch.from_numpy(bench.rng.normal(size=N))
     ahead, behind = (bench.function.concave(here + sign * step, S)[0] for sign in (1, -1))
-    return failure or _differs("the slope of concave along its gradient", float(gradient @ step), (ahead - behind) / 2,
-                               1e-3, 1e-9)
+    return failure or _differs(
+        "the slope of concave along its gradient", float(gradient @ step), (ahead - behind) / 2, 1e-3, 1e-9
+    )
 
 
 def interaction(bench: Bench) -> str:
@@ -244,13 +260,17 @@ def missed(bench: Bench) -> str:
 
 def polls(bench: Bench) -> str:
     """values, marginals, value and gains call poll, so that a run can be stopped."""
+
     def stop() -> None:
         raise Stopped("now")
 
     function, mask = bench.function, bench.masks[0]
-    for name, call in (("values", lambda: function.values(bench.masks, stop)),
-                       ("marginals", lambda: function.marginals(bench.masks, stop)),
-                       ("value", lambda: function.value(mask, stop)), ("gains", lambda: function.gains(mask, stop))):
+    for name, call in (
+        ("values", lambda: function.values(bench.masks, stop)),
+        ("marginals", lambda: function.marginals(bench.masks, stop)),
+        ("value", lambda: function.value(mask, stop)),
+        ("gains", lambda: function.gains(mask, stop)),
+    ):
         try:
             call()
         except Stopped:
@@ -260,8 +280,21 @@ def polls(bench: Bench) -> str:
 
 
 CHECKS: tuple[Callable[[Bench], str], ...] = (
-    value, values, order, gains, marginals, both, final_marginals, swaps, batch, random_value, concave, interaction,
-    missed, polls)
+    value,
+    values,
+    order,
+    gains,
+    marginals,
+    both,
+    final_marginals,
+    swaps,
+    batch,
+    random_value,
+    concave,
+    interaction,
+    missed,
+    polls,
+)
 """Every check: from a bench to a sentence on what failed, or to nothing."""
 
 

@@ -29,8 +29,12 @@ VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
     ("home", "", None, ()),
     ("run", "run", "proved", ()),
     ("run, failed", "run", "failed", ()),
-    ("explore", "explore", "best", ("Texts", "Distributions", "Starved and over-fed", "Three classes",
-                                   "Borderline reader")),
+    (
+        "explore",
+        "explore",
+        "best",
+        ("Texts", "Distributions", "Starved and over-fed", "Three classes", "Borderline reader"),
+    ),
     ("frontier", "frontier", "proved", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer")),
     ("which lambda", "which_lambda", None, ()),
     ("compare", "compare", "best", ("Texts", "Where", "Values", "Scoreboard", "Agreement", "Downstream results")),
@@ -102,7 +106,8 @@ def check(stage: Stage, theme: str, only: list[str] | None) -> int:
         for part in parts or ("",):
             if part:
                 page.get_by_test_id("stMain").get_by_role("tab", name=part, exact=True).or_(
-                    page.get_by_test_id("stMain").get_by_role("radio", name=part, exact=True)).first.click()
+                    page.get_by_test_id("stMain").get_by_role("radio", name=part, exact=True)
+                ).first.click()
                 stage.settle(2)
             count += look(page, f"{name}{f', {part}' if part else ''}, {theme}")
     return count
@@ -120,8 +125,9 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         prepare(folder)
         address = ending.enter_context(serve(folder))
-        browser = ending.enter_context(sync_playwright()).chromium.launch(executable_path=find_browser(parser),
-                                                                          args=list(FLAGS))
+        browser = ending.enter_context(sync_playwright()).chromium.launch(
+            executable_path=find_browser(parser), args=list(FLAGS)
+        )
         ending.callback(browser.close)
         page = browser.new_page(viewport={"width": WIDTHS[0], "height": HEIGHT})
         page.set_default_timeout(120_000)

@@ -32,9 +32,17 @@ SCREENS = ROOT / "docs" / "screens"
 SIZE = {"width": 1440, "height": 900}
 COLOURS = 256
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
-         "--hide-scrollbars")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--use-gl=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+)
 
 RUNS = {
     "best": {"lamb": 0.5},
@@ -110,8 +118,9 @@ class Stage:
         self.page.mouse.move(centre[0] + size, centre[1])
         self.page.mouse.down()
         for k in range(1, 41):
-            self.page.mouse.move(centre[0] + size * math.cos(k * math.pi / 20),
-                                 centre[1] + size * math.sin(k * math.pi / 20))
+            self.page.mouse.move(
+                centre[0] + size * math.cos(k * math.pi / 20), centre[1] + size * math.sin(k * math.pi / 20)
+            )
         self.page.mouse.up()
         expect(self.page.get_by_text("samples shown")).to_be_visible()
         self.settle()
@@ -178,8 +187,9 @@ def sweep_lambda(folder: Path) -> None:
     """The runs of the frontier: two objectives over eleven lambdas; those that are stored are not made again."""
     corpus = CorpusConfig((str(folder / "sample"),))
     for objective in ("pairwise", "facility"):
-        points = varying.points({"objective": objective, "estimator": "relaxed", "collapse": "exact"},
-                                [varying.parse_vary("lamb=0:1:11")])
+        points = varying.points(
+            {"objective": objective, "estimator": "relaxed", "collapse": "exact"}, [varying.parse_vary("lamb=0:1:11")]
+        )
         sweep(RunStore(folder / "runs"), varying.Plan(corpus, points, "frontier"))
 
 

@@ -179,9 +179,25 @@ def explore_dark(stage: Stage) -> None:
 
 
 PICTURES: tuple[Callable[[Stage], None], ...] = (
-    home_empty, home_bad_file, home, run_empty, run_failed, explore,
-    explore_lasso, explore_dark, run_learning, run_stopped, run_done, run_settings, compare, explore_why,
-    frontier, frontier_live, which_lambda, export)
+    home_empty,
+    home_bad_file,
+    home,
+    run_empty,
+    run_failed,
+    explore,
+    explore_lasso,
+    explore_dark,
+    run_learning,
+    run_stopped,
+    run_done,
+    run_settings,
+    compare,
+    explore_why,
+    frontier,
+    frontier_live,
+    which_lambda,
+    export,
+)
 """In the order in which they are taken: what must not have happened yet comes first."""
 
 
@@ -190,8 +206,14 @@ def main() -> None:
     names = [picture.__name__ for picture in PICTURES]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work here and leave the runs for the next time")
-    parser.add_argument("--only", nargs="+", choices=names, metavar="PICTURE", help=f"some of: {', '.join(names)}",
-                        type=lambda name: name.replace("-", "_"))
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=names,
+        metavar="PICTURE",
+        help=f"some of: {', '.join(names)}",
+        type=lambda name: name.replace("-", "_"),
+    )
     asked = parser.parse_args()
     browser_path = find_browser(parser)
     SCREENS.mkdir(exist_ok=True)
@@ -200,8 +222,9 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         prepare(folder)
         address = ending.enter_context(serve(folder))
-        browser = ending.enter_context(sync_playwright()).chromium.launch(executable_path=browser_path,
-                                                                          args=list(FLAGS))
+        browser = ending.enter_context(sync_playwright()).chromium.launch(
+            executable_path=browser_path, args=list(FLAGS)
+        )
         ending.callback(browser.close)
         page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.set_default_timeout(60_000)

@@ -30,8 +30,9 @@ frame("Compare", "What changes between these runs?")
 
 corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
-everyone, refused = candidates.candidates(session.store().list(), corpus.fingerprint, archived=True,
-                                          config=session.current_opening().config)
+everyone, refused = candidates.candidates(
+    session.store().list(), corpus.fingerprint, archived=True, config=session.current_opening().config
+)
 archived = st.session_state.get("compare_archived", False)
 runs = [run for run in everyone if archived or not run.label().archived]
 by_id = {run.id: run for run in everyone}
@@ -39,17 +40,26 @@ names = listing.unlike({run.id: listing.name_of(run) for run in everyone})
 
 if len(runs) < 2 and not archived:
     with st.container(border=True):
-        st.subheader("Two finished runs on this corpus are needed" if not runs else "One more finished run is needed",
-                     anchor=False)
+        st.subheader(
+            "Two finished runs on this corpus are needed" if not runs else "One more finished run is needed",
+            anchor=False,
+        )
         begun = f"There is one: **{words.plain(names[runs[0].id], 80)}**. Start another" if runs else "Start two"
-        st.write(f"{begun} with a different balance λ, objective or ratio; a random subset or top quality makes a good "
-                 "baseline. Then this page shows what one keeps and the other does not.")
-        st.page_link("pages/run.py", label="Start a run", icon=":material/arrow_forward:",
-                     query_params=session.link_parameters())
+        st.write(
+            f"{begun} with a different balance λ, objective or ratio; a random subset or top quality makes a good "
+            "baseline. Then this page shows what one keeps and the other does not."
+        )
+        st.page_link(
+            "pages/run.py", label="Start a run", icon=":material/arrow_forward:", query_params=session.link_parameters()
+        )
     if len(everyone) > len(runs):
         st.caption(f"{len(everyone) - len(runs):,} more are archived.")
-        st.toggle("Show archived runs", key="compare_archived", persist_state="session",
-                  help="Runs that were put away are left out of every menu, unless this is on.")
+        st.toggle(
+            "Show archived runs",
+            key="compare_archived",
+            persist_state="session",
+            help="Runs that were put away are left out of every menu, unless this is on.",
+        )
     comparison_panel.draw_refused(refused)
     st.stop()
 
@@ -62,11 +72,18 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     kept = {run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))}
     kept.update(st.session_state["compare"])
     offered = [run.id for run in everyone if run.id in kept]
-    chosen = st.multiselect("Runs", offered, key="compare", max_selections=comparison.MOST, persist_state="session",
-                            format_func=names.get, width="stretch",
-                            placeholder="Choose two to four",
-                            help="Finished runs on the open corpus, newest first. The first one chosen is A, which the "
-                                 "others are held against.")
+    chosen = st.multiselect(
+        "Runs",
+        offered,
+        key="compare",
+        max_selections=comparison.MOST,
+        persist_state="session",
+        format_func=names.get,
+        width="stretch",
+        placeholder="Choose two to four",
+        help="Finished runs on the open corpus, newest first. The first one chosen is A, which the "
+        "others are held against.",
+    )
     label_panel.find("compare")
     if chosen:
         label_panel.edit_any([by_id[run_id] for run_id in chosen], names, listing.tags_of(everyone), "compare")
@@ -83,16 +100,27 @@ first = entries[0]
 progress = st.container()
 drawing = st.container()
 with st.container(horizontal=True, gap="medium"):
-    panels = st.segmented_control("Draw as", (CHANGES, SELECTED, AGREEMENT), default=CHANGES, required=True,
-                                  key="compare_panels", persist_state="session",
-                                  help="Changes: what each other run gained and lost against A, the first one. "
-                                       "Selected: what each selected. Agreement: how surely each would select a sample "
-                                       "again, once that is computed below.")
+    panels = st.segmented_control(
+        "Draw as",
+        (CHANGES, SELECTED, AGREEMENT),
+        default=CHANGES,
+        required=True,
+        key="compare_panels",
+        persist_state="session",
+        help="Changes: what each other run gained and lost against A, the first one. "
+        "Selected: what each selected. Agreement: how surely each would select a sample "
+        "again, once that is computed below.",
+    )
     wanted = preparing.layout_control("compare_layout", "The same maps as on the Explore page. ")
-    marks = st.segmented_control("Marks", ("points", "hexagons"), required=True, key="compare_marks",
-                                 default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
-                                 persist_state="session",
-                                 help="Hexagons count all samples: selected share, or gained less lost, in each cell.")
+    marks = st.segmented_control(
+        "Marks",
+        ("points", "hexagons"),
+        required=True,
+        key="compare_marks",
+        default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
+        persist_state="session",
+        help="Hexagons count all samples: selected share, or gained less lost, in each cell.",
+    )
     about = st.container()
 layers = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
 for entry, run in zip(entries, compared):
@@ -108,9 +136,16 @@ with progress:
     preparing.prepare(corpus, cache_dir, wanted)
 ground = scene.ground(corpus, cache_dir, wanted, marks == "hexagons")
 with drawing:
-    canvas_map.canvas_map("compare_map", ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers,
-                          alt="Maps of the compared runs with matched axes and colours", height=340,
-                          ends=common_ends(layers, ground.places.cells))
+    canvas_map.canvas_map(
+        "compare_map",
+        ground.scope,
+        scene.ground_parcel(corpus, ground),
+        ground.places,
+        layers,
+        alt="Maps of the compared runs with matched axes and colours",
+        height=340,
+        ends=common_ends(layers, ground.places.cells),
+    )
 about.caption(ground.caption)
 
 # of two runs a few numbers; of more a table, and settings with more columns than fit beside it

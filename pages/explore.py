@@ -34,11 +34,18 @@ from datamask.dashboard.views import listing
 MAP, TAB = "explore_map", "explore_tab"
 CONTROLS = 218  # pixels: the longest name in the menus is to be read whole, on every screen
 TEXTS, DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
-    "Texts", "Distributions", "Starved and over-fed", "Three classes", "Borderline reader")
-ABOUT = ("Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 nearest samples of "
-         "the whole corpus, whatever is selected; measured on the features, so a tight island can score above a blob "
-         "that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
-         "column of your shards can be a colour too.")
+    "Texts",
+    "Distributions",
+    "Starved and over-fed",
+    "Three classes",
+    "Borderline reader",
+)
+ABOUT = (
+    "Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 nearest samples of "
+    "the whole corpus, whatever is selected; measured on the features, so a tight island can score above a blob "
+    "that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
+    "column of your shards can be a colour too."
+)
 
 frame("Explore", "Which samples are kept, and where do they lie?")
 
@@ -78,9 +85,16 @@ for key, known in (("explore_left", choices), ("explore_middle", choices), ("exp
 with st.container(horizontal=True, gap="medium"):
     controls, picture = st.container(width=CONTROLS), st.container(width="stretch")
 with controls:
-    st.selectbox("Selected by", list(by_id), key="explore_run", placeholder="no finished run yet",
-                 format_func=names.get, disabled=not by_id, on_change=take_run,
-                 help="What the right panel shows: finished runs on this corpus, newest first.")
+    st.selectbox(
+        "Selected by",
+        list(by_id),
+        key="explore_run",
+        placeholder="no finished run yet",
+        format_func=names.get,
+        disabled=not by_id,
+        on_change=take_run,
+        help="What the right panel shows: finished runs on this corpus, newest first.",
+    )
     for one in refused:
         instead = f" Shown instead: **{words.plain(names[run_id], 60)}**." if run_id else ""
         st.caption(f"**{words.plain(one.name, 60)}** is not shown: {words.plain(one.reason, 300)}.{instead}")
@@ -94,10 +108,15 @@ with picture:
     with st.container(horizontal=True, gap="medium"):
         wanted = preparing.layout_control("explore_layout")
         shown_as = st.segmented_control(
-            "Marks", ("points", "hexagons"), default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
-            required=True, key="explore_marks", persist_state="session",
+            "Marks",
+            ("points", "hexagons"),
+            default="hexagons" if len(corpus) > HEXAGONS_FROM else "points",
+            required=True,
+            key="explore_marks",
+            persist_state="session",
             help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are more. Hexagons show the "
-                 "mean or the selected share of all samples in a cell.")
+            "mean or the selected share of all samples in a cell.",
+        )
         about = st.container()
     steering = st.container(gap="xsmall")
 with progress:
@@ -114,16 +133,27 @@ else:
 sample = chosen.chosen(corpus)
 with drawing:
     regions = canvas_map.canvas_map(
-        MAP, ground.scope, scene.ground_parcel(corpus, ground), ground.places, layers, height=330,
-        shown=view.mask() if view.filters else None, marked=() if sample is None else (sample,),
+        MAP,
+        ground.scope,
+        scene.ground_parcel(corpus, ground),
+        ground.places,
+        layers,
+        height=330,
+        shown=view.mask() if view.filters else None,
+        marked=() if sample is None else (sample,),
         on_pick=lambda row: chosen.choose(corpus, row),
-        alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected")
+        alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected",
+    )
 with about:
     notes = dict.fromkeys(layer.note for layer in layers if layer.note)
     st.caption(" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]))
     if run is None:
-        st.page_link("pages/run.py", label="Start a run to see what it selects", icon=":material/arrow_forward:",
-                     query_params=session.link_parameters())
+        st.page_link(
+            "pages/run.py",
+            label="Start a run to see what it selects",
+            icon=":material/arrow_forward:",
+            query_params=session.link_parameters(),
+        )
 
 address.follow("Explore")  # once more, for what was drawn on the map just now
 if regions:
@@ -152,13 +182,20 @@ drawn_tabs = tabs.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES, BORDERLINE] if
 with drawn_tabs[0]:
     if drawn_tabs[0].open:
         if not view.filters:
-            st.caption("Draw around samples with the lasso or the box (right of the map), search their texts, or "
-                       "take a range in a distribution: the map, the texts and the distributions follow. All samples "
-                       "count, not only the drawn ones. Mark a row, or click a sample on the map, to read it. With the "
-                       "keyboard: M on the map marks the sample in its middle, Shift and Space a row of the table.")
-        texts_panel.show(MAP, corpus, np.flatnonzero(shown), selected,
-                         [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
-                         why=explain)
+            st.caption(
+                "Draw around samples with the lasso or the box (right of the map), search their texts, or "
+                "take a range in a distribution: the map, the texts and the distributions follow. All samples "
+                "count, not only the drawn ones. Mark a row, or click a sample on the map, to read it. With the "
+                "keyboard: M on the map marks the sample in its middle, Shift and Space a row of the table."
+            )
+        texts_panel.show(
+            MAP,
+            corpus,
+            np.flatnonzero(shown),
+            selected,
+            [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
+            why=explain,
+        )
 with drawn_tabs[1]:
     if drawn_tabs[1].open:
         distribution_panel.show(view, columns.distributions(corpus, run_id, found), selected)

@@ -16,9 +16,11 @@ if opening is None and run is None:
 finished = [r for r in listing.runs_on(session.store(), opening) if r.has_selection]
 instead = ""
 if finished and run is not None and listing.is_on(run, opening) and not run.has_selection:
-    instead = (f"**{words.plain(listing.name_of(run), 80)}** has no selection: "
-               f"{candidates.UNFINISHED.get(run.status().state, 'its selection is gone')}. Shown instead is the newest "
-               f"finished run, **{words.plain(listing.name_of(finished[0]), 80)}**.")
+    instead = (
+        f"**{words.plain(listing.name_of(run), 80)}** has no selection: "
+        f"{candidates.UNFINISHED.get(run.status().state, 'its selection is gone')}. Shown instead is the newest "
+        f"finished run, **{words.plain(listing.name_of(finished[0]), 80)}**."
+    )
     run = None
 if run is None and finished:
     run = finished[0]
@@ -38,8 +40,10 @@ if not run.has_selection:
 
 shards = provenance.shards(run, session.check_readable)
 if shards.newer:
-    st.warning(f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
-               "checked against its ids before anything is written.")
+    st.warning(
+        f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
+        "checked against its ids before anything is written."
+    )
 ids, rows, masks = st.columns(3)
 with ids:
     export_cards.ids(run)
@@ -51,8 +55,12 @@ corpus = opening.corpus if opening is not None and listing.is_on(run, opening) e
 report_card.show(run, finished, corpus, session.store().cache_dir)
 
 st.markdown("**Where does it come from?**")
-st.dataframe(provenance.table(run), hide_index=True, lazy=False, alt="Provenance of the selection",
-             column_config={"what": st.column_config.TextColumn(width=110),
-                            "value": st.column_config.TextColumn(width=890)})
+st.dataframe(
+    provenance.table(run),
+    hide_index=True,
+    lazy=False,
+    alt="Provenance of the selection",
+    column_config={"what": st.column_config.TextColumn(width=110), "value": st.column_config.TextColumn(width=890)},
+)
 st.code(provenance.command(run), language="bash", wrap_lines=True)
 st.caption("The same lines travel inside selection.parquet, in its metadata under the key datamask.")

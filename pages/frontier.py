@@ -16,15 +16,22 @@ session.open_corpus_or_stop()
 opening = session.current_opening()
 runs = listing.runs_on(session.store(), opening)
 view = st.segmented_control(
-    "View", VIEWS, default=FRONTIER, required=True, key="frontier_view", persist_state="session",
+    "View",
+    VIEWS,
+    default=FRONTIER,
+    required=True,
+    key="frontier_view",
+    persist_state="session",
     label_visibility="collapsed",
     help="Frontier: quality against diversity over λ. Live λ: a slider with its map. Ratio and Group size: sweeps over "
-         "these. Transfer: does a part of the corpus tell the same frontier?")
+    "these. Transfer: does a part of the corpus tell the same frontier?",
+)
 controls, place = st.columns([1, 3.6], gap="large")
 
 with controls:
-    settings = frontier_form.shared(opening, view in (FRONTIER, RATIO), frontier_live.OFFERED if view == LIVE else None,
-                                    ratio=view != RATIO)
+    settings = frontier_form.shared(
+        opening, view in (FRONTIER, RATIO), frontier_live.OFFERED if view == LIVE else None, ratio=view != RATIO
+    )
     try:
         plans = []
         if view == FRONTIER:

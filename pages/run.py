@@ -26,8 +26,9 @@ with controls:
         session.draw_opening(opening)
     else:
         columns = opening.corpus.provenance.columns.get("quality") or ()
-        settings, name, place = forms.run_form({"collapse": "exact"} if opening.sample else {}, columns,
-                                               overview.token_total(opening.corpus))
+        settings, name, place = forms.run_form(
+            {"collapse": "exact"} if opening.sample else {}, columns, overview.token_total(opening.corpus)
+        )
         if settings is not None:
             with place:
                 start_panel.start(opening, runs, settings, name)

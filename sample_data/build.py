@@ -39,9 +39,19 @@ from datamask.files import replacing_folder, write_text  # noqa: E402
 
 STANDARD_LIBRARY = "python"
 PACKAGES = {
-    "altair": "altair", "networkx": "networkx", "numba": "numba", "numpy": "numpy", "pandas": "pandas",
-    "plotly": "plotly", "pyarrow": "pyarrow", "scikit-learn": "sklearn", "scipy": "scipy", "streamlit": "streamlit",
-    "sympy": "sympy", "torch": "torch", "umap-learn": "umap",
+    "altair": "altair",
+    "networkx": "networkx",
+    "numba": "numba",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "plotly": "plotly",
+    "pyarrow": "pyarrow",
+    "scikit-learn": "sklearn",
+    "scipy": "scipy",
+    "streamlit": "streamlit",
+    "sympy": "sympy",
+    "torch": "torch",
+    "umap-learn": "umap",
 }
 """Distribution -> import name. Only what requirements.txt brings: development tools do not change the corpus."""
 
@@ -61,8 +71,16 @@ TINY = Path(__file__).resolve().parent / "tiny"
 TINY_ROWS, TINY_DIM, TINY_SHARDS = 1_200, 64, 2
 
 
-def build(output_dir: str | Path, *, progress: Progress | None = None, should_stop: Stop | None = None,
-          limit: int | None = None, dim: int = DIM, shards: int = SHARDS, texts: bool = True) -> list[Path]:
+def build(
+    output_dir: str | Path,
+    *,
+    progress: Progress | None = None,
+    should_stop: Stop | None = None,
+    limit: int | None = None,
+    dim: int = DIM,
+    shards: int = SHARDS,
+    texts: bool = True,
+) -> list[Path]:
     """Build the sample corpus in `output_dir`, whole or not at all, replacing what was there.
 
     The same packages give the same bytes on the same machine.
@@ -85,13 +103,15 @@ def build(output_dir: str | Path, *, progress: Progress | None = None, should_st
     report = _sparing(progress)
     pool = collect(progress=lambda share, what: report(0.65 * share, what), should_stop=should_stop)
     chosen = sorted(pool, key=lambda row: hashlib.blake2b(row[0].encode(), digest_size=8).digest())
-    chosen = chosen[:LIMIT if limit is None else limit]
+    chosen = chosen[: LIMIT if limit is None else limit]
     names, sources, bodies = ([row[k] for row in chosen] for k in range(3))
-    features = TextFeatures(dim, SEED).fit(bodies, should_stop=should_stop,
-                                           progress=lambda share, what: report(0.65 + 0.2 * share, what))
+    features = TextFeatures(dim, SEED).fit(
+        bodies, should_stop=should_stop, progress=lambda share, what: report(0.65 + 0.2 * share, what)
+    )
     columns = {"chunk_id": pa.array(names)}
-    made = prepared_columns(bodies, features, should_stop=should_stop,
-                            progress=lambda share, what: report(0.85 + 0.12 * share, what))
+    made = prepared_columns(
+        bodies, features, should_stop=should_stop, progress=lambda share, what: report(0.85 + 0.12 * share, what)
+    )
     columns |= {name: made[name] for name in ("quality_score", "feature_arr")}
     if texts:
         columns["text"] = pa.array(bodies)
@@ -99,7 +119,9 @@ def build(output_dir: str | Path, *, progress: Progress | None = None, should_st
     table = pa.table(columns).filter(pa.array(nonzero(made["feature_arr"]))).combine_chunks()
     report(0.98, f"Writing {table.num_rows:,} texts")
     facts = _expected(limit, dim, shards, texts) | {
-        "found": len(pool), "distinct": len({row[2] for row in pool}), "rows": table.num_rows,
+        "found": len(pool),
+        "distinct": len({row[2] for row in pool}),
+        "rows": table.num_rows,
         "sources": dict(sorted(Counter(table["source"].to_pylist()).items())),
         "explained": round(features.explained, 4),
     }
@@ -154,8 +176,10 @@ def collect(*, progress: Progress | None = None, should_stop: Stop | None = None
                 # a name defined twice, as in the two arms of an `if`, counts once
                 found.setdefault(name, (source, text))
     if not found:
-        raise InputError("no docstrings were found: neither the standard library nor the packages of requirements.txt "
-                         "are installed as source files; use texts of your own, with `python -m datamask prepare`")
+        raise InputError(
+            "no docstrings were found: neither the standard library nor the packages of requirements.txt "
+            "are installed as source files; use texts of your own, with `python -m datamask prepare`"
+        )
     return [(name, source, text) for name, (source, text) in found.items()]
 
 
@@ -191,8 +215,12 @@ def _walk(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
 def _roots() -> list[tuple[str, Path]]:
     """(source, file or folder) of every package to read, in a fixed order. Finding them imports nothing."""
     library = Path(sysconfig.get_paths()["stdlib"])
-    roots = [(STANDARD_LIBRARY, path) for name in sorted(sys.stdlib_module_names)
-             for path in (library / f"{name}.py", library / name) if path.exists()]
+    roots = [
+        (STANDARD_LIBRARY, path)
+        for name in sorted(sys.stdlib_module_names)
+        for path in (library / f"{name}.py", library / name)
+        if path.exists()
+    ]
     for source, package in PACKAGES.items():
         spec = PathFinder.find_spec(package)
         if spec is not None and spec.submodule_search_locations:
@@ -204,9 +232,13 @@ def _python_files(top: Path) -> list[Path]:
     """The modules under `top`, sorted; what no import could name (hidden folders, templates) is left out."""
     if top.is_file():
         return [top]
-    return sorted(path for path in top.rglob("*.py")
-                  if path.is_file() and all(map(str.isidentifier, path.relative_to(top).with_suffix("").parts))
-                  and not SKIPPED_FOLDERS.intersection(path.relative_to(top.parent).parts[:-1]))
+    return sorted(
+        path
+        for path in top.rglob("*.py")
+        if path.is_file()
+        and all(map(str.isidentifier, path.relative_to(top).with_suffix("").parts))
+        and not SKIPPED_FOLDERS.intersection(path.relative_to(top.parent).parts[:-1])
+    )
 
 
 def _module_name(top: Path, path: Path) -> str:
@@ -221,8 +253,15 @@ def _expected(limit: int | None, dim: int, shards: int, texts: bool) -> dict:
             versions[source] = importlib.metadata.version(source)
         except importlib.metadata.PackageNotFoundError:
             versions[source] = None
-    return {"format": FORMAT, "limit": limit, "dim": dim, "shards": shards, "texts": texts,
-            "python": platform.python_version(), "packages": versions}
+    return {
+        "format": FORMAT,
+        "limit": limit,
+        "dim": dim,
+        "shards": shards,
+        "texts": texts,
+        "python": platform.python_version(),
+        "packages": versions,
+    }
 
 
 def _sparing(progress: Progress | None) -> Progress:

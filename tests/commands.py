@@ -22,9 +22,13 @@ def table(n: int = N, first: int = 0) -> pa.Table:
     centres = np.random.default_rng(99).normal(size=(6, D))
     features = (centres[cloud] + 0.3 * rng.normal(size=(n, D))).astype(np.float32)
     quality = rng.normal(size=n) + 0.5 * (cloud == 0)
-    return pa.table({"chunk_id": pa.array(range(first, first + n), pa.int64()),
-                     "quality_score": quality,
-                     "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), D)})
+    return pa.table(
+        {
+            "chunk_id": pa.array(range(first, first + n), pa.int64()),
+            "quality_score": quality,
+            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), D),
+        }
+    )
 
 
 def run(*words: str) -> int:

@@ -18,8 +18,18 @@ import datamask
 
 ROOT = Path(datamask.__file__).parents[1]
 
-BOTTOM = {"errors", "process", "catalogue", "compiling", "config", "endings", "feasibility", "files", "options",
-          "parquet"}
+BOTTOM = {
+    "errors",
+    "process",
+    "catalogue",
+    "compiling",
+    "config",
+    "endings",
+    "feasibility",
+    "files",
+    "options",
+    "parquet",
+}
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.jobs"}
 WORK = {"work"}
@@ -66,8 +76,19 @@ LAZY: dict[str, set[str]] = {
 """Room -> what it may import inside functions besides."""
 
 ALIASES = {
-    **dict.fromkeys(("runs.outcome", "runs.imports", "runs.explaining", "runs.lambdas", "runs.measuring",
-                     "runs.toy", "runs.digests", "runs.recording"), "runs.execute"),
+    **dict.fromkeys(
+        (
+            "runs.outcome",
+            "runs.imports",
+            "runs.explaining",
+            "runs.lambdas",
+            "runs.measuring",
+            "runs.toy",
+            "runs.digests",
+            "runs.recording",
+        ),
+        "runs.execute",
+    ),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
     "runs.attempt": "runs.jobs",
     "__main__": "cli",
@@ -101,10 +122,18 @@ def module_of(path: Path) -> str:
 def imports_of(source: str) -> Iterator[tuple[str, bool]]:
     """Every imported module of a file, and whether it is imported lazily, inside a function."""
     tree = ast.parse(source)
-    inside = {id(node) for outer in ast.walk(tree) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
-              for node in ast.walk(outer)}
-    typing_only = {id(node) for outer in ast.walk(tree) if isinstance(outer, ast.If)
-                   and "TYPE_CHECKING" in ast.unparse(outer.test) for node in ast.walk(outer)}
+    inside = {
+        id(node)
+        for outer in ast.walk(tree)
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(outer)
+    }
+    typing_only = {
+        id(node)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.If) and "TYPE_CHECKING" in ast.unparse(outer.test)
+        for node in ast.walk(outer)
+    }
     for node in ast.walk(tree):
         lazy = id(node) in inside
         if id(node) in typing_only:
@@ -139,8 +168,12 @@ def violations(module: str, source: str) -> list[str]:
 
 
 def sources() -> list[Path]:
-    files = [*(ROOT / "datamask").rglob("*.py"), *(ROOT / "pages").glob("*.py"), *(ROOT / "sample_data").glob("*.py"),
-             *ROOT.glob("app.py")]
+    files = [
+        *(ROOT / "datamask").rglob("*.py"),
+        *(ROOT / "pages").glob("*.py"),
+        *(ROOT / "sample_data").glob("*.py"),
+        *ROOT.glob("app.py"),
+    ]
     return sorted(path for path in files if "built" not in path.parts)
 
 
@@ -155,25 +188,28 @@ def test_every_room_of_the_table_exists():
     assert len(sources()) > 50
 
 
-@pytest.mark.parametrize("module, source, expected", [
-    ("datamask.config", "from datamask.files import replacing", 1),
-    ("datamask.corpus.shards", "import datamask.runs.store", 1),
-    ("datamask.work.cache", "from datamask.corpus import Corpus\nfrom datamask.config import CorpusConfig", 2),
-    ("datamask.objectives.disf", "from datamask.work.cache import Cache", 1),
-    ("datamask.objectives.disf", "from datamask.corpus import Corpus\nimport pandas", 2),
-    ("datamask.learning.learner", "from datamask.runs import store", 1),
-    ("datamask.runs.store", "import torch", 1),
-    ("datamask.runs.writer", "from datamask.runs import execute", 1),
-    ("datamask.runs.attempt", "from datamask.runs.execute import execute", 1),
-    ("datamask.runs.attempt", "def f():\n    from datamask.runs.execute import execute", 0),
-    ("datamask.dashboard.views.x", "def f():\n    import streamlit", 1),
-    ("datamask.dashboard.charts.x", "from datamask.dashboard.ui import frame", 1),
-    ("datamask.dashboard.ui.x", "import streamlit\nfrom datamask.dashboard import views", 0),
-    ("datamask.cli", "from datamask.evaluation import score_selection", 1),
-    ("datamask.cli.parser", "from datamask import dashboard", 1),
-    ("pages.run", "import streamlit\nfrom datamask.dashboard.ui import frame\nimport datamask.runs.execute", 1),
-    ("datamask.corpus.x", "if TYPE_CHECKING:\n    import datamask.runs.store", 0),
-])
+@pytest.mark.parametrize(
+    "module, source, expected",
+    [
+        ("datamask.config", "from datamask.files import replacing", 1),
+        ("datamask.corpus.shards", "import datamask.runs.store", 1),
+        ("datamask.work.cache", "from datamask.corpus import Corpus\nfrom datamask.config import CorpusConfig", 2),
+        ("datamask.objectives.disf", "from datamask.work.cache import Cache", 1),
+        ("datamask.objectives.disf", "from datamask.corpus import Corpus\nimport pandas", 2),
+        ("datamask.learning.learner", "from datamask.runs import store", 1),
+        ("datamask.runs.store", "import torch", 1),
+        ("datamask.runs.writer", "from datamask.runs import execute", 1),
+        ("datamask.runs.attempt", "from datamask.runs.execute import execute", 1),
+        ("datamask.runs.attempt", "def f():\n    from datamask.runs.execute import execute", 0),
+        ("datamask.dashboard.views.x", "def f():\n    import streamlit", 1),
+        ("datamask.dashboard.charts.x", "from datamask.dashboard.ui import frame", 1),
+        ("datamask.dashboard.ui.x", "import streamlit\nfrom datamask.dashboard import views", 0),
+        ("datamask.cli", "from datamask.evaluation import score_selection", 1),
+        ("datamask.cli.parser", "from datamask import dashboard", 1),
+        ("pages.run", "import streamlit\nfrom datamask.dashboard.ui import frame\nimport datamask.runs.execute", 1),
+        ("datamask.corpus.x", "if TYPE_CHECKING:\n    import datamask.runs.store", 0),
+    ],
+)
 def test_the_table_sees_what_it_should(module, source, expected):
     assert len(violations(module, source)) == expected
 
@@ -183,8 +219,10 @@ def test_the_table_sees_what_it_should(module, source, expected):
 
 def loaded_by(modules: list[str]) -> set[str]:
     """Top-level packages, and rooms of datamask, that a fresh interpreter holds after importing `modules`."""
-    code = ("import importlib, sys\nfor name in sys.argv[1:]:\n    importlib.import_module(name)\n"
-            "print(*sorted(sys.modules))")
+    code = (
+        "import importlib, sys\nfor name in sys.argv[1:]:\n    importlib.import_module(name)\n"
+        "print(*sorted(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code, *modules], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     names = done.stdout.split()

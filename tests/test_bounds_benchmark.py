@@ -21,8 +21,9 @@ def test_values_are_those_of_the_definitions(seed):
         value = lamb * case.q[members].mean() + (1 - lamb) * truth.OBJECTIVES[case.name](case.x, members)
     else:
         most = case.problem.budget.most
-        value = (lamb * budgets.quality(case.q, case.lengths, most, members)
-                 + (1 - lamb) * budgets.OBJECTIVES[case.name](case.x, case.lengths, most, members))
+        value = lamb * budgets.quality(case.q, case.lengths, most, members) + (1 - lamb) * budgets.OBJECTIVES[
+            case.name
+        ](case.x, case.lengths, most, members)
     assert case.values(chosen.numpy()[None].astype(float))[0] == pytest.approx(value, abs=1e-6)
 
 

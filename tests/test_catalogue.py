@@ -17,16 +17,34 @@ from datamask.runs.varying import parse_vary, points
 from tests.commands import ROOT
 
 SOLVED = ("facility", "facility:3", "pairwise", "Pair_simi", "disf_fixed", "pairwise:0.7,disf_fixed:0.3")
-LEARNED = ("disf", "graphcut", "pairwise:0.7,facility:0.3", "facility,disf_fixed", "disf,pairwise",
-           "mine.own:Objective")
+LEARNED = (
+    "disf",
+    "graphcut",
+    "pairwise:0.7,facility:0.3",
+    "facility,disf_fixed",
+    "disf,pairwise",
+    "mine.own:Objective",
+)
 
 RULES = {
-    "free": {}, "pin and ban": {"pin": "pin.txt", "ban": "ban.txt"}, "given": {"given": "given.txt"},
-    "quota": {"quotas": (Quota("source", "numpy", 0.0, 0.1),)}, "budget": {"budget": "9k"},
+    "free": {},
+    "pin and ban": {"pin": "pin.txt", "ban": "ban.txt"},
+    "given": {"given": "given.txt"},
+    "quota": {"quotas": (Quota("source", "numpy", 0.0, 0.1),)},
+    "budget": {"budget": "9k"},
     "fewer rows": {"prune": 0.2, "collapse": "exact", "center": True, "scale": "raw", "seed": 3, "lamb": 0.0},
 }
-VALUES = {"n_rollout": (1, 2), "n_epochs": (1,), "partial": (0.5,), "max_lr": (2.0,), "min_lr": (0.5,),
-          "init": ("same",), "score": ("mask", "exact"), "readout": ("sample",), "polish": ("none",)}
+VALUES = {
+    "n_rollout": (1, 2),
+    "n_epochs": (1,),
+    "partial": (0.5,),
+    "max_lr": (2.0,),
+    "min_lr": (0.5,),
+    "init": ("same",),
+    "score": ("mask", "exact"),
+    "readout": ("sample",),
+    "polish": ("none",),
+}
 
 
 def takes(objective: str, options: dict) -> str:
@@ -50,8 +68,11 @@ def was_accepted(options: dict, rules: dict) -> bool:
     """Whether the program of commit 2a3e7ee took these options without an estimator."""
     if {"partial", "max_lr", "min_lr"} & set(options):  # it took reinforce, whose lowest step size is 1 if not given
         bound = {"quotas", "pin", "given", "budget"} & set(rules)
-        return (options.get("n_rollout") != 1 and not (options.get("score") == "exact" and bound)
-                and options.get("min_lr", 1.0) <= options.get("max_lr", 10.0))
+        return (
+            options.get("n_rollout") != 1
+            and not (options.get("score") == "exact" and bound)
+            and options.get("min_lr", 1.0) <= options.get("max_lr", 10.0)
+        )
     return "score" not in options  # counterfactual, which has all others
 
 
@@ -79,12 +100,22 @@ def test_what_none_of_them_has_is_refused_by_name(monkeypatch):
     assert catalogue.auto("facility", ["oddness"]) == "counterfactual"
 
 
-@pytest.mark.parametrize(("words", "estimator"), [
-    ("", "relaxed"), ("--objective disf", "counterfactual"), ("--estimator auto --objective pairwise", "relaxed"),
-    ("--n_rollout 8", "counterfactual"), ("--init quality", "counterfactual"), ("--score exact", "reinforce"),
-    ("--partial 0.1", "reinforce"), ("--preset paper", "reinforce"), ("--preset paper --estimator auto", "reinforce"),
-    ("--n_epochs 5 --polish none", "relaxed"), ("--estimator counterfactual", "counterfactual"),
-])
+@pytest.mark.parametrize(
+    ("words", "estimator"),
+    [
+        ("", "relaxed"),
+        ("--objective disf", "counterfactual"),
+        ("--estimator auto --objective pairwise", "relaxed"),
+        ("--n_rollout 8", "counterfactual"),
+        ("--init quality", "counterfactual"),
+        ("--score exact", "reinforce"),
+        ("--partial 0.1", "reinforce"),
+        ("--preset paper", "reinforce"),
+        ("--preset paper --estimator auto", "reinforce"),
+        ("--n_epochs 5 --polish none", "relaxed"),
+        ("--estimator counterfactual", "counterfactual"),
+    ],
+)
 def test_the_command_line_takes_it(words, estimator):
     options = parse(["select", "a.parquet", "--output", "o.parquet", *words.split()])
     assert run_config(options).selection.estimator == estimator
@@ -103,8 +134,10 @@ def test_relaxed_takes_every_rule_so_the_rule_need_not_ask(objective, rules, tmp
     corpus = open_corpus(CorpusConfig((str(ROOT / "tests/golden/corpus/part-1.parquet"),)))
     for name, rows in (("pin", slice(0, 3)), ("ban", slice(10, 15)), ("given", slice(20, 30))):
         (tmp_path / f"{name}.txt").write_text("\n".join(corpus.ids[rows].to_pylist()), encoding="utf-8")
-    options = {name: str(tmp_path / value) if name in ("pin", "ban", "given") else value
-               for name, value in RULES[rules].items()}
+    options = {
+        name: str(tmp_path / value) if name in ("pin", "ban", "given") else value
+        for name, value in RULES[rules].items()
+    }
     selection = api.select(corpus, objective=objective, n_epochs=4, **options)
     assert selection.summary["estimator"] == "relaxed"
     assert np.isfinite(selection.summary["calibrated"]["joint"])

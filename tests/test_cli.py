@@ -30,8 +30,10 @@ from tests.runs.helpers import config, install_fake_execute
 
 
 def test_the_papers_quick_test_line_is_the_papers_method(here, capsys):
-    line = ("select --input in.parquet --output out.parquet --device cpu --n_epochs 20 --algorithm DiSF --partial 0.1 "
-            "--max_lr 10 --min_lr 1 --n_rollout 128 --select_ratio 0.3 --init quality --lamb 0.5 --json")
+    line = (
+        "select --input in.parquet --output out.parquet --device cpu --n_epochs 20 --algorithm DiSF --partial 0.1 "
+        "--max_lr 10 --min_lr 1 --n_rollout 128 --select_ratio 0.3 --init quality --lamb 0.5 --json"
+    )
     assert run(*line.split()) == 0
     summary = last_json(capsys)
     assert summary["estimator"] == "reinforce" and summary["status"] == "done" and summary["steps"] == 20
@@ -43,8 +45,10 @@ def test_the_papers_quick_test_line_is_the_papers_method(here, capsys):
 
 
 def test_the_papers_line_as_published_names_the_device_that_is_not_there(here, capsys):
-    line = ("select --input in.parquet --output out.parquet --device cuda:99 --n_epochs 5000 --algorithm DiSF "
-            "--partial 0.1 --max_lr 10 --min_lr 1 --n_rollout 128 --select_ratio 0.3 --init quality --lamb 0.5")
+    line = (
+        "select --input in.parquet --output out.parquet --device cuda:99 --n_epochs 5000 --algorithm DiSF "
+        "--partial 0.1 --max_lr 10 --min_lr 1 --n_rollout 128 --select_ratio 0.3 --init quality --lamb 0.5"
+    )
     assert run(*line.split()) == 2
     assert "--device cuda:99 is not on this machine, which has: " in capsys.readouterr().err
     assert sorted(path.name for path in here.iterdir()) == ["in.parquet", "more.parquet"]
@@ -56,8 +60,17 @@ def test_what_it_reports_is_what_is_in_the_file(here, capsys, objective):
     assert run("select", "in.parquet", "--output", "out.parquet", "--objective", objective, "--json", *FAST) == 0
     summary = last_json(capsys)
     out, source = pq.read_table("out.parquet"), pq.read_table("in.parquet")
-    assert out.column_names == ["chunk_id", "rank", "logit", "score", "quality", "marginal_quality",
-                                "marginal_diversity", "source_file", "source_row"]
+    assert out.column_names == [
+        "chunk_id",
+        "rank",
+        "logit",
+        "score",
+        "quality",
+        "marginal_quality",
+        "marginal_diversity",
+        "source_file",
+        "source_row",
+    ]
     assert out["chunk_id"].type == pa.int64() and out["rank"].to_pylist() == list(range(1, 73))
     rows = out["source_row"].to_numpy()
     assert out["chunk_id"].to_pylist() == source["chunk_id"].take(pa.array(rows)).to_pylist()
@@ -93,8 +106,25 @@ def test_folders_globs_and_hyphens(here, capsys):
     pq.write_table(table(50), "shards/a.parquet")
     pq.write_table(table(50, first=500), "shards/b.parquet")
     for given in ("shards", "shards/*.parquet"):
-        assert run("select", given, "--output", "out.parquet", "--select-ratio", "0.2", "--quality-column",
-                   "quality_score:2:z", "--runs-dir", "elsewhere", "--n-epochs=3", "--json", "--name", "a-b_c") == 0
+        assert (
+            run(
+                "select",
+                given,
+                "--output",
+                "out.parquet",
+                "--select-ratio",
+                "0.2",
+                "--quality-column",
+                "quality_score:2:z",
+                "--runs-dir",
+                "elsewhere",
+                "--n-epochs=3",
+                "--json",
+                "--name",
+                "a-b_c",
+            )
+            == 0
+        )
         assert last_json(capsys)["selected"] == 20
     assert {each.config.name for each in RunStore("elsewhere").list()} == {"a-b_c"}
 
@@ -104,8 +134,14 @@ def test_a_run_finds_its_files_from_any_folder(tmp_path, monkeypatch):
     made = config()
     corpus = replace(made.corpus, inputs=("a.parquet",), features=("f.parquet",), scores=("s.parquet",))
     placed = rooted(replace(made, corpus=corpus, selection=replace(made.selection, pin="p", ban="b", given="g")))
-    paths = [*placed.corpus.inputs, *placed.corpus.features, *placed.corpus.scores, placed.selection.pin,
-             placed.selection.ban, placed.selection.given]
+    paths = [
+        *placed.corpus.inputs,
+        *placed.corpus.features,
+        *placed.corpus.scores,
+        placed.selection.pin,
+        placed.selection.ban,
+        placed.selection.given,
+    ]
     assert paths == [str(tmp_path / name) for name in ("a.parquet", "f.parquet", "s.parquet", "p", "b", "g")]
 
 
@@ -152,10 +188,21 @@ NO = {
     "no such folder or glob": (["gone/*.parquet", "--output", "o.parquet"], "gone/*.parquet"),
     "not parquet": (["text.parquet", "--output", "o.parquet"], "text.parquet"),
     "cut short": (["short.parquet", "--output", "o.parquet"], "short.parquet"),
-    **{name: ([f"{name}.parquet", "--output", "o.parquet"], expected) for name, expected in {
-        "norows": "norows.parquet", "noquality": "quality", "textquality": "quality_score", "nofeatures": "feature",
-        "lengths": "feature_arr", "nan": "feature_arr", "infinite": "quality_score", "zero": "feature_arr",
-        "duplicate": "chunk_id", "nullid": "chunk_id"}.items()},
+    **{
+        name: ([f"{name}.parquet", "--output", "o.parquet"], expected)
+        for name, expected in {
+            "norows": "norows.parquet",
+            "noquality": "quality",
+            "textquality": "quality_score",
+            "nofeatures": "feature",
+            "lengths": "feature_arr",
+            "nan": "feature_arr",
+            "infinite": "quality_score",
+            "zero": "feature_arr",
+            "duplicate": "chunk_id",
+            "nullid": "chunk_id",
+        }.items()
+    },
     "no such column": (["in.parquet", "--output", "o.parquet", "--id-column", "nope"], "nope"),
     "no such option": (["in.parquet", "--output", "o.parquet", "--lamda", "1"], "did you mean --lamb?"),
     "no number": (["in.parquet", "--output", "o.parquet", "--lamb", "half"], "--lamb must be a number, got 'half'"),
@@ -168,12 +215,18 @@ NO = {
     "ratio of all": (["in.parquet", "--output", "o.parquet", "--select_ratio", "0.9999"], "--select_ratio"),
     "objective": (["in.parquet", "--output", "o.parquet", "--objective", "best"], "--objective 'best' is unknown"),
     "estimator": (["in.parquet", "--output", "o.parquet", "--estimator", "best"], "--estimator 'best' is unknown"),
-    "option of another": (["in.parquet", "--output", "o.parquet", "--estimator", "random", "--partial", "0.5"],
-                          "--partial is not an option of --estimator random"),
-    "preset never changes": (["in.parquet", "--output", "o.parquet", "--preset", "paper", "--n_epochs", "9"],
-                             "--n_epochs must be left out"),
-    "quality weight": (["in.parquet", "--output", "o.parquet", "--quality_column", "q:heavy:z"],
-                       "--quality_column must be NAME[:WEIGHT[:raw|z|rank]]"),
+    "option of another": (
+        ["in.parquet", "--output", "o.parquet", "--estimator", "random", "--partial", "0.5"],
+        "--partial is not an option of --estimator random",
+    ),
+    "preset never changes": (
+        ["in.parquet", "--output", "o.parquet", "--preset", "paper", "--n_epochs", "9"],
+        "--n_epochs must be left out",
+    ),
+    "quality weight": (
+        ["in.parquet", "--output", "o.parquet", "--quality_column", "q:heavy:z"],
+        "--quality_column must be NAME[:WEIGHT[:raw|z|rank]]",
+    ),
     "pruned away": (["in.parquet", "--output", "o.parquet", "--prune", "0.8"], "--prune"),
     "device": (["in.parquet", "--output", "o.parquet", "--device", "tpu"], "--device must be auto, cpu"),
     "output is a folder": (["in.parquet", "--output", "folder"], "--output must be a file, got the folder"),
@@ -182,10 +235,14 @@ NO = {
     "output is an input": (["in.parquet", "--output", "./in.parquet"], "is one of the inputs"),
     "output matches a glob": (["*.parquet", "--output", "o.parquet"], "is one of the inputs"),
     "output among inputs": (["folder", "--output", "folder/o.parquet"], "lies in the input folder"),
-    "runs among inputs": (["folder", "--output", "o.parquet", "--runs_dir", "folder/runs"],
-                          "--runs_dir folder/runs lies in the input folder"),
-    "runs folder is a file": (["in.parquet", "--output", "o.parquet", "--runs_dir", "text.parquet"],
-                              "text.parquet is a file, not a folder"),
+    "runs among inputs": (
+        ["folder", "--output", "o.parquet", "--runs_dir", "folder/runs"],
+        "--runs_dir folder/runs lies in the input folder",
+    ),
+    "runs folder is a file": (
+        ["in.parquet", "--output", "o.parquet", "--runs_dir", "text.parquet"],
+        "text.parquet is a file, not a folder",
+    ),
 }
 
 
@@ -207,12 +264,22 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, case):
     assert after == before
 
 
-@pytest.mark.parametrize("words, expected", [
-    ([], "a command is required"), (["selct"], "did you mean select?"), (["runs"], "a command is required"),
-    (["resume"], "RUN is required"), (["resume", "../x"], "a run id has only"), (["resume", "never"], "no run 'never'"),
-    (["runs", "show", "a", "b"], "too many words: b"), (["runs", "export", "never"], "no run 'never'"),
-    (["prepare", "x.parquet"], "required"), (["score", "in.parquet"], "--selection is required"),
-    (["score", "in.parquet", "--selection", "gone.parquet"], "gone.parquet: there is no such file")])
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        ([], "a command is required"),
+        (["selct"], "did you mean select?"),
+        (["runs"], "a command is required"),
+        (["resume"], "RUN is required"),
+        (["resume", "../x"], "a run id has only"),
+        (["resume", "never"], "no run 'never'"),
+        (["runs", "show", "a", "b"], "too many words: b"),
+        (["runs", "export", "never"], "no run 'never'"),
+        (["prepare", "x.parquet"], "required"),
+        (["score", "in.parquet"], "--selection is required"),
+        (["score", "in.parquet", "--selection", "gone.parquet"], "gone.parquet: there is no such file"),
+    ],
+)
 def test_other_commands_say_no_as_well(here, capsys, words, expected):
     assert run(*words) == 2
     assert expected in capsys.readouterr().err.splitlines()[-1]
@@ -221,11 +288,27 @@ def test_other_commands_say_no_as_well(here, capsys, words, expected):
 def test_a_full_disk_is_one_sentence_and_the_old_output_stays(here):
     """A file size limit stands in for the disk: the first file larger than it is refused."""
     Path("out.parquet").write_bytes(b"the old one")
-    code = ("import resource, sys\nfrom datamask.cli import main\n"
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\nsys.exit(main(sys.argv[1:]))")
-    done = subprocess.run([sys.executable, "-c", code, "select", "in.parquet", "--output", "out.parquet",
-                           "--objective", "pairwise", *FAST],
-                          capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    code = (
+        "import resource, sys\nfrom datamask.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\nsys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            code,
+            "select",
+            "in.parquet",
+            "--output",
+            "out.parquet",
+            "--objective",
+            "pairwise",
+            *FAST,
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert done.returncode == 2, done.stderr
     assert re.search(r"cannot be written: .*File too large", done.stderr.splitlines()[-1])
     assert "Traceback" not in done.stderr and done.stdout == ""
@@ -269,8 +352,13 @@ def test_help_and_version(capsys):
 
 
 def test_a_closed_pipe_is_no_error(here):
-    done = subprocess.run(f"{sys.executable} -m datamask --help | head -1", shell=True, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    done = subprocess.run(
+        f"{sys.executable} -m datamask --help | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert done.stdout.startswith("usage") and done.stderr == ""
 
 
@@ -302,4 +390,6 @@ def test_elsewhere_a_line_now_and_then(monkeypatch):
             progress(step / 1000, f"step {step} of 1,000")
         progress(1.0, "measuring")
     assert [line.split("%")[1].split(",")[0].strip() for line in stream.getvalue().splitlines()] == [
-        "step 1 of 1", "measuring"]
+        "step 1 of 1",
+        "measuring",
+    ]

@@ -22,8 +22,22 @@ TINY = str(Path(__file__).parents[1] / "sample_data" / "tiny")
 def made(tmp_path_factory):
     """A folder with a done run of the tiny shards, the run, and its explainer."""
     folder = tmp_path_factory.mktemp("explain")
-    words = ["select", TINY, "--output", str(folder / "out.parquet"), "--objective", "pairwise", "--estimator",
-             "relaxed", "--select_ratio", "0.2", "--runs_dir", str(folder / "runs"), "--device", "cpu"]
+    words = [
+        "select",
+        TINY,
+        "--output",
+        str(folder / "out.parquet"),
+        "--objective",
+        "pairwise",
+        "--estimator",
+        "relaxed",
+        "--select_ratio",
+        "0.2",
+        "--runs_dir",
+        str(folder / "runs"),
+        "--device",
+        "cpu",
+    ]
     assert cli.main(words) == 0
     run = RunStore(folder / "runs").list()[0]
     return folder, run, explainer_of(run)
@@ -63,12 +77,15 @@ def test_all_rows_in_bulk(made):
     assert some.num_rows == 240 and set(some["selected"].to_pylist()) == {True}
 
 
-@pytest.mark.parametrize("words, says", [
-    (["no such id"], "'no such id' is not an id of the corpus"),
-    ([], "give one of them"),
-    (["--all"], "give --output"),
-    (["--all", "--output", "x.json"], "must end in .parquet or .csv"),
-])
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["no such id"], "'no such id' is not an id of the corpus"),
+        ([], "give one of them"),
+        (["--all"], "give --output"),
+        (["--all", "--output", "x.json"], "must end in .parquet or .csv"),
+    ],
+)
 def test_it_says_no_in_one_sentence(made, capsys, words, says):
     assert explain(made, *words) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]

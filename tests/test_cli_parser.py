@@ -14,9 +14,12 @@ from datamask.config import LEARNER_OPTIONS, CorpusConfig, QualityColumn, RunCon
 from datamask.errors import OptionError
 from datamask.options import OPTIONS
 
-NAMES = (st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12) | st.sampled_from(
-    ["-", "--lamb", "-x", "a b", "q:1", "q:z", "a:b:z", "a=b", "--a_b=c-d", "2023-*/part.parquet", "nan", "é"]
-)).filter(lambda name: name != "--")  # argparse of Python 3.11 loses a value that is exactly this
+NAMES = (
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+    | st.sampled_from(
+        ["-", "--lamb", "-x", "a b", "q:1", "q:z", "a:b:z", "a=b", "--a_b=c-d", "2023-*/part.parquet", "nan", "é"]
+    )
+).filter(lambda name: name != "--")  # argparse of Python 3.11 loses a value that is exactly this
 SHARES = st.floats(0, 1)
 INSIDE = st.floats(0, 1, exclude_min=True, exclude_max=True)
 SEEDS = st.integers(0, 2**63 - 1)
@@ -32,32 +35,51 @@ def qualities(draw) -> QualityColumn:
 def corpora(draw) -> CorpusConfig:
     maybe = st.none() | NAMES
     return CorpusConfig(
-        inputs=draw(st.lists(NAMES, min_size=1, max_size=3)), id_column=draw(maybe), feature_column=draw(maybe),
-        length_column=draw(maybe), quality_columns=tuple(draw(st.lists(qualities(), max_size=3))),
-        features=draw(st.lists(NAMES, max_size=2)), scores=draw(st.lists(NAMES, max_size=2)),
-        rows=draw(st.none() | st.integers(2, 10**12)), drop_invalid=draw(st.booleans()), seed=draw(SEEDS))
+        inputs=draw(st.lists(NAMES, min_size=1, max_size=3)),
+        id_column=draw(maybe),
+        feature_column=draw(maybe),
+        length_column=draw(maybe),
+        quality_columns=tuple(draw(st.lists(qualities(), max_size=3))),
+        features=draw(st.lists(NAMES, max_size=2)),
+        scores=draw(st.lists(NAMES, max_size=2)),
+        rows=draw(st.none() | st.integers(2, 10**12)),
+        drop_invalid=draw(st.booleans()),
+        seed=draw(SEEDS),
+    )
 
 
 @st.composite
 def selections(draw) -> SelectionConfig:
     names = draw(st.lists(st.sampled_from([e.name for e in catalogue.OBJECTIVES]), min_size=1, unique=True))
     weights = [draw(st.floats(1e-3, 1e3)) for _ in names]
-    options = {"objective": ",".join(f"{n}:{w!r}" for n, w in zip(names, weights)), "lamb": draw(SHARES),
-               "select_ratio": draw(INSIDE), "prune": draw(st.floats(0, 1, exclude_max=True)),
-               "collapse": draw(st.sampled_from(["none", "exact", "0.95", "1"])), "seed": draw(SEEDS),
-               "device": draw(st.sampled_from(["auto", "cpu", "cuda", "cuda:3"])), "center": draw(st.booleans()),
-               "neighbors": draw(st.sampled_from(["auto", "exact", "approximate"]))}
+    options = {
+        "objective": ",".join(f"{n}:{w!r}" for n, w in zip(names, weights)),
+        "lamb": draw(SHARES),
+        "select_ratio": draw(INSIDE),
+        "prune": draw(st.floats(0, 1, exclude_max=True)),
+        "collapse": draw(st.sampled_from(["none", "exact", "0.95", "1"])),
+        "seed": draw(SEEDS),
+        "device": draw(st.sampled_from(["auto", "cpu", "cuda", "cuda:3"])),
+        "center": draw(st.booleans()),
+        "neighbors": draw(st.sampled_from(["auto", "exact", "approximate"])),
+    }
     if draw(st.booleans()):
         return SelectionConfig.from_options(**options, preset="paper")
     entry = draw(st.sampled_from(catalogue.ESTIMATORS))
     options |= {"estimator": entry.name, "scale": draw(st.sampled_from(["calibrated", "raw"]))}
     if entry.defaults:
         high = draw(st.floats(1e-6, 1e6))
-        own = {"n_rollout": draw(st.integers(2, 10**6)), "n_epochs": draw(st.integers(1, 10**9)),
-               "partial": draw(st.floats(1e-6, 1)), "max_lr": high, "min_lr": draw(st.floats(0, high)),
-               "init": draw(st.sampled_from(["same", "quality"])), "score": draw(st.sampled_from(["mask", "exact"])),
-               "readout": draw(st.sampled_from(["top", "sample"])),
-               "polish": draw(st.sampled_from(["swaps", "none"]))}
+        own = {
+            "n_rollout": draw(st.integers(2, 10**6)),
+            "n_epochs": draw(st.integers(1, 10**9)),
+            "partial": draw(st.floats(1e-6, 1)),
+            "max_lr": high,
+            "min_lr": draw(st.floats(0, high)),
+            "init": draw(st.sampled_from(["same", "quality"])),
+            "score": draw(st.sampled_from(["mask", "exact"])),
+            "readout": draw(st.sampled_from(["top", "sample"])),
+            "polish": draw(st.sampled_from(["swaps", "none"])),
+        }
         options |= {k: v for k, v in own.items() if k in entry.defaults and draw(st.booleans())}
     try:
         return SelectionConfig.from_options(**options)
@@ -66,8 +88,13 @@ def selections(draw) -> SelectionConfig:
 
 
 @given(corpora(), selections(), st.just("") | NAMES, st.just("") | NAMES, NAMES)
-@example(CorpusConfig(("-x.parquet", "y.parquet"), quality_columns=(QualityColumn("a:2"),), seed=3),
-         SelectionConfig.from_options(objective="facility:154,pairwise:138139,disf:138139"), "--name", "a\nb", "-o")
+@example(
+    CorpusConfig(("-x.parquet", "y.parquet"), quality_columns=(QualityColumn("a:2"),), seed=3),
+    SelectionConfig.from_options(objective="facility:154,pairwise:138139,disf:138139"),
+    "--name",
+    "a\nb",
+    "-o",
+)
 @settings(max_examples=300, deadline=None)
 def test_a_runs_command_line_reads_back_as_the_run(corpus, selection, name, notes, output):
     run = RunConfig(corpus, selection, name, notes)
@@ -92,8 +119,19 @@ def test_every_setting_has_its_option():
 
 def test_only_what_differs_from_the_defaults_is_written():
     assert RunConfig(CorpusConfig(("a.parquet",))).arguments("o.parquet") == [
-        "select", "a.parquet", "--output", "o.parquet", "--objective", "facility", "--lamb", "0.5", "--select_ratio",
-        "0.3", "--estimator", "relaxed"]
+        "select",
+        "a.parquet",
+        "--output",
+        "o.parquet",
+        "--objective",
+        "facility",
+        "--lamb",
+        "0.5",
+        "--select_ratio",
+        "0.3",
+        "--estimator",
+        "relaxed",
+    ]
 
 
 @pytest.mark.parametrize("hint", ["--partial 0.1", "--max_lr 10", "--min_lr 0.01"])

@@ -27,6 +27,7 @@ from tests.runs.helpers import config, install_fake_execute, wait_for
 
 def interrupt_at_step(step: int) -> threading.Thread:
     """Press Ctrl-C once the run in `runs/` has come so far."""
+
     def press():
         wait_for(lambda: any(len(each.metrics().get("step", ())) >= step for each in RunStore("runs").list()))
         os.kill(os.getpid(), signal.SIGINT)
@@ -36,8 +37,13 @@ def interrupt_at_step(step: int) -> threading.Thread:
     return thread
 
 
-@pytest.mark.parametrize("options", [["--estimator", "reinforce", "--n_epochs", "150", "--n_rollout", "8"],
-                                     ["--estimator", "counterfactual", "--n_epochs", "150"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--estimator", "reinforce", "--n_epochs", "150", "--n_rollout", "8"],
+        ["--estimator", "counterfactual", "--n_epochs", "150"],
+    ],
+)
 def test_ctrl_c_is_resumable_and_ends_in_the_unbroken_selection(here, capsys, options):
     words = ["in.parquet", *options, "--objective", "pairwise", "--device", "cpu", "--json"]
     thread = interrupt_at_step(15)
@@ -137,8 +143,20 @@ def test_runs_are_listed_shown_and_exported(here, capsys):
 
 def test_score_gives_values_and_overlap_beside_chance(here, capsys):
     for name, estimator in (("a", "random"), ("b", "top-quality")):
-        assert run("select", "in.parquet", "--output", f"{name}.parquet", "--estimator", estimator, "--device", "cpu",
-                   "--json") == 0
+        assert (
+            run(
+                "select",
+                "in.parquet",
+                "--output",
+                f"{name}.parquet",
+                "--estimator",
+                estimator,
+                "--device",
+                "cpu",
+                "--json",
+            )
+            == 0
+        )
         summary = last_json(capsys)
     assert run("score", "in.parquet", "--selection", "a.parquet", "--selection", "b.parquet", "--json") == 0
     result = last_json(capsys)
@@ -176,18 +194,24 @@ def test_the_runs_folder_of_the_environment_is_the_command_lines_and_the_dashboa
     assert not Path("runs").exists() and session.runs_dir() == Path("elsewhere").absolute()
 
 
-@pytest.mark.parametrize("options, said", [
-    ([], None), (["--prune", "0.5"], "the worst 50 % by quality left out"),
-    (["--collapse", "exact"], "of exact copies only the best kept"),
-    (["--collapse", "0.99"], "of near-copies (cosine from 0.99) only the best kept")])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ([], None),
+        (["--prune", "0.5"], "the worst 50 % by quality left out"),
+        (["--collapse", "exact"], "of exact copies only the best kept"),
+        (["--collapse", "0.99"], "of near-copies (cosine from 0.99) only the best kept"),
+    ],
+)
 def test_a_bound_says_among_which_selections_it_holds(here, capsys, options, said):
     from datamask.dashboard.views import outcome
 
     assert run("select", "in.parquet", "--output", "o.parquet", "--objective", "pairwise", *FAST, *options) == 0
     text = capsys.readouterr().out
-    joint, = re.findall(r"joint +([\d.]+) %", text)
-    (ruled, bound), = re.findall(r"No selection of this size( under these rules)? has a joint value above ([\d.]+) %",
-                                 text)
+    (joint,) = re.findall(r"joint +([\d.]+) %", text)
+    ((ruled, bound),) = re.findall(
+        r"No selection of this size( under these rules)? has a joint value above ([\d.]+) %", text
+    )
     assert float(bound) >= float(joint) - 0.05 and bool(ruled) is (said is not None)
     (made,) = RunStore("runs").list()
     proof = outcome.certificate(made)
@@ -197,8 +221,22 @@ def test_a_bound_says_among_which_selections_it_holds(here, capsys, options, sai
 
 
 def test_a_budget_without_its_tokens_is_shown_all_the_same(here, capsys):
-    assert run("select", "in.parquet", "--output", "out.parquet", "--objective", "pairwise", "--estimator", "relaxed",
-               "--runs_dir", "r", *FAST[2:]) == 0
+    assert (
+        run(
+            "select",
+            "in.parquet",
+            "--output",
+            "out.parquet",
+            "--objective",
+            "pairwise",
+            "--estimator",
+            "relaxed",
+            "--runs_dir",
+            "r",
+            *FAST[2:],
+        )
+        == 0
+    )
     (folder,) = Path("r").glob("2*")
     status = json.loads((folder / "status.json").read_text(encoding="utf-8"))
     status["summary"].update(budget=100.0, tokens=None)

@@ -9,40 +9,68 @@ from datamask.config import CorpusConfig, QualityColumn, Quota, RunConfig, Selec
 from datamask.errors import OptionError
 
 
-@pytest.mark.parametrize(("options", "estimator"), [
-    ({}, "relaxed"),
-    ({"partial": 0.1}, "reinforce"),
-    ({"max_lr": 10.0}, "reinforce"),
-    ({"min_lr": 1.0}, "reinforce"),
-    ({"partial": 0.5, "estimator": "counterfactual"}, "counterfactual"),
-    ({"preset": "paper"}, "reinforce"),
-    ({"estimator": "auto", "n_rollout": 128}, "counterfactual"),
-])
+@pytest.mark.parametrize(
+    ("options", "estimator"),
+    [
+        ({}, "relaxed"),
+        ({"partial": 0.1}, "reinforce"),
+        ({"max_lr": 10.0}, "reinforce"),
+        ({"min_lr": 1.0}, "reinforce"),
+        ({"partial": 0.5, "estimator": "counterfactual"}, "counterfactual"),
+        ({"preset": "paper"}, "reinforce"),
+        ({"estimator": "auto", "n_rollout": 128}, "counterfactual"),
+    ],
+)
 def test_auto_keeps_the_papers_line_the_papers_method(options, estimator):
     assert SelectionConfig.from_options(**options).estimator == estimator
 
 
 def test_the_preset_is_the_papers_setting():
     config = SelectionConfig.from_options(preset="paper")
-    assert (config.scale, config.n_rollout, config.n_epochs, config.partial, config.max_lr, config.min_lr,
-            config.init) == ("raw", 128, 5000, 0.1, 10.0, 1.0, "quality")
+    assert (
+        config.scale,
+        config.n_rollout,
+        config.n_epochs,
+        config.partial,
+        config.max_lr,
+        config.min_lr,
+        config.init,
+    ) == ("raw", 128, 5000, 0.1, 10.0, 1.0, "quality")
     with pytest.raises(OptionError, match="n_rollout"):
         SelectionConfig.from_options(preset="paper", n_rollout=64)
 
 
-@pytest.mark.parametrize(("options", "says"), [
-    ({"lamb": 1.5}, "lamb"), ({"lamb": float("nan")}, "lamb"), ({"select_ratio": 0.0}, "select_ratio"),
-    ({"select_ratio": 1.0}, "select_ratio"), ({"prune": 1.0}, "prune"), ({"n_epochs": 0}, "n_epochs"),
-    ({"estimator": "reinforce", "n_rollout": 1}, "n_rollout"), ({"partial": 0.0}, "partial"),
-    ({"max_lr": -1.0}, "max_lr"), ({"max_lr": 1.0, "min_lr": 2.0}, "min_lr"), ({"init": "zero"}, "init"),
-    ({"neighbors": "quick"}, "neighbors"),
-    ({"device": "tpu"}, "device"), ({"device": "mps"}, "float64"), ({"collapse": "2"}, "collapse"),
-    ({"collapse": "near"}, "collapse"),
-    ({"objective": "volume"}, "objective"), ({"objective": "pairwise:-1"}, "objective"),
-    ({"objective": "disf,DiSF"}, "objective"), ({"estimator": "magic"}, "estimator"), ({"seed": -1}, "seed"),
-    ({"estimator": "random", "n_rollout": 8}, "n_rollout"), ({"colour": "blue"}, "colour"),
-    ({"polish": "wax"}, "polish"), ({"readout": "last"}, "readout"), ({"scale": "log"}, "scale"),
-])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"lamb": 1.5}, "lamb"),
+        ({"lamb": float("nan")}, "lamb"),
+        ({"select_ratio": 0.0}, "select_ratio"),
+        ({"select_ratio": 1.0}, "select_ratio"),
+        ({"prune": 1.0}, "prune"),
+        ({"n_epochs": 0}, "n_epochs"),
+        ({"estimator": "reinforce", "n_rollout": 1}, "n_rollout"),
+        ({"partial": 0.0}, "partial"),
+        ({"max_lr": -1.0}, "max_lr"),
+        ({"max_lr": 1.0, "min_lr": 2.0}, "min_lr"),
+        ({"init": "zero"}, "init"),
+        ({"neighbors": "quick"}, "neighbors"),
+        ({"device": "tpu"}, "device"),
+        ({"device": "mps"}, "float64"),
+        ({"collapse": "2"}, "collapse"),
+        ({"collapse": "near"}, "collapse"),
+        ({"objective": "volume"}, "objective"),
+        ({"objective": "pairwise:-1"}, "objective"),
+        ({"objective": "disf,DiSF"}, "objective"),
+        ({"estimator": "magic"}, "estimator"),
+        ({"seed": -1}, "seed"),
+        ({"estimator": "random", "n_rollout": 8}, "n_rollout"),
+        ({"colour": "blue"}, "colour"),
+        ({"polish": "wax"}, "polish"),
+        ({"readout": "last"}, "readout"),
+        ({"scale": "log"}, "scale"),
+    ],
+)
 def test_bad_options_are_refused_by_name(options, says):
     with pytest.raises(OptionError, match=says) as caught:
         SelectionConfig.from_options(**options)
@@ -62,13 +90,19 @@ def test_a_ratio_that_selects_none_or_all_is_refused(ratio, n):
 
 def test_weighted_sums_are_normalised():
     assert SelectionConfig.from_options(objective="Pair_simi:3,facility:1").terms == (
-        ("pairwise", 0.75), ("facility", 0.25))
+        ("pairwise", 0.75),
+        ("facility", 0.25),
+    )
 
 
 @pytest.mark.parametrize("estimator", [entry.name for entry in catalogue.ESTIMATORS])
 def test_round_trip(estimator):
-    config = RunConfig(CorpusConfig(("a", "b"), quality_columns=(QualityColumn("q", 0.5, "z"),), rows=10),
-                       SelectionConfig.from_options(estimator=estimator), "name", "notes")
+    config = RunConfig(
+        CorpusConfig(("a", "b"), quality_columns=(QualityColumn("q", 0.5, "z"),), rows=10),
+        SelectionConfig.from_options(estimator=estimator),
+        "name",
+        "notes",
+    )
     assert RunConfig.from_dict(config.to_dict()) == config
 
 
@@ -79,10 +113,16 @@ def test_a_record_from_before_an_option_gets_its_default(estimator):
     assert SelectionConfig.from_dict({**old, "an_option_of_the_future": 1}) == config
 
 
-@pytest.mark.parametrize(("text", "parsed"), [
-    ("q", ("q", 1.0, "raw")), ("q:0.5", ("q", 0.5, "raw")), ("q:2:rank", ("q", 2.0, "rank")),
-    ("a:b", ("a:b", 1.0, "raw")), ("a:b:0.5:z", ("a:b", 0.5, "z")),
-])
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("q", ("q", 1.0, "raw")),
+        ("q:0.5", ("q", 0.5, "raw")),
+        ("q:2:rank", ("q", 2.0, "rank")),
+        ("a:b", ("a:b", 1.0, "raw")),
+        ("a:b:0.5:z", ("a:b", 0.5, "z")),
+    ],
+)
 def test_quality_columns_parse(text, parsed):
     column = QualityColumn.parse(text)
     assert (column.name, column.weight, column.transform) == parsed

@@ -15,8 +15,11 @@ from datamask.runs.store import RunStore
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = [path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"))
-             if ".venv" not in path.parts]
+DOCUMENTS = [
+    path
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"))
+    if ".venv" not in path.parts
+]
 
 
 @pytest.mark.parametrize("number", range(len(re.findall(r"```python", README))))
@@ -29,6 +32,7 @@ def test_python_examples_run(number, tmp_path):
 
 def test_the_command_lines_of_the_readme_are_understood():
     from datamask.cli.parser import parse, run_config
+
     lines = re.sub(r" \\\n +", " ", README)
     found = re.findall(r"^ {4}python -m datamask (select .*?)(?: +#.*)?$", lines, re.MULTILINE)
     assert len(found) >= 2
@@ -40,8 +44,9 @@ def test_the_command_lines_of_the_readme_are_understood():
 @pytest.fixture(scope="module")
 def help_text():
     """What `select --help` prints, asked for once."""
-    return subprocess.run([sys.executable, "-m", "datamask", "select", "--help"], cwd=ROOT, capture_output=True,
-                          text=True, timeout=240).stdout
+    return subprocess.run(
+        [sys.executable, "-m", "datamask", "select", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=240
+    ).stdout
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in (*catalogue.OBJECTIVES, *catalogue.ESTIMATORS)])
@@ -60,8 +65,13 @@ def test_links_lead_somewhere(document):
 def test_the_output_columns_of_the_readme(tmp_path):
     from datamask.config import CorpusConfig, SelectionConfig
     from datamask.runs.execute import execute
-    run = RunStore(tmp_path).create(RunConfig(CorpusConfig((str(ROOT / "sample_data" / "tiny"),)),
-                                              SelectionConfig.from_options(estimator="random", objective="pairwise")))
+
+    run = RunStore(tmp_path).create(
+        RunConfig(
+            CorpusConfig((str(ROOT / "sample_data" / "tiny"),)),
+            SelectionConfig.from_options(estimator="random", objective="pairwise"),
+        )
+    )
     execute(run)
     for column in run.selection().schema.names[1:]:
         assert f"`{column}`" in README
@@ -74,16 +84,20 @@ def test_the_paper_is_cited_under_its_own_title():
     cited = re.findall(r"title\s*=\s*\{(.*?)\}", README)
     authors = re.findall(r"author\s*=\s*\{(.*?)\}", README)[0].split(" and ")
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    preferred = citation[citation.index("preferred-citation:"):]
+    preferred = citation[citation.index("preferred-citation:") :]
     assert cited == [PAPER] and f"title: {PAPER}\n" in preferred
-    assert [f"{family}, {given}" for family, given in
-            re.findall(r"family-names: (.*)\n +given-names: (.*)\n", preferred)] == authors
+    assert [
+        f"{family}, {given}" for family, given in re.findall(r"family-names: (.*)\n +given-names: (.*)\n", preferred)
+    ] == authors
     assert "arXiv:2512.24265" in README and "https://arxiv.org/abs/2512.24265" in preferred
 
 
 def test_every_guarantee_names_a_test_that_there_is():
-    lines = [line for line in (ROOT / "docs/guarantees.md").read_text(encoding="utf-8").splitlines()
-             if line.startswith("|") and not re.match(r"\|[- |]+\|$", line) and "held by" not in line]
+    lines = [
+        line
+        for line in (ROOT / "docs/guarantees.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("|") and not re.match(r"\|[- |]+\|$", line) and "held by" not in line
+    ]
     assert len(lines) > 20
     for line in lines:
         references = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", line)

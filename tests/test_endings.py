@@ -46,8 +46,9 @@ READY = "print('measuring', flush=True)\n"
 def ended(tail: str, send: signal.Signals | None = None) -> subprocess.CompletedProcess:
     """How a process of HEAD and `tail` ended, once it measures and was sent a signal."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    child = subprocess.Popen([sys.executable, "-c", HEAD + tail], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             env=environment)
+    child = subprocess.Popen(
+        [sys.executable, "-c", HEAD + tail], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
     try:
         assert child.stdout.readline() == b"measuring\n", child.stderr.read().decode()
         if send is not None:
@@ -158,8 +159,11 @@ def test_the_command_line_ends_at_once_although_torch_is_being_imported(tmp_path
     run = store.create(RunConfig(write_shard(tmp_path / "shard.parquet")))
     with run.writer() as writer:
         writer.finish("stopped", message="stopped")
-    child = subprocess.Popen([sys.executable, "-c", HELD, "resume", run.id, "--runs_dir", str(store.root)],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", HELD, "resume", run.id, "--runs_dir", str(store.root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
         lines = iter(child.stderr.readline, b"")
         assert any(line == b"importing torch\n" for line in lines)

@@ -20,16 +20,26 @@ TINY = str(Path(__file__).parents[1] / "sample_data" / "tiny")
 
 @pytest.fixture
 def spec(tmp_path):
-    return {"path": TINY, "rows": 0, "objective": "pairwise", "ratio": 0.3, "lamb": 0.5, "cache": str(tmp_path),
-            "limit": 600.0, "steps": 20, "best": {"lr": 3.0, "G": 8}}
+    return {
+        "path": TINY,
+        "rows": 0,
+        "objective": "pairwise",
+        "ratio": 0.3,
+        "lamb": 0.5,
+        "cache": str(tmp_path),
+        "limit": 600.0,
+        "steps": 20,
+        "best": {"lr": 3.0, "G": 8},
+    }
 
 
 def test_a_contestant_reaches_what_the_package_reaches(spec, tmp_path):
     corpus = open_corpus(CorpusConfig((TINY,)))
-    config = SelectionConfig.from_options(objective="pairwise", estimator="top-quality", lamb=0.5, select_ratio=0.3,
-                                          device="cpu")
+    config = SelectionConfig.from_options(
+        objective="pairwise", estimator="top-quality", lamb=0.5, select_ratio=0.3, device="cpu"
+    )
     problem = pose(Pool(corpus, torch.device("cpu"), tmp_path), config).problem
-    best = np.argsort(-corpus.quality, kind="stable")[:problem.size]
+    best = np.argsort(-corpus.quality, kind="stable")[: problem.size]
     mask = torch.zeros(len(corpus), dtype=torch.bool)
     mask[torch.from_numpy(best)] = True
     found = contestants.contest({**spec, "who": "top-quality"})
@@ -67,17 +77,43 @@ def test_the_frontier_is_recomputed_from_the_masks():
 
 def test_the_table_says_what_the_rows_say():
     def row(who, seconds, joint, **more):
-        return {"who": who, "joint": joint, "raw": joint, "all_seconds": [seconds], "all_cpu": [seconds],
-                "peak": 10 ** 9, **more}
+        return {
+            "who": who,
+            "joint": joint,
+            "raw": joint,
+            "all_seconds": [seconds],
+            "all_cpu": [seconds],
+            "peak": 10**9,
+            **more,
+        }
 
     ours = row("counterfactual", 2.0, 0.76, curve=[(0.5, 0.70), (1.0, 0.74), (2.0, 0.76)])
-    problem = {"objective": "disf", "ratio": 0.3, "lamb": 0.5, "n": 100, "dim": 8, "date": "2026-01-01", "repeats": 1,
-               "load": [1.0, 2.0], "anchor": {"random": -2.0, "best": -1.0, "best_kind": "best found"},
-               "seconds_anchors": 1.0,
-               "machine": {"processor": "p", "torch_threads": 1, "graph_threads": 2, "python": "3", "torch": "2",
-                           "numpy": "2", "numba": "0"},
-               "rows_of_table": [ours, row("reinforce", 1000.0, 0.72, extrapolated=True, note="stopped"),
-                                 row("greedy", 200.0, 0.75)]}
+    problem = {
+        "objective": "disf",
+        "ratio": 0.3,
+        "lamb": 0.5,
+        "n": 100,
+        "dim": 8,
+        "date": "2026-01-01",
+        "repeats": 1,
+        "load": [1.0, 2.0],
+        "anchor": {"random": -2.0, "best": -1.0, "best_kind": "best found"},
+        "seconds_anchors": 1.0,
+        "machine": {
+            "processor": "p",
+            "torch_threads": 1,
+            "graph_threads": 2,
+            "python": "3",
+            "torch": "2",
+            "numpy": "2",
+            "numba": "0",
+        },
+        "rows_of_table": [
+            ours,
+            row("reinforce", 1000.0, 0.72, extrapolated=True, note="stopped"),
+            row("greedy", 200.0, 0.75),
+        ],
+    }
     said = " ".join(sentences(problem))
     assert "after 1.00 s" in said and "when it was stopped" in said
     assert "1,000 and 500 times as long, in CPU seconds of the whole 500 times" in said

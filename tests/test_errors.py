@@ -18,8 +18,10 @@ def test_a_sentence_stays_as_it_is(error):
 
 
 @pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize("name, escaped", [("\udcff", "\\udcff"), ("\x1b[31m", "\\x1b[31m"), ("a\rb", "a\\rb"),
-                                           ("\x00", "\\x00"), ("\u202eid", "\\u202eid")])
+@pytest.mark.parametrize(
+    "name, escaped",
+    [("\udcff", "\\udcff"), ("\x1b[31m", "\\x1b[31m"), ("a\rb", "a\\rb"), ("\x00", "\\x00"), ("\u202eid", "\\u202eid")],
+)
 def test_what_no_terminal_can_print_is_escaped(error, name, escaped):
     text = str(error(f"--input {name} does not exist"))
     assert text == f"--input {escaped} does not exist"

@@ -22,10 +22,19 @@ def test_a_question_survives_json_and_has_one_key():
     assert own[0] == own[1] != own[2]
 
 
-@pytest.mark.parametrize("wrong", [
-    {"objectives": ()}, {"objectives": ("best",)}, {"ratios": (0.0,)}, {"ratios": ()}, {"lambdas": (0.5,)},
-    {"lambdas": (0.0, 1.5)}, {"words": 10}, {"rows": 10},
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"objectives": ()},
+        {"objectives": ("best",)},
+        {"ratios": (0.0,)},
+        {"ratios": ()},
+        {"lambdas": (0.5,)},
+        {"lambdas": (0.0, 1.5)},
+        {"words": 10},
+        {"rows": 10},
+    ],
+)
 def test_what_cannot_be_tried_is_refused(wrong):
     with pytest.raises(DatamaskError, match="--"):
         LambdaQuestion(**wrong)

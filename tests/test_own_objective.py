@@ -40,8 +40,14 @@ def place(tmp_path, monkeypatch):
 def test_the_examples_of_the_how_to_run(place):
     assert len(CODE) == 3
     (place / "sample_data").symlink_to(ROOT / "sample_data")
-    done = subprocess.run([sys.executable, "-c", CODE[1] + CODE[2]], cwd=place, capture_output=True, text=True,
-                          timeout=240, env={"PYTHONPATH": f"{ROOT}:{place}", "OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        [sys.executable, "-c", CODE[1] + CODE[2]],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={"PYTHONPATH": f"{ROOT}:{place}", "OMP_NUM_THREADS": "1"},
+    )
     assert done.returncode == 0, done.stderr
     assert "all checks hold" in done.stdout and "'joint'" in done.stdout
 
@@ -66,9 +72,10 @@ def test_select_score_and_sweep_with_it_in_a_sum(place, capsys):
 def test_check_objective_prints_one_line_per_check(place, capsys, monkeypatch):
     assert main(["check-objective", "spread:Spread"]) == 0
     assert "all 14 checks hold" in capsys.readouterr().out
-    for code, told in ((CODE[0].replace("-2.0 *", "2.0 *"),
-                        r"(?m)^FAILED swaps: .*expected a correlation of at least 0.98, got -"),
-                       ("import nowhere_to_be_found", "cannot be imported")):
+    for code, told in (
+        (CODE[0].replace("-2.0 *", "2.0 *"), r"(?m)^FAILED swaps: .*expected a correlation of at least 0.98, got -"),
+        ("import nowhere_to_be_found", "cannot be imported"),
+    ):
         (place / "spread.py").write_text(code, encoding="utf-8")
         monkeypatch.delitem(sys.modules, "spread", raising=False)
         importlib.invalidate_caches()
@@ -79,8 +86,12 @@ def test_check_objective_prints_one_line_per_check(place, capsys, monkeypatch):
 
 def test_nothing_but_a_typed_name_loads_it(place):
     store = RunStore(place / "runs")
-    run = store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(
-        objective="spread:Spread", estimator="random", select_ratio=0.1)))
+    run = store.create(
+        RunConfig(
+            CorpusConfig((TINY,)),
+            SelectionConfig.from_options(objective="spread:Spread", estimator="random", select_ratio=0.1),
+        )
+    )
     assert re.fullmatch(r"[a-z0-9-]+", run.id)
     outcome = attempt(run, should_stop=lambda: False)  # as the dashboard's worker does
     assert isinstance(outcome.error, OptionError) and "typed on the command line" in str(outcome.error)
@@ -102,8 +113,12 @@ def test_a_run_does_not_go_on_with_other_code(place):
     own.permit("spread:Spread")
     first = cache_name("spread:Spread")
     store = RunStore(place / "runs")
-    run = store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(
-        objective="spread:Spread", estimator="random", select_ratio=0.1)))
+    run = store.create(
+        RunConfig(
+            CorpusConfig((TINY,)),
+            SelectionConfig.from_options(objective="spread:Spread", estimator="random", select_ratio=0.1),
+        )
+    )
     stopped = attempt(run, should_stop=lambda: bool(run.facts().get("own_code")))
     assert stopped.status.state == "stopped"
     (place / "spread.py").write_text(CODE[0] + "\n# another thought\n", encoding="utf-8")
@@ -112,9 +127,14 @@ def test_a_run_does_not_go_on_with_other_code(place):
     assert "has changed since the run began" in str(outcome.error)
 
 
-@pytest.mark.parametrize("name, told", [("os:system", "must have a class system"),
-                                        ("datamask.objectives.contract:SetFunction", "lacks batch"),
-                                        ("facility", "module:Class")])
+@pytest.mark.parametrize(
+    "name, told",
+    [
+        ("os:system", "must have a class system"),
+        ("datamask.objectives.contract:SetFunction", "lacks batch"),
+        ("facility", "module:Class"),
+    ],
+)
 def test_what_is_no_objective_is_refused(place, name, told):
     with pytest.raises(OptionError, match=told):
         own.permit(name)
@@ -125,8 +145,20 @@ def test_what_is_no_objective_is_refused(place, name, told):
 def test_names_and_weights_are_told_apart():
     assert catalogue.objective_terms("a.b:C:0.5, DiSF ,pairwise:2") == {"a.b:C": 0.5, "disf": 1.0, "pairwise": 2.0}
     assert catalogue.objective_terms("a_b:C_1") == {"a_b:C_1": 1.0}
-    for wrong in ("facility:x", "facility:nan", "facility:inf", "a:nan", "a.b:C:x", "a.b:C:0", "a/b:C", "a.b:C,a.b:C",
-                  "../x:C", "a b:C", "pairwise:", "x"):
+    for wrong in (
+        "facility:x",
+        "facility:nan",
+        "facility:inf",
+        "a:nan",
+        "a.b:C:x",
+        "a.b:C:0",
+        "a/b:C",
+        "a.b:C,a.b:C",
+        "../x:C",
+        "a b:C",
+        "pairwise:",
+        "x",
+    ):
         with pytest.raises(OptionError):
             catalogue.objective_terms(wrong)
     assert load("pairwise").__name__ == "Pairwise"

@@ -27,11 +27,19 @@ N = 400
 def table(first: str = "a", n: int = N, **columns) -> pa.Table:
     """A shard in the paper's format with a dictionary column of 33 words."""
     rng = np.random.default_rng(0)
-    words = pa.DictionaryArray.from_arrays(pa.array(np.arange(n) % 33, pa.int32()),
-                                           pa.array([f"{first}w{k:05d}" for k in range(33)]))
+    words = pa.DictionaryArray.from_arrays(
+        pa.array(np.arange(n) % 33, pa.int32()), pa.array([f"{first}w{k:05d}" for k in range(33)])
+    )
     features = pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=4 * n).astype(np.float32)), 4)
-    return pa.table({"chunk_id": [f"{first}{k}" for k in range(n)], "quality_score": rng.normal(size=n),
-                     "feature_arr": features, "domain": words} | columns)
+    return pa.table(
+        {
+            "chunk_id": [f"{first}{k}" for k in range(n)],
+            "quality_score": rng.normal(size=n),
+            "feature_arr": features,
+            "domain": words,
+        }
+        | columns
+    )
 
 
 def write(path: Path, data: pa.Table, **options) -> Path:
@@ -42,11 +50,12 @@ def write(path: Path, data: pa.Table, **options) -> Path:
 def foreign_indices(path: Path, name: str) -> None:
     """Let indices of a dictionary column of 33 words point at word 63: six bits each, the tail of their page."""
     footer = pq.read_metadata(path)
-    column = next(footer.row_group(0).column(k) for k in range(footer.num_columns)
-                  if footer.schema.column(k).path == name)
+    column = next(
+        footer.row_group(0).column(k) for k in range(footer.num_columns) if footer.schema.column(k).path == name
+    )
     end = column.dictionary_page_offset + column.total_compressed_size
     data = bytearray(path.read_bytes())
-    data[end - 200:end - 60] = b"\xff" * 140
+    data[end - 200 : end - 60] = b"\xff" * 140
     path.write_bytes(data)
 
 
@@ -87,15 +96,14 @@ def test_page_checksums_are_compared(tmp_path):
     data = path.read_bytes()
     number = np.float64(0.1234567).tobytes()
     at = data.index(number, data.index(number) + 8 * N // 2)  # among the values, not the statistics
-    path.write_bytes(data[:at] + np.float64(0.7654321).tobytes() + data[at + 8:])
+    path.write_bytes(data[:at] + np.float64(0.7654321).tobytes() + data[at + 8 :])
     with pytest.raises(InputError, match=r"a\.parquet is damaged .*(CRC|checksum)"):
         open_corpus(CorpusConfig((str(path),)))
 
 
 def test_side_shards_are_validated(tmp_path):
     main = write(tmp_path / "a.parquet", table().drop(["feature_arr"]))
-    side = write(tmp_path / "side.parquet", pa.table({"chunk_id": not_utf8(),
-                                                      "feature_arr": table()["feature_arr"]}))
+    side = write(tmp_path / "side.parquet", pa.table({"chunk_id": not_utf8(), "feature_arr": table()["feature_arr"]}))
     with pytest.raises(InputError, match=r"side\.parquet is damaged .*UTF8"):
         open_corpus(CorpusConfig((str(main),), features=(str(side),)))
 
@@ -107,9 +115,13 @@ def test_texts_to_prepare_are_validated(tmp_path):
 
 
 def test_shards_to_export_are_validated(tmp_path):
-    shard = pa.table({"id": pa.array(range(10), pa.uint32()),
-                      "feature": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(30.0), pa.float16()), 3),
-                      "text": [f"text {k}" for k in range(10)]})
+    shard = pa.table(
+        {
+            "id": pa.array(range(10), pa.uint32()),
+            "feature": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(30.0), pa.float16()), 3),
+            "text": [f"text {k}" for k in range(10)],
+        }
+    )
     run = finished(tmp_path, {"a.parquet": shard}, {"a.parquet": list(range(10))}, {"a.parquet": [1, 2]})
     path = next(tmp_path.rglob("a.parquet"))
     pq.write_table(shard.set_column(2, "text", not_utf8(10)), path)
@@ -124,9 +136,16 @@ def test_lists_of_ids_are_validated(tmp_path):
         read_ids(path, "id")
 
 
-@pytest.mark.parametrize("error", [
-    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), OverflowError("big"), KeyError("name"),
-    pa.ArrowMemoryError("malloc of size 8 failed"), MemoryError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        OverflowError("big"),
+        KeyError("name"),
+        pa.ArrowMemoryError("malloc of size 8 failed"),
+        MemoryError(),
+    ],
+)
 def test_whatever_the_library_raises_becomes_one_sentence(tmp_path, monkeypatch, error):
     path = write(tmp_path / "a.parquet", table())
 
@@ -148,8 +167,14 @@ def test_whatever_the_library_raises_becomes_one_sentence(tmp_path, monkeypatch,
 def bomb(path: Path, n: int = 300, size: int = 1 << 18) -> Path:
     """Short texts first, then a long one again and again: decoded, thousands of times the file's size."""
     long = pa.DictionaryArray.from_arrays(pa.array([0] * n + [1] * n, pa.int32()), pa.array(["a", "z" * size]))
-    pq.write_table(table(n=2 * n, text=long), path, compression="zstd", store_schema=False, use_dictionary=["text"],
-                   dictionary_pagesize_limit=1 << 28)
+    pq.write_table(
+        table(n=2 * n, text=long),
+        path,
+        compression="zstd",
+        store_schema=False,
+        use_dictionary=["text"],
+        dictionary_pagesize_limit=1 << 28,
+    )
     return path
 
 
@@ -195,9 +220,13 @@ def test_texts_that_fill_the_memory_are_refused_before_they_do(tmp_path, monkeyp
 def test_batches_hold_what_the_file_holds(tmp_path):
     rng = np.random.default_rng(0)
     n = 5_000
-    whole = table(n=n, text=[None if k % 7 == 0 else "x" * (k % 300) for k in range(n)],
-                  lists=[[str(j) for j in range(k % 4)] for k in range(n)],
-                  nested=[{"a": str(k % 5), "b": k} for k in range(n)], number=rng.integers(0, 9, n))
+    whole = table(
+        n=n,
+        text=[None if k % 7 == 0 else "x" * (k % 300) for k in range(n)],
+        lists=[[str(j) for j in range(k % 4)] for k in range(n)],
+        nested=[{"a": str(k % 5), "b": k} for k in range(n)],
+        number=rng.integers(0, 9, n),
+    )
     path = write(tmp_path / "a.parquet", whole, row_group_size=1_700)
     for columns in (None, ["text", "nested"], ["number"]):
         with parquet.open_parquet(path) as file:
@@ -210,8 +239,9 @@ def test_batches_hold_what_the_file_holds(tmp_path):
 
 
 def test_a_large_dictionary_is_not_copied_into_every_batch(tmp_path):
-    words = pa.DictionaryArray.from_arrays(pa.array(np.arange(40_000) % 20_000, pa.int32()),
-                                           pa.array([f"{'w' * 100}{k}" for k in range(20_000)]))
+    words = pa.DictionaryArray.from_arrays(
+        pa.array(np.arange(40_000) % 20_000, pa.int32()), pa.array([f"{'w' * 100}{k}" for k in range(20_000)])
+    )
     path = write(tmp_path / "a.parquet", pa.table({"word": words}))
     with parquet.open_parquet(path) as file:
         batches = list(parquet.read_batches(path, file, most_rows=1_000))
@@ -219,8 +249,11 @@ def test_a_large_dictionary_is_not_copied_into_every_batch(tmp_path):
     assert pa.Table.from_batches(batches)["word"].to_pylist() == words.to_pylist()
 
 
-OPENING = {f"{module}.{name}" for module in ("pq", "pyarrow.parquet")
-           for name in ("ParquetFile", "read_table", "ParquetDataset", "read_pandas")}
+OPENING = {
+    f"{module}.{name}"
+    for module in ("pq", "pyarrow.parquet")
+    for name in ("ParquetFile", "read_table", "ParquetDataset", "read_pandas")
+}
 OWN = {"runs/store.py"}
 """Its tables are of the program's own making: read whole, and validated too."""
 

@@ -63,8 +63,13 @@ class Outer:
 
 def test_docstrings_are_found_wherever_they_stand_and_nothing_is_imported(made_up):
     rows = {name: text for name, _, text in sample.collect()}
-    assert sorted(rows) == ["madeup", "madeup.mod.Outer", "madeup.mod.Outer.Inner.method",
-                            "madeup.mod.Outer.Inner.method.local", "madeup.mod.twice"]
+    assert sorted(rows) == [
+        "madeup",
+        "madeup.mod.Outer",
+        "madeup.mod.Outer.Inner.method",
+        "madeup.mod.Outer.Inner.method.local",
+        "madeup.mod.twice",
+    ]
     assert rows["madeup"] == f"Package. {made_up}"
     assert rows["madeup.mod.twice"] == f"First. {made_up}"
     assert rows["madeup.mod.Outer"].endswith("indented") and rows["madeup.mod.Outer"].startswith("Class.")
@@ -73,15 +78,17 @@ def test_docstrings_are_found_wherever_they_stand_and_nothing_is_imported(made_u
 
 
 def test_real_packages_are_found_without_importing_them():
-    code = ("import sys; from sample_data import build as b\n"
-            "before = set(sys.modules)\n"
-            "roots = b._roots()\n"
-            "few = [r for r in roots if r[1].name in ('umap', 'json')]\n"
-            "b._roots = lambda: few\n"
-            "rows = b.collect()\n"
-            "assert {r[1] for r in rows} == {'python', 'umap-learn'}, rows[:2]\n"
-            "assert {r[0] for r in roots} == {'python', *b.PACKAGES}, roots\n"
-            "print(*{m.split('.')[0] for m in set(sys.modules) - before})\n")
+    code = (
+        "import sys; from sample_data import build as b\n"
+        "before = set(sys.modules)\n"
+        "roots = b._roots()\n"
+        "few = [r for r in roots if r[1].name in ('umap', 'json')]\n"
+        "b._roots = lambda: few\n"
+        "rows = b.collect()\n"
+        "assert {r[1] for r in rows} == {'python', 'umap-learn'}, rows[:2]\n"
+        "assert {r[0] for r in roots} == {'python', *b.PACKAGES}, roots\n"
+        "print(*{m.split('.')[0] for m in set(sys.modules) - before})\n"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not {"umap", "plotly", "streamlit", "torch", "sympy", "networkx", "altair"} & set(done.stdout.split())
 
@@ -91,9 +98,18 @@ def test_format_and_values(few_packages, tmp_path):
     assert [file.name for file in files] == [f"sample-{i}-of-4.parquet" for i in (1, 2, 3, 4)]
     table = pa.concat_tables(pq.read_table(file) for file in files)
     assert table.num_rows == 200
-    assert table.schema.equals(pa.schema({
-        "chunk_id": pa.string(), "quality_score": pa.float32(), "feature_arr": pa.list_(pa.float16(), 32),
-        "text": pa.string(), "source": pa.dictionary(pa.int32(), pa.string()), "n_tokens": pa.int32()}))
+    assert table.schema.equals(
+        pa.schema(
+            {
+                "chunk_id": pa.string(),
+                "quality_score": pa.float32(),
+                "feature_arr": pa.list_(pa.float16(), 32),
+                "text": pa.string(),
+                "source": pa.dictionary(pa.int32(), pa.string()),
+                "n_tokens": pa.int32(),
+            }
+        )
+    )
     assert len(set(table["chunk_id"].to_pylist())) == 200
     features = np.array(table["feature_arr"].to_pylist())
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=2e-3)
@@ -105,9 +121,11 @@ def test_format_and_values(few_packages, tmp_path):
 
 def test_same_bytes_in_another_process_with_other_threads_and_hash_seed(few_packages, tmp_path):
     first = sample.build(tmp_path / "first", limit=200, dim=16)
-    code = ("import sys; from sample_data import build as b; real = b._roots\n"
-            f"b._roots = lambda: [r for r in real() if r[1].name in {FEW!r}]\n"
-            "b.build(sys.argv[1], limit=200, dim=16)")
+    code = (
+        "import sys; from sample_data import build as b; real = b._roots\n"
+        f"b._roots = lambda: [r for r in real() if r[1].name in {FEW!r}]\n"
+        "b.build(sys.argv[1], limit=200, dim=16)"
+    )
     environment = os.environ | {"PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "second")], cwd=ROOT, check=True, env=environment)
     for file in [*(path.name for path in first), sample.MANIFEST]:
@@ -115,8 +133,14 @@ def test_same_bytes_in_another_process_with_other_threads_and_hash_seed(few_pack
 
 
 def test_a_smaller_limit_is_the_beginning_of_a_larger_one(few_packages, tmp_path):
-    names = [[name for file in sample.build(tmp_path / str(n), limit=n, dim=8)
-              for name in pq.read_table(file, columns=["chunk_id"])["chunk_id"].to_pylist()] for n in (60, 120)]
+    names = [
+        [
+            name
+            for file in sample.build(tmp_path / str(n), limit=n, dim=8)
+            for name in pq.read_table(file, columns=["chunk_id"])["chunk_id"].to_pylist()
+        ]
+        for n in (60, 120)
+    ]
     assert names[0] == names[1][:60] and len(names[1]) == 120
 
 

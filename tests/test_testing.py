@@ -67,13 +67,23 @@ class Breaks(Pairwise):
         raise ZeroDivisionError("no members")
 
 
-@pytest.mark.parametrize("objective, check, told", [
-    (ForgetsTheScale, "values", "expected"), (RanksBackwards, "swaps", "correlation of at least 0.98"),
-    (LooksAtPositions, "order", "shuffling"), (TakesTheWrongRows, "batch", "must have n = 30, got 60"),
-    (RoughGains, "gains", "expected"), (NoChance, "random_value", "got 0"), (Optimistic, "concave", "expected"),
-    (HalfASwap, "interaction", "of a swap"), (NeverStops, "polls", "gains must call poll"),
-    (Tampers, "value", "work on copies"), (Breaks, "values", "raised ZeroDivisionError: no members")],
-    ids=lambda given: getattr(given, "__name__", None))
+@pytest.mark.parametrize(
+    "objective, check, told",
+    [
+        (ForgetsTheScale, "values", "expected"),
+        (RanksBackwards, "swaps", "correlation of at least 0.98"),
+        (LooksAtPositions, "order", "shuffling"),
+        (TakesTheWrongRows, "batch", "must have n = 30, got 60"),
+        (RoughGains, "gains", "expected"),
+        (NoChance, "random_value", "got 0"),
+        (Optimistic, "concave", "expected"),
+        (HalfASwap, "interaction", "of a swap"),
+        (NeverStops, "polls", "gains must call poll"),
+        (Tampers, "value", "work on copies"),
+        (Breaks, "values", "raised ZeroDivisionError: no members"),
+    ],
+    ids=lambda given: getattr(given, "__name__", None),
+)
 def test_a_broken_objective_fails_its_check(objective, check, told):
     found = {one.name: one for one in check_objective(objective)}
     assert set(found) == {one.__name__ for one in CHECKS}

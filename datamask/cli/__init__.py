@@ -25,10 +25,21 @@ from datamask.cli.sweeps import study, sweep
 from datamask.errors import DatamaskError, Stopped
 from datamask.runs.attempt import one_sentence
 
-HANDLERS = {"select": select, "sweep": sweep, "study": study, "resume": resume, "prepare": prepare, "score": score,
-            "which-lambda": which_lambda, "explain": explain, "check-objective": check_objective,
-            "runs list": runs_list, "runs show": runs_show,
-            "runs export": runs_export, "runs import": runs_import}
+HANDLERS = {
+    "select": select,
+    "sweep": sweep,
+    "study": study,
+    "resume": resume,
+    "prepare": prepare,
+    "score": score,
+    "which-lambda": which_lambda,
+    "explain": explain,
+    "check-objective": check_objective,
+    "runs list": runs_list,
+    "runs show": runs_show,
+    "runs export": runs_export,
+    "runs import": runs_import,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

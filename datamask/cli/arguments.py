@@ -10,8 +10,11 @@ from datamask.errors import OptionError
 from datamask.options import FIND, OPTIONS, WHAT, Flag, Number, Option, Quota, Quotas, Whole
 from datamask.runs.store import default_root
 
-NAMES = {"objectives": ", ".join(entry.name for entry in catalogue.OBJECTIVES),
-         "estimators": ", ".join(entry.name for entry in catalogue.ESTIMATORS), "auto": catalogue.AUTO_RULE}
+NAMES = {
+    "objectives": ", ".join(entry.name for entry in catalogue.OBJECTIVES),
+    "estimators": ", ".join(entry.name for entry in catalogue.ESTIMATORS),
+    "auto": catalogue.AUTO_RULE,
+}
 """What stands in braces in the lines of the options."""
 
 Group = argparse._ActionsContainer
@@ -30,8 +33,14 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("which rows and columns")
     add = group.add_argument
     add("--id_column", metavar="NAME", help="(found by name, then by type)")
-    add("--quality_column", action="append", default=[], type=quality, metavar="NAME[:WEIGHT[:raw|z|rank]]",
-        help="may be given several times; they add up (found by name, then by type)")
+    add(
+        "--quality_column",
+        action="append",
+        default=[],
+        type=quality,
+        metavar="NAME[:WEIGHT[:raw|z|rank]]",
+        help="may be given several times; they add up (found by name, then by type)",
+    )
     add("--feature_column", metavar="NAME", help="(found by name, then by type)")
     add("--length_column", metavar="NAME", help="tokens per row, counted wherever rows are (found by name)")
     add("--features", action="append", default=[], metavar="INPUT", help="shards that hold the features, by id or row")
@@ -44,8 +53,9 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """What to select and how to find it: the options of a `SelectionConfig`."""
     for title in (WHAT, FIND):
-        add_options(parser.add_argument_group(title), *(name for name, option in OPTIONS.items()
-                                                        if option.group == title))
+        add_options(
+            parser.add_argument_group(title), *(name for name, option in OPTIONS.items() if option.group == title)
+        )
 
 
 def add_options(group: Group, *names: str) -> None:
@@ -82,8 +92,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def add_runs_dir(parser: Group) -> None:
     """Where runs are kept."""
-    parser.add_argument("--runs_dir", default=default_root(), metavar="FOLDER",
-                        help="where runs are kept (DATAMASK_RUNS_DIR, else runs)")
+    parser.add_argument(
+        "--runs_dir",
+        default=default_root(),
+        metavar="FOLDER",
+        help="where runs are kept (DATAMASK_RUNS_DIR, else runs)",
+    )
 
 
 def add_json(parser: Group) -> None:

@@ -65,21 +65,30 @@ def check_device(device: str) -> None:
 
 def rooted(config: RunConfig) -> RunConfig:
     """The same run with absolute paths, so that it can be resumed from any folder."""
+
     def absolute(path: str | None) -> str | None:
         return None if path is None else str(user_path(path).absolute())
 
-    selection = replace(config.selection, **{name: absolute(getattr(config.selection, name))
-                                             for name, option in OPTIONS.items() if isinstance(option.kind, IdFile)})
+    selection = replace(
+        config.selection,
+        **{
+            name: absolute(getattr(config.selection, name))
+            for name, option in OPTIONS.items()
+            if isinstance(option.kind, IdFile)
+        },
+    )
     return replace(config, corpus=absolute_corpus(config.corpus), selection=selection)
 
 
 def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
     """The same corpus with absolute paths."""
+
     def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(path if "://" in path else str(user_path(path).absolute()) for path in paths)
 
-    return replace(config, inputs=absolute(config.inputs), features=absolute(config.features),
-                   scores=absolute(config.scores))
+    return replace(
+        config, inputs=absolute(config.inputs), features=absolute(config.features), scores=absolute(config.scores)
+    )
 
 
 def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: argparse.Namespace) -> int:

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from datamask.evaluation.explaining import Explanation
 
 AT_ONCE = 500
-WITNESS_WORDS = {"covers": "covers", "would cover": "would cover", "similar": "similar and selected",
-                 "dimension": "dimension"}
+WITNESS_WORDS = {
+    "covers": "covers",
+    "would cover": "would cover",
+    "similar": "similar and selected",
+    "dimension": "dimension",
+}
 
 
 def explain(options: argparse.Namespace) -> int:
@@ -53,15 +57,24 @@ def explain(options: argparse.Namespace) -> int:
     if output is not None:
         _write(told, corpus, output)
     if options.json:
-        print_json({"run_id": run.id, "exceptions": explainer.exceptions, "sd": explainer.sd, "output": output,
-                    "samples": [_plain(one, corpus) for one in told]})
+        print_json(
+            {
+                "run_id": run.id,
+                "exceptions": explainer.exceptions,
+                "sd": explainer.sd,
+                "output": output,
+                "samples": [_plain(one, corpus) for one in told],
+            }
+        )
     elif output is None:
         print("\n\n".join(_text(one, corpus) for one in told))
     else:
         print(f"{len(told):,} explanations: {output}")
     if explainer.exceptions:
-        say(f"{explainer.exceptions:,} of {len(corpus):,} samples lie on the other side of the threshold than their "
-            "score says: the learner stopped, rounded or swapped there")
+        say(
+            f"{explainer.exceptions:,} of {len(corpus):,} samples lie on the other side of the threshold than their "
+            "score says: the learner stopped, rounded or swapped there"
+        )
     return DONE
 
 
@@ -116,18 +129,28 @@ def _write(told: Sequence[Explanation], corpus: Corpus, output: str) -> None:
     from datamask.runs.exports import table_csv
 
     names = [part.name for part in told[0].parts] if told else []
-    table = pa.table({
-        corpus.provenance.columns["id"]: corpus.ids.take(pa.array([one.row for one in told], pa.int64())),
-        "selected": [one.selected for one in told], "state": [one.state for one in told],
-        "score": [one.score for one in told], "threshold": [one.threshold for one in told],
-        "margin": [one.margin for one in told],
-        **{f"part_{name.replace(' ', '_')}": [one.parts[place].value for one in told]
-           for place, name in enumerate(names)},
-        "nearest_selected": corpus.ids.take(pa.array([one.nearest_selected if one.nearest_selected >= 0 else None
-                                                      for one in told], pa.int64())),
-        "nearest_similarity": [one.nearest_similarity for one in told],
-        "copy_of": corpus.ids.take(pa.array([one.copy_of if one.copy_of >= 0 else None for one in told], pa.int64())),
-        "sentence": [one.sentence for one in told]})
+    table = pa.table(
+        {
+            corpus.provenance.columns["id"]: corpus.ids.take(pa.array([one.row for one in told], pa.int64())),
+            "selected": [one.selected for one in told],
+            "state": [one.state for one in told],
+            "score": [one.score for one in told],
+            "threshold": [one.threshold for one in told],
+            "margin": [one.margin for one in told],
+            **{
+                f"part_{name.replace(' ', '_')}": [one.parts[place].value for one in told]
+                for place, name in enumerate(names)
+            },
+            "nearest_selected": corpus.ids.take(
+                pa.array([one.nearest_selected if one.nearest_selected >= 0 else None for one in told], pa.int64())
+            ),
+            "nearest_similarity": [one.nearest_similarity for one in told],
+            "copy_of": corpus.ids.take(
+                pa.array([one.copy_of if one.copy_of >= 0 else None for one in told], pa.int64())
+            ),
+            "sentence": [one.sentence for one in told],
+        }
+    )
     with replacing(output) as path:
         if output.lower().endswith(".csv"):
             path.write_bytes(table_csv(table))
@@ -140,11 +163,14 @@ def _text(told: Explanation, corpus: Corpus) -> str:
     lines = [f"{told.id}: {told.sentence}", ""]
     width = max(len(part.name) for part in told.parts)
     lines += [f"  {part.name:<{width}}  {part.value:+.3e}" for part in told.parts]
-    lines.append(f"  {'score - threshold':<{width}}  {told.score - told.threshold:+.3e}, {told.margin:+.2f} standard "
-                 "deviations of all scores")
+    lines.append(
+        f"  {'score - threshold':<{width}}  {told.score - told.threshold:+.3e}, {told.margin:+.2f} standard "
+        "deviations of all scores"
+    )
     if told.nearest_selected >= 0:
-        lines.append(f"  Nearest selected: {_id_of(told.nearest_selected, corpus)}, cosine "
-                     f"{told.nearest_similarity:.3f}")
+        lines.append(
+            f"  Nearest selected: {_id_of(told.nearest_selected, corpus)}, cosine {told.nearest_similarity:.3f}"
+        )
     for objective, found in told.witnesses.items():
         for witness in found[:5]:
             what = witness.row if witness.kind == "dimension" else _id_of(witness.row, corpus)

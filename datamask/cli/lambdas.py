@@ -19,9 +19,14 @@ def which_lambda(options: argparse.Namespace) -> int:
     """`which-lambda`: selections over lambda, ratio and objective, judged by held-out text."""
     target, texts = target_of(options.target)
     question = LambdaQuestion(
-        objectives=tuple(options.objectives.split(",")), ratios=ratios_of(options.ratios), target=target,
-        lambdas=LAMBDAS if options.lambdas is None else parse_lambdas(options.lambdas), words=options.words,
-        seed=options.seed or 0, **({} if options.rows is None else {"rows": max(options.rows, 1_000)}))
+        objectives=tuple(options.objectives.split(",")),
+        ratios=ratios_of(options.ratios),
+        target=target,
+        lambdas=LAMBDAS if options.lambdas is None else parse_lambdas(options.lambdas),
+        words=options.words,
+        seed=options.seed or 0,
+        **({} if options.rows is None else {"rows": max(options.rows, 1_000)}),
+    )
     corpus_wanted = absolute_corpus(corpus_config(options, question.seed))
     if options.output is not None:
         options.output = check_output(options.output, corpus_wanted.inputs)
@@ -31,8 +36,15 @@ def which_lambda(options: argparse.Namespace) -> int:
 
     with stop_on_signals() as stop, Progress() as progress:
         corpus = open_corpus(corpus_wanted, progress=progress, should_stop=stop.is_set)
-        found = answer(corpus, question, RunStore(options.runs_dir).cache_dir, texts=texts, device=options.device,
-                       progress=progress, should_stop=stop.is_set)
+        found = answer(
+            corpus,
+            question,
+            RunStore(options.runs_dir).cache_dir,
+            texts=texts,
+            device=options.device,
+            progress=progress,
+            should_stop=stop.is_set,
+        )
     if options.output is not None:
         write_text(options.output, json.dumps(found, indent=1))
     if options.json:
@@ -55,8 +67,10 @@ def target_of(text: str) -> tuple[Target, list[str]]:
         return Target.own(texts, Path(text).name), texts
     column, equals, value = text.partition("=")
     if not equals:
-        raise OptionError(f"--target must be random, quality, COLUMN=VALUE or a file with one text per line, got "
-                          f"{text!r}, and there is no such file")
+        raise OptionError(
+            f"--target must be random, quality, COLUMN=VALUE or a file with one text per line, got "
+            f"{text!r}, and there is no such file"
+        )
     return Target("column", column, value), []
 
 
@@ -77,18 +91,30 @@ def text_of(found: dict) -> str:
     parts = [found["headline"]]
     for measure in found["measures"]:
         parts.append(f"\n{measure['label']}: difference to a random selection in {measure['unit']}, lower is better")
-        rows = [{"objective": curve["objective"], "ratio": curve["ratio"], "lambda": f"{point['lamb']:g}",
-                 "difference": f"{point['difference']:+.4f}", "from": f"{point['low']:+.4f}",
-                 "to": f"{point['high']:+.4f}", "level with best": "yes" if point["level"] else "no",
-                 "best": "best" if point["lamb"] == curve["best"] else ""}
-                for curve in measure["curves"] for point in curve["points"]]
+        rows = [
+            {
+                "objective": curve["objective"],
+                "ratio": curve["ratio"],
+                "lambda": f"{point['lamb']:g}",
+                "difference": f"{point['difference']:+.4f}",
+                "from": f"{point['low']:+.4f}",
+                "to": f"{point['high']:+.4f}",
+                "level with best": "yes" if point["level"] else "no",
+                "best": "best" if point["lamb"] == curve["best"] else "",
+            }
+            for curve in measure["curves"]
+            for point in curve["points"]
+        ]
         parts.append(table_text(rows))
-        parts += [f"{one['name']}, ratio {one['ratio']:g}: {one['difference']:+.4f}, {one['low']:+.4f} to "
-                  f"{one['high']:+.4f}" for one in measure["named"]]
+        parts += [
+            f"{one['name']}, ratio {one['ratio']:g}: {one['difference']:+.4f}, {one['low']:+.4f} to {one['high']:+.4f}"
+            for one in measure["named"]
+        ]
         parts += [curve["sentence"] for curve in measure["curves"]]
     target = found["target"]
     first = found["measures"][0]["curves"][0]
-    parts.append(f"\n{target['texts']:,} texts of the target, {target['near_copies']:,} near-copies of them left out, "
-                 f"{first['words']:,} words of each selection trained on, {found['splits']} splits. "
-                 + " ".join(found["notes"]))
+    parts.append(
+        f"\n{target['texts']:,} texts of the target, {target['near_copies']:,} near-copies of them left out, "
+        f"{first['words']:,} words of each selection trained on, {found['splits']} splits. " + " ".join(found["notes"])
+    )
     return "\n".join(parts)

@@ -96,17 +96,21 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
         how += f", leaving out {summary['unknown_ids']:,} unknown ids"
     beside = f" beside {summary['given']:,} given ones" if summary.get("given") else ""
     tokens = f" with {summary['tokens']:,.0f} tokens" if summary.get("budget") and summary.get("tokens") else ""
-    lines = [f"Run {run.id} is {run.status().state}{took}.",
-             f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{tokens}{beside} {how} "
-             f"({selection.objective}, lambda {selection.lamb:g}).",
-             *([f"Rules: {'; '.join(rules)}."] if (rules := rule_words(selection, run.facts())) else []), ""]
+    lines = [
+        f"Run {run.id} is {run.status().state}{took}.",
+        f"Selected {_count(summary.get('selected'))} of {_count(summary.get('n'))} samples{tokens}{beside} {how} "
+        f"({selection.objective}, lambda {selection.lamb:g}).",
+        *([f"Rules: {'; '.join(rules)}."] if (rules := rule_words(selection, run.facts())) else []),
+        "",
+    ]
     calibrated = summary.get("calibrated") or {}
     lines.append(f"  {'':<10}{'share of the attainable gain':>30}{'raw':>14}")
     for term in ("quality", "diversity", "joint"):
         lines.append(f"  {term:<10}{percent(calibrated.get(term)):>30}{_raw(summary.get(term)):>14}")
     budget = summary.get("budget")
-    lines.append(f"  0 % is a random subset of this {'budget' if budget else 'size'}, 100 % the best this term reaches "
-                 "alone.")
+    lines.append(
+        f"  0 % is a random subset of this {'budget' if budget else 'size'}, 100 % the best this term reaches alone."
+    )
     if summary.get("upper_bound") is not None:
         what = "that fills this budget" if budget else "of this size"
         under = " under these rules" if rules else ""
@@ -116,8 +120,10 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
         lines.append(f"  No selection {what}{beside}{under} has a joint value above {bound}.")
     graph = summary.get("neighbors") or {}
     if graph.get("kind") == "approximate":
-        lines.append(f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "
-                     f"neighbours, measured on {graph['recall_rows']:,} random rows.")
+        lines.append(
+            f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "
+            f"neighbours, measured on {graph['recall_rows']:,} random rows."
+        )
     lines.append("")
     if output is not None:
         lines.append(f"Selection: {output}")
@@ -128,8 +134,10 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
 def score_text(entry: Mapping[str, Any]) -> str:
     """One selection on every measure, for people."""
     unknown = f" ({entry['unknown_ids']:,} more ids are not in the corpus)" if entry["unknown_ids"] else ""
-    lines = [f"{entry['selection']}: {entry['selected']:,} of {entry['n']:,} samples{unknown}",
-             f"  {'':<12}{'share of the attainable gain':>30}{'raw':>14}"]
+    lines = [
+        f"{entry['selection']}: {entry['selected']:,} of {entry['n']:,} samples{unknown}",
+        f"  {'':<12}{'share of the attainable gain':>30}{'raw':>14}",
+    ]
     for name, value in {"quality": entry["quality"], **entry["objectives"]}.items():
         lines.append(f"  {name:<12}{percent(entry['calibrated'].get(name)):>30}{_raw(value):>14}")
     return "\n".join(lines)
@@ -151,13 +159,19 @@ def board_text(board: Mapping[str, Any]) -> str:
             if cell["value"] is None:
                 why[measure["label"]] = cell["note"]
             reach = f" ±{(cell['high'] - cell['low']) / 2:.2g}" if cell["low"] is not None else ""
-            cells[names[path]] = "-" if cell["value"] is None else (
-                f"{cell['value']:.5g}{reach}{VERDICT_MARKS[cell['verdict']]}")
+            cells[names[path]] = (
+                "-" if cell["value"] is None else (f"{cell['value']:.5g}{reach}{VERDICT_MARKS[cell['verdict']]}")
+            )
         rows.append({"measure": measure["label"], "better": measure["better"], **cells})
     notes = [f"{label}: {note}." for label, note in why.items()] + list(board["notes"])
-    return "\n".join(["", table_text(rows),
-                      "  * best   = cannot be told apart from the best   / made by this measure, so out of competition",
-                      *(f"  {note}" for note in notes)])
+    return "\n".join(
+        [
+            "",
+            table_text(rows),
+            "  * best   = cannot be told apart from the best   / made by this measure, so out of competition",
+            *(f"  {note}" for note in notes),
+        ]
+    )
 
 
 def percent(value: Any) -> str:
@@ -211,8 +225,10 @@ def check_apart(option: str, path: str, inputs: Sequence[str]) -> None:
     for given in inputs:
         source = Path(given).resolve()
         if source.is_dir() and (source == place or source in place.parents):
-            raise OptionError(f"--{option} {path} lies in the input folder {given}, whose files are read as "
-                              "shards; choose another place")
+            raise OptionError(
+                f"--{option} {path} lies in the input folder {given}, whose files are read as "
+                "shards; choose another place"
+            )
 
 
 def _count(value: Any) -> str:

@@ -17,8 +17,11 @@ def permit_own(options: argparse.Namespace) -> None:
     Raises:
         OptionError: one of them cannot be imported, or is no objective.
     """
-    typed = [getattr(options, "objective", None), getattr(options, "objectives", None),
-             *(text.partition("=")[2] for text in getattr(options, "vary", ()) if text.startswith("objective="))]
+    typed = [
+        getattr(options, "objective", None),
+        getattr(options, "objectives", None),
+        *(text.partition("=")[2] for text in getattr(options, "vary", ()) if text.startswith("objective=")),
+    ]
     names = [name for text in typed if text for name in catalogue.objective_terms(text) if catalogue.is_own(name)]
     if names:
         from datamask.objectives import own
@@ -36,11 +39,15 @@ def check_typed(run: Run, typed: str | None) -> None:
     terms = [name for name, _ in run.config.selection.terms]
     given = list(catalogue.objective_terms(typed)) if typed else []
     if other := [name for name in given if name not in terms]:
-        raise OptionError(f"--objective must be what run {run.id} was made with, {run.config.selection.objective}, got "
-                          f"{', '.join(other)}; start a new run for another objective")
+        raise OptionError(
+            f"--objective must be what run {run.id} was made with, {run.config.selection.objective}, got "
+            f"{', '.join(other)}; start a new run for another objective"
+        )
     if missing := [name for name in terms if catalogue.is_own(name) and name not in given]:
-        raise RunStateError(f"run {run.id} uses an objective of somebody's own, whose code is never loaded because a "
-                            f"run folder names it; if you trust it, add --objective {','.join(missing)}")
+        raise RunStateError(
+            f"run {run.id} uses an objective of somebody's own, whose code is never loaded because a "
+            f"run folder names it; if you trust it, add --objective {','.join(missing)}"
+        )
 
 
 def check_objective(options: argparse.Namespace) -> int:
@@ -51,8 +58,13 @@ def check_objective(options: argparse.Namespace) -> int:
     found = checked(own.permit(options.name))
     failed = sum(not one.passed for one in found)
     if options.json:
-        print_json({"objective": options.name, "failed": failed,
-                    "checks": [{"name": one.name, "says": one.says, "failure": one.failure} for one in found]})
+        print_json(
+            {
+                "objective": options.name,
+                "failed": failed,
+                "checks": [{"name": one.name, "says": one.says, "failure": one.failure} for one in found],
+            }
+        )
     else:
         print("\n".join(map(str, found)))
         print(f"{failed} of {len(found)} checks failed" if failed else f"all {len(found)} checks hold")

@@ -66,17 +66,21 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if name is None:
         _without_command(words)
     build, about = COMMANDS[name]
-    parser = Parser(prog=f"datamask {name}", description=about, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter,
-                    epilog="Every option may be written with hyphens or underscores.")
+    parser = Parser(
+        prog=f"datamask {name}",
+        description=about,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Every option may be written with hyphens or underscores.",
+    )
     build(parser)
     places = " ".join(f"{action.metavar}{'...' if action.nargs else ''}" for action in parser._get_positional_actions())
     parser.usage = f"datamask {name} {places} [options]".replace("  ", " ")
-    words = _underscored(words[len(name.split()):])
+    words = _underscored(words[len(name.split()) :])
     if "--" in words:
         # argparse forgets a bare -- when words are intermixed; what follows it are inputs, whatever they look like
         place = words.index("--")
-        words[place:] = [f"--input={word}" for word in words[place + 1:]]
+        words[place:] = [f"--input={word}" for word in words[place + 1 :]]
     parser.refuse_unknown(words)
     # intermixed, so that `select A.parquet --output O.parquet B.parquet` reads both files
     options = parser.parse_intermixed_args(words)
@@ -104,9 +108,17 @@ def corpus_config(options: argparse.Namespace, seed: int = 0) -> CorpusConfig:
     if options.row_seed is not None:
         seed = options.row_seed
     return CorpusConfig(
-        inputs=inputs(options), id_column=options.id_column, quality_columns=tuple(options.quality_column),
-        feature_column=options.feature_column, length_column=options.length_column, features=tuple(options.features),
-        scores=tuple(options.scores), rows=options.rows, drop_invalid=options.drop_invalid, seed=seed)
+        inputs=inputs(options),
+        id_column=options.id_column,
+        quality_columns=tuple(options.quality_column),
+        feature_column=options.feature_column,
+        length_column=options.length_column,
+        features=tuple(options.features),
+        scores=tuple(options.scores),
+        rows=options.rows,
+        drop_invalid=options.drop_invalid,
+        seed=seed,
+    )
 
 
 def import_config(options: argparse.Namespace) -> RunConfig:
@@ -115,11 +127,16 @@ def import_config(options: argparse.Namespace) -> RunConfig:
     Raises:
         OptionError: an option out of range.
     """
-    given = {name: value for name in MEASURING
-             if (value := getattr(options, name)) is not None}
+    given = {name: value for name in MEASURING if (value := getattr(options, name)) is not None}
     selection = SelectionConfig(**given, estimator=catalogue.IMPORTED.name)
-    return RunConfig(corpus_config(options, selection.seed), selection, options.name or "", options.notes or "",
-                     options.ids, options.ignore_unknown)
+    return RunConfig(
+        corpus_config(options, selection.seed),
+        selection,
+        options.name or "",
+        options.notes or "",
+        options.ids,
+        options.ignore_unknown,
+    )
 
 
 def inputs(options: argparse.Namespace) -> tuple[str, ...]:
@@ -153,17 +170,31 @@ def _resume(parser: Parser) -> None:
 
 
 def _add_own(parser: Parser) -> None:
-    parser.add_argument("--objective", metavar="module:Class",
-                        help="needed again where the run uses an objective of your own, whose code nothing else loads")
+    parser.add_argument(
+        "--objective",
+        metavar="module:Class",
+        help="needed again where the run uses an objective of your own, whose code nothing else loads",
+    )
 
 
 def _sweep(parser: Parser) -> None:
     add_corpus(parser)
-    parser.add_argument("--vary", action="append", default=[], required=True, metavar="OPTION=VALUES",
-                        help="START:STOP:COUNT, as in lamb=0:1:11, or a list, as in seed=0,1,2; several --vary span "
-                             f"their cross product. Of {', '.join(variable())}")
-    parser.add_argument("--seeds", type=whole, default=1, metavar="N",
-                        help="where the seed is not varied, so many seeds for every point that is random (1)")
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        required=True,
+        metavar="OPTION=VALUES",
+        help="START:STOP:COUNT, as in lamb=0:1:11, or a list, as in seed=0,1,2; several --vary span "
+        f"their cross product. Of {', '.join(variable())}",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=whole,
+        default=1,
+        metavar="N",
+        help="where the seed is not varied, so many seeds for every point that is random (1)",
+    )
     parser.add_argument("--output", metavar="OUT", help="the table of points, as .parquet, .csv or .json")
     add_selection(parser)
     add_run(parser)
@@ -173,8 +204,9 @@ def _study(parser: Parser) -> None:
     parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(STUDIES)}")
     add_corpus(parser)
     parser.add_argument("--output", metavar="FOLDER", help="where tables and figure go (study-KIND)")
-    parser.add_argument("--objectives", metavar="NAME,NAME",
-                        help="of the study `single`, which compares them (all, or --objective)")
+    parser.add_argument(
+        "--objectives", metavar="NAME,NAME", help="of the study `single`, which compares them (all, or --objective)"
+    )
     parser.add_argument("--seeds", type=whole, default=3, metavar="N", help="seeds for whatever is random (3)")
     parser.add_argument("--quick", action="store_true", help="a few steps and few levels, to see that it works")
     add_selection(parser)
@@ -193,11 +225,19 @@ def _prepare(parser: Parser) -> None:
 
 def _score(parser: Parser) -> None:
     add_corpus(parser)
-    parser.add_argument("--selection", action="append", required=True, metavar="OUT.parquet",
-                        help="ids to score: the output of select, or any parquet or CSV file with the id column; give "
-                             "several to see their overlap")
-    parser.add_argument("--panel", action="store_true",
-                        help="every measure, with intervals, beside random and top quality, and who is best where")
+    parser.add_argument(
+        "--selection",
+        action="append",
+        required=True,
+        metavar="OUT.parquet",
+        help="ids to score: the output of select, or any parquet or CSV file with the id column; give "
+        "several to see their overlap",
+    )
+    parser.add_argument(
+        "--panel",
+        action="store_true",
+        help="every measure, with intervals, beside random and top quality, and who is best where",
+    )
     add_options(parser, "center")
     parser.add_argument("--objective", metavar="module:Class", help="an objective of your own to measure besides")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
@@ -209,9 +249,13 @@ def _which_lambda(parser: Parser) -> None:
     add_corpus(parser)
     group = parser.add_argument_group("what to try, and what to judge by")
     add = group.add_argument
-    add("--target", default="random", metavar="TARGET",
+    add(
+        "--target",
+        default="random",
+        metavar="TARGET",
         help="the text to predict: random held-out rows, COLUMN=VALUE for held-out rows of one kind, a file of your "
-             "own texts (one per line, or .jsonl with text), or quality, which is circular (random)")
+        "own texts (one per line, or .jsonl with text), or quality, which is circular (random)",
+    )
     add("--objectives", default="facility,pairwise", metavar="NAME,NAME", help="a curve each (facility,pairwise)")
     add("--ratios", default="0.1", metavar="SHARE,SHARE", help="select ratios, each judged by itself (0.1)")
     add("--lambdas", metavar="VALUES", help="START:STOP:COUNT or a list (nine values from 0 to 1)")
@@ -260,8 +304,9 @@ def _runs_export(parser: Parser) -> None:
 
 
 def _runs_import(parser: Parser) -> None:
-    parser.add_argument("ids", metavar="IDS",
-                        help="a parquet or CSV file with the id column, or a .txt file with one id per line")
+    parser.add_argument(
+        "ids", metavar="IDS", help="a parquet or CSV file with the id column, or a .txt file with one id per line"
+    )
     add_corpus(parser)
     group = parser.add_argument_group("how to measure it")
     add = group.add_argument
@@ -313,10 +358,14 @@ def _without_command(words: list[str]) -> NoReturn:
     """
     width = max(map(len, COMMANDS))
     table = "\n".join(f"  {name:<{width}}  {about}" for name, (_, about) in COMMANDS.items())
-    parser = Parser(prog="datamask", usage="datamask COMMAND [options]", allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter,
-                    description=f"Choose a high-quality, diverse subset of a corpus by mask learning.\n\n{table}",
-                    epilog="`datamask COMMAND --help` lists a command's options.")
+    parser = Parser(
+        prog="datamask",
+        usage="datamask COMMAND [options]",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=f"Choose a high-quality, diverse subset of a corpus by mask learning.\n\n{table}",
+        epilog="`datamask COMMAND --help` lists a command's options.",
+    )
     parser.add_argument("--version", action="version", version=f"datamask {__version__}")
     if words and words[0].startswith("-"):
         parser.parse_args(words)

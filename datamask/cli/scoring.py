@@ -34,14 +34,40 @@ def score(options: argparse.Namespace) -> int:
         own = [name for name in catalogue.objective_terms(options.objective or "facility") if catalogue.is_own(name)]
 
         poll = poll_of(stop.is_set, "scoring was stopped; nothing was written")
-        scores = [{"selection": path, "unknown_ids": found.unknown,
-                   **score_selection(corpus, found.rows, store.cache_dir, options.device, progress, poll,
-                                      center=bool(options.center), objectives=own)}
-                  for path, found in lists.items()]
-        board = _board(corpus, {path: found.rows for path, found in lists.items()}, store.cache_dir, options.device,
-                       progress, poll) if options.panel else None
-    result: dict[str, Any] = {"n": len(corpus), "selections": scores,
-                              "overlaps": overlaps({path: found.rows for path, found in lists.items()}, len(corpus))}
+        scores = [
+            {
+                "selection": path,
+                "unknown_ids": found.unknown,
+                **score_selection(
+                    corpus,
+                    found.rows,
+                    store.cache_dir,
+                    options.device,
+                    progress,
+                    poll,
+                    center=bool(options.center),
+                    objectives=own,
+                ),
+            }
+            for path, found in lists.items()
+        ]
+        board = (
+            _board(
+                corpus,
+                {path: found.rows for path, found in lists.items()},
+                store.cache_dir,
+                options.device,
+                progress,
+                poll,
+            )
+            if options.panel
+            else None
+        )
+    result: dict[str, Any] = {
+        "n": len(corpus),
+        "selections": scores,
+        "overlaps": overlaps({path: found.rows for path, found in lists.items()}, len(corpus)),
+    }
     if board is not None:
         result["scoreboard"] = board
         for entry in scores:
@@ -52,22 +78,33 @@ def score(options: argparse.Namespace) -> int:
     for entry in scores:
         print(score_text(entry))
     for pair in result["overlaps"]:
-        print(f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
-              f"{pair['chance']:.3f}")
+        print(
+            f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
+            f"{pair['chance']:.3f}"
+        )
     if board is not None:
         print(board_text(board))
     return DONE
 
 
-def _board(corpus: Corpus, lists: dict[str, Any], cache_dir: Path, device: str, progress: Progress,
-           poll: Callable[[], None]) -> dict[str, Any]:
+def _board(
+    corpus: Corpus, lists: dict[str, Any], cache_dir: Path, device: str, progress: Progress, poll: Callable[[], None]
+) -> dict[str, Any]:
     """The scoreboard of id lists; what each was made by stands in its file."""
     from datamask.evaluation import optimised_by, scoreboard
     from datamask.evaluation.id_lists import read_config
 
     made = {path: config for path in lists if (config := read_config(path)) is not None}
-    board = scoreboard(corpus, lists, cache_dir, optimised={path: optimised_by(made[path]) for path in made},
-                       cut=True, device=device, progress=progress, poll=poll)
+    board = scoreboard(
+        corpus,
+        lists,
+        cache_dir,
+        optimised={path: optimised_by(made[path]) for path in made},
+        cut=True,
+        device=device,
+        progress=progress,
+        poll=poll,
+    )
     if unknown := [path for path in lists if path not in made]:
         board["notes"].append(f"How {', '.join(unknown)} came about is not known, so no measure is taken as its own.")
     return board

@@ -74,9 +74,16 @@ def prepare(options: argparse.Namespace) -> int:
     from datamask.corpus.preparation import prepare_shards
 
     with stop_on_signals() as stop, Progress() as progress:
-        found = prepare_shards(list(inputs(options)), options.output, text_column=options.text_column,
-                               id_column=options.id_column, dim=options.dim, seed=options.seed, progress=progress,
-                               should_stop=stop.is_set)
+        found = prepare_shards(
+            list(inputs(options)),
+            options.output,
+            text_column=options.text_column,
+            id_column=options.id_column,
+            dim=options.dim,
+            seed=options.seed,
+            progress=progress,
+            should_stop=stop.is_set,
+        )
     if options.json:
         print_json(found)
     else:

@@ -32,13 +32,24 @@ def runs_list(options: argparse.Namespace) -> int:
 
 def _listed(run: Run) -> dict[str, Any]:
     status = run.status()
-    row = {"run": run.id, "state": status.state, "objective": "?", "lambda": "?", "ratio": "?", "quality": None,
-           "diversity": None, "name": ""}
+    row = {
+        "run": run.id,
+        "state": status.state,
+        "objective": "?",
+        "lambda": "?",
+        "ratio": "?",
+        "quality": None,
+        "diversity": None,
+        "name": "",
+    }
     with contextlib.suppress(DatamaskError):  # a damaged run is listed by what is left of it
         config = run.config
-        row |= {"objective": config.selection.objective, "lambda": config.selection.lamb,
-                "ratio": tokens_text(budget) if (budget := config.selection.budget) else config.selection.select_ratio,
-                "name": config.name}
+        row |= {
+            "objective": config.selection.objective,
+            "lambda": config.selection.lamb,
+            "ratio": tokens_text(budget) if (budget := config.selection.budget) else config.selection.select_ratio,
+            "name": config.name,
+        }
     calibrated = (status.summary or {}).get("calibrated") or {}
     return row | {term: calibrated.get(term) for term in ("quality", "diversity")}
 
@@ -48,8 +59,15 @@ def runs_show(options: argparse.Namespace) -> int:
     run = RunStore(options.runs_dir).get(options.run)
     status, config = run.status(), run.config
     if options.json:
-        print_json({"run_id": run.id, "path": str(run.path), "status": status.to_dict(), "config": config.to_dict(),
-                    "facts": run.facts()})
+        print_json(
+            {
+                "run_id": run.id,
+                "path": str(run.path),
+                "status": status.to_dict(),
+                "config": config.to_dict(),
+                "facts": run.facts(),
+            }
+        )
         return DONE
     print(f"{config.name or run.id}: {status.state}" + (f", {status.message}" if status.message else ""))
     if config.notes:
@@ -79,8 +97,10 @@ def runs_export(options: argparse.Namespace) -> int:
             exports.filtered_rows(run, options.rows, progress=progress, should_stop=stop.is_set)
             written["rows"] = options.rows
         if options.mask:
-            written["mask"] = [str(path) for path in exports.mask_per_shard(run, options.mask, progress=progress,
-                                                                            should_stop=stop.is_set)]
+            written["mask"] = [
+                str(path)
+                for path in exports.mask_per_shard(run, options.mask, progress=progress, should_stop=stop.is_set)
+            ]
     if options.json:
         print_json({"run_id": run.id, **written})
     else:

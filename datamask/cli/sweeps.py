@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from datamask.runs.sweep import Done
 
 
-
 def sweep(options: argparse.Namespace) -> int:
     """`sweep`: the cross product of what is varied, as runs that share one corpus."""
     found = points(given_options(options), [parse_vary(text) for text in options.vary], options.seeds)
@@ -51,15 +50,22 @@ def sweep(options: argparse.Namespace) -> int:
         print_json({"sweep": plan.id, "points": len(plan.points), "rows": rows, "output": options.output})
     elif rows:
         print(table_text(list(map(_shown, rows))))
-        print(f"Sweep {plan.id} in {options.runs_dir}. 0 % is a random subset of the size, 100 % the best a term "
-              "reaches alone.")
+        print(
+            f"Sweep {plan.id} in {options.runs_dir}. 0 % is a random subset of the size, 100 % the best a term "
+            "reaches alone."
+        )
     return _ending(done, len(plan.points))
 
 
 def study(options: argparse.Namespace) -> int:
     """`study`: one of the paper's experiments, as a sweep with its own table and figure."""
-    found = arms(options.kind, given_options(options), seeds=options.seeds, quick=options.quick,
-                 objectives=options.objectives.split(",") if options.objectives else None)
+    found = arms(
+        options.kind,
+        given_options(options),
+        seeds=options.seeds,
+        quick=options.quick,
+        objectives=options.objectives.split(",") if options.objectives else None,
+    )
     plan = _plan(options, points_of(found))
     from datamask.runs import study as studies
     from datamask.runs import study_report as report
@@ -68,15 +74,23 @@ def study(options: argparse.Namespace) -> int:
     check_apart("output", str(folder), plan.corpus.inputs)
     check_output(str(folder / "study.md"), plan.corpus.inputs)
     with stop_on_signals() as stop, Progress() as progress:
-        result = studies.study(options.kind, RunStore(options.runs_dir), plan, found, progress=progress,
-                               should_stop=stop.is_set)
+        result = studies.study(
+            options.kind, RunStore(options.runs_dir), plan, found, progress=progress, should_stop=stop.is_set
+        )
     ending = _ending(result.done, len(plan.points))
     if ending != DONE:
         return ending
     written = report.write(result, folder)
     if options.json:
-        print_json({"study": options.kind, "sweep": plan.id, "rows": result.rows, "notes": result.notes,
-                    "output": [str(path) for path in written]})
+        print_json(
+            {
+                "study": options.kind,
+                "sweep": plan.id,
+                "rows": result.rows,
+                "notes": result.notes,
+                "output": [str(path) for path in written],
+            }
+        )
     else:
         print(report.markdown(result))
         print("\n".join(map(str, written)))

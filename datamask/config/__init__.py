@@ -11,5 +11,14 @@ from datamask.config.run import RunConfig
 from datamask.config.selection import NEIGHBOR_SEARCHES, PAPER_PRESET, SelectionConfig
 from datamask.options import LEARNER_OPTIONS, Quota
 
-__all__ = ["LEARNER_OPTIONS", "NEIGHBOR_SEARCHES", "PAPER_PRESET", "TRANSFORMS", "CorpusConfig", "QualityColumn",
-           "Quota", "RunConfig", "SelectionConfig"]
+__all__ = [
+    "LEARNER_OPTIONS",
+    "NEIGHBOR_SEARCHES",
+    "PAPER_PRESET",
+    "TRANSFORMS",
+    "CorpusConfig",
+    "QualityColumn",
+    "Quota",
+    "RunConfig",
+    "SelectionConfig",
+]

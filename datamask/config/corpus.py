@@ -85,10 +85,18 @@ class CorpusConfig:
             value = getattr(self, name)
             object.__setattr__(self, name, tuple(value) if not isinstance(value, str) else (value,))
         check(len(self.inputs) > 0, "input", "at least one file, folder or glob", self.inputs)
-        check(self.rows is None or (isinstance(self.rows, int) and self.rows >= 2), "rows",
-              "a whole number of at least 2", self.rows)
-        check(isinstance(self.seed, int) and 0 <= self.seed < 2**63, "seed", "a whole number from 0 to 2^63 - 1",
-              self.seed)
+        check(
+            self.rows is None or (isinstance(self.rows, int) and self.rows >= 2),
+            "rows",
+            "a whole number of at least 2",
+            self.rows,
+        )
+        check(
+            isinstance(self.seed, int) and 0 <= self.seed < 2**63,
+            "seed",
+            "a whole number from 0 to 2^63 - 1",
+            self.seed,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -47,8 +47,9 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise OptionError(f"--target must be one of random, quality, COLUMN=VALUE or a file of texts, got "
-                              f"{self.kind!r}")
+            raise OptionError(
+                f"--target must be one of random, quality, COLUMN=VALUE or a file of texts, got {self.kind!r}"
+            )
         if self.kind == "column" and not self.column:
             raise OptionError(f"--target COLUMN=VALUE needs the name of a column, got {self.column!r}={self.value!r}")
 
@@ -60,9 +61,12 @@ class Target:
     @property
     def label(self) -> str:
         """What people call it, within a sentence."""
-        return {"random": "held-out text of the corpus", "quality": "the best quarter of the held-out text by quality",
-                "column": f"held-out text with {self.column} = {self.value}",
-                "texts": self.name or "your own texts"}[self.kind]
+        return {
+            "random": "held-out text of the corpus",
+            "quality": "the best quarter of the held-out text by quality",
+            "column": f"held-out text with {self.column} = {self.value}",
+            "texts": self.name or "your own texts",
+        }[self.kind]
 
     @classmethod
     def own(cls, texts: list[str], name: str = "your own texts") -> Target:
@@ -97,8 +101,9 @@ class LambdaQuestion:
         _set(self, "ratios", tuple(sorted({float(ratio) for ratio in self.ratios})))
         _set(self, "lambdas", tuple(sorted({float(lamb) for lamb in self.lambdas})))
         if not self.objectives:
-            raise OptionError(f"--objectives needs at least one of "
-                              f"{', '.join(e.name for e in catalogue.OBJECTIVES)}, got none")
+            raise OptionError(
+                f"--objectives needs at least one of {', '.join(e.name for e in catalogue.OBJECTIVES)}, got none"
+            )
         if len(self.lambdas) < 2 or not all(0 <= lamb <= 1 for lamb in self.lambdas):
             raise OptionError(f"--lambdas must be at least two values from 0 to 1, got {self.lambdas}")
         if not self.ratios or not all(0 < ratio < 1 for ratio in self.ratios):
@@ -119,8 +124,11 @@ class LambdaQuestion:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LambdaQuestion:
         known = {f.name for f in fields(cls)}
-        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value
-                                 for name, value in data.items() if name in known and name != "target"}
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in data.items()
+            if name in known and name != "target"
+        }
         return cls(**given, target=Target(**data.get("target", {})))
 
 
@@ -138,8 +146,9 @@ def texts_of(content: str, name: str = "the text") -> list[str]:
             try:
                 line = str(json.loads(line)["text"]).strip()
             except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise InputError(f"{name} line {number:,}: expected a JSON object with a \"text\", got "
-                                 f"{line[:60]!r} ({error})") from error
+                raise InputError(
+                    f'{name} line {number:,}: expected a JSON object with a "text", got {line[:60]!r} ({error})'
+                ) from error
         if line:
             found[line] = None
     return list(found)
@@ -158,8 +167,9 @@ def read_texts(path: str | Path) -> list[str]:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"--target {path} cannot be read: {why}") from error
     if len(data) > MOST_BYTES:
-        raise InputError(f"--target {path} must have at most {MOST_BYTES:,} bytes, got more; name a file with fewer "
-                         "texts")
+        raise InputError(
+            f"--target {path} must have at most {MOST_BYTES:,} bytes, got more; name a file with fewer texts"
+        )
     return check_texts(texts_of(data.decode("utf-8", "replace"), str(path)), str(path))
 
 
@@ -170,8 +180,10 @@ def check_texts(texts: list[str], name: str) -> list[str]:
         InputError: too few.
     """
     if len(texts) < LEAST_TEXTS:
-        raise InputError(f"There are {len(texts):,} different texts in {name}, one per line; at least {LEAST_TEXTS} "
-                         "are needed to tell selections apart, and some hundreds are better")
+        raise InputError(
+            f"There are {len(texts):,} different texts in {name}, one per line; at least {LEAST_TEXTS} "
+            "are needed to tell selections apart, and some hundreds are better"
+        )
     return texts
 
 

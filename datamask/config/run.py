@@ -32,14 +32,25 @@ class RunConfig:
     ignore_unknown: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {"corpus": self.corpus.to_dict(), "selection": self.selection.to_dict(), "name": self.name,
-                "notes": self.notes, "ids": self.ids, "ignore_unknown": self.ignore_unknown}
+        return {
+            "corpus": self.corpus.to_dict(),
+            "selection": self.selection.to_dict(),
+            "name": self.name,
+            "notes": self.notes,
+            "ids": self.ids,
+            "ignore_unknown": self.ignore_unknown,
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunConfig:
-        return cls(CorpusConfig.from_dict(data["corpus"]), SelectionConfig.from_dict(data["selection"]),
-                   str(data.get("name", "")), str(data.get("notes", "")), data.get("ids"),
-                   bool(data.get("ignore_unknown", False)))
+        return cls(
+            CorpusConfig.from_dict(data["corpus"]),
+            SelectionConfig.from_dict(data["selection"]),
+            str(data.get("name", "")),
+            str(data.get("notes", "")),
+            data.get("ids"),
+            bool(data.get("ignore_unknown", False)),
+        )
 
     def renamed(self, name: str | None = None, notes: str | None = None) -> RunConfig:
         return replace(self, name=self.name if name is None else name, notes=self.notes if notes is None else notes)

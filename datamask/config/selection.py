@@ -16,9 +16,19 @@ from datamask.options.table import SEARCHES
 NEIGHBOR_SEARCHES = tuple(SEARCHES.meanings)
 """How the neighbour graph may be asked for; see `datamask.corpus.neighbors.search_for`."""
 
-PAPER_PRESET = {"estimator": "reinforce", "scale": "raw", "n_rollout": 128, "n_epochs": 5000, "partial": 0.1,
-                "max_lr": 10.0, "min_lr": 1.0, "init": "quality", "score": "mask", "readout": "top",
-                "polish": "none"}
+PAPER_PRESET = {
+    "estimator": "reinforce",
+    "scale": "raw",
+    "n_rollout": 128,
+    "n_epochs": 5000,
+    "partial": 0.1,
+    "max_lr": 10.0,
+    "min_lr": 1.0,
+    "init": "quality",
+    "score": "mask",
+    "readout": "top",
+    "polish": "none",
+}
 """The quick-test setting of arXiv 2512.24265. Never changes."""
 
 
@@ -48,19 +58,29 @@ class SelectionConfig(SelectionOptions):
             OPTIONS["preset"].checked(preset, given)
         base = dict(PAPER_PRESET) if preset == "paper" else {}
         for key, value in base.items():
-            check(key not in given or given[key] == value or given[key] == catalogue.AUTO, key,
-                  f"left out, or {value!r}, with --preset paper (the preset never changes)", given.get(key))
+            check(
+                key not in given or given[key] == value or given[key] == catalogue.AUTO,
+                key,
+                f"left out, or {value!r}, with --preset paper (the preset never changes)",
+                given.get(key),
+            )
         merged = {**given, **base}
         if merged.get("estimator", catalogue.AUTO) == catalogue.AUTO:
             merged["estimator"] = catalogue.auto(merged.get("objective", cls.objective), merged)
         entry = catalogue.estimator(merged["estimator"])
-        check(entry is not catalogue.IMPORTED, "estimator", "a way to select; ids chosen elsewhere come in by `runs "
-              "import`", entry.name)
+        check(
+            entry is not catalogue.IMPORTED,
+            "estimator",
+            "a way to select; ids chosen elsewhere come in by `runs import`",
+            entry.name,
+        )
         merged["estimator"] = catalogue.estimator_name(merged["estimator"])
         for name, option in OPTIONS.items():
             if name in merged and option.owners and entry.name not in option.owners:
-                raise OptionError(f"--{name} is not an option of --estimator {entry.name}; estimators that have it: "
-                                  f"{', '.join(option.owners)}")
+                raise OptionError(
+                    f"--{name} is not an option of --estimator {entry.name}; estimators that have it: "
+                    f"{', '.join(option.owners)}"
+                )
         return cls(**{**entry.defaults, **merged})
 
     def __post_init__(self) -> None:
@@ -81,15 +101,21 @@ class SelectionConfig(SelectionOptions):
     def _check_together(self, entry: catalogue.EstimatorEntry) -> None:
         """Refuse options each of which would do alone."""
         if self.budget is not None and self.quotas:
-            raise OptionError("--quota is a share of the rows, and --budget leaves their number open; use --pin "
-                              "and --ban with a budget, or --select_ratio with quotas")
+            raise OptionError(
+                "--quota is a share of the rows, and --budget leaves their number open; use --pin "
+                "and --ban with a budget, or --select_ratio with quotas"
+            )
         if self.score == "exact" and (self.ruled or self.budget is not None):
-            raise OptionError("--score exact is the gradient of free draws, and --pin, --quota, --given and --budget "
-                              "bind them; leave them out, or take --score mask")
+            raise OptionError(
+                "--score exact is the gradient of free draws, and --pin, --quota, --given and --budget "
+                "bind them; leave them out, or take --score mask"
+            )
         if self.budget is not None and not entry.spends:
-            raise OptionError(f"--estimator {entry.name} selects a number of rows and cannot fill a --budget; use "
-                              "--select_ratio, or --estimator "
-                              f"{', '.join(e.name for e in catalogue.ESTIMATORS if e.spends)}")
+            raise OptionError(
+                f"--estimator {entry.name} selects a number of rows and cannot fill a --budget; use "
+                "--select_ratio, or --estimator "
+                f"{', '.join(e.name for e in catalogue.ESTIMATORS if e.spends)}"
+            )
 
     @property
     def terms(self) -> tuple[tuple[str, float], ...]:
@@ -111,12 +137,18 @@ class SelectionConfig(SelectionOptions):
         """
         if self.budget is not None:
             if not tokens:
-                raise OptionError("--budget needs the number of tokens of every row, and no column was found for it; "
-                                  "name it with --length_column, or use --select_ratio")
+                raise OptionError(
+                    "--budget needs the number of tokens of every row, and no column was found for it; "
+                    "name it with --length_column, or use --select_ratio"
+                )
             return min(max(math.floor(n * self.budget / tokens + 0.5), 1), n - 1)
         s = math.floor(self.select_ratio * n + 0.5)
-        check(0 < s < n, "select_ratio", f"such that between 1 and {n - 1:,} of {n:,} rows are selected",
-              f"{self.select_ratio} (selects {s:,})")
+        check(
+            0 < s < n,
+            "select_ratio",
+            f"such that between 1 and {n - 1:,} of {n:,} rows are selected",
+            f"{self.select_ratio} (selects {s:,})",
+        )
         return s
 
     def to_dict(self) -> dict[str, Any]:

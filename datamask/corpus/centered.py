@@ -49,8 +49,10 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
         with np.errstate(invalid="ignore", divide="ignore"):
             features[part] = rows / lengths[:, None]
     if lost:
-        raise InputError(f"--center leaves {lost:,} of {n:,} rows without a direction: their features equal the mean "
-                         "of the corpus; leave --center out, or take those rows out")
+        raise InputError(
+            f"--center leaves {lost:,} of {n:,} rows without a direction: their features equal the mean "
+            "of the corpus; leave --center out, or take those rows out"
+        )
     features.flags.writeable = False
     return replace(corpus, features=features, norms=None, fingerprint=f"{corpus.fingerprint}-centered")
 

@@ -81,8 +81,14 @@ def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop
     return in_threads(work, len(blocks), should_stop=should_stop)
 
 
-def fingerprint(ids: pa.Array, quality: np.ndarray, blocks: list[bytes], dim: int, lengths: np.ndarray | None,
-                exponents: np.ndarray | None = None) -> str:
+def fingerprint(
+    ids: pa.Array,
+    quality: np.ndarray,
+    blocks: list[bytes],
+    dim: int,
+    lengths: np.ndarray | None,
+    exponents: np.ndarray | None = None,
+) -> str:
     """Hex digest of these rows in this order: ids, quality, feature blocks (see `normalise`) and lengths.
 
     exponents: int16 ``(N,)``, of features that float32 could not hold (`Rows.exponents`); None where it could.
@@ -141,7 +147,8 @@ def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> Non
         f"column {column!r} holds {len(repeated):,} id{'s' if len(repeated) > 1 else ''} more than once "
         f"({named(repeated, np.arange(len(repeated)))}; {repeated[0].as_py()!r} is in {place(int(first[0]))} and "
         f"{place(int(first[1]))}); ids must be unique over all shards, so drop the repeats or choose another column "
-        "with --id-column")
+        "with --id-column"
+    )
 
 
 def invalid_rows(rows: Rows, lengths: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
@@ -152,12 +159,12 @@ def invalid_rows(rows: Rows, lengths: np.ndarray, columns: Columns) -> dict[str,
         f"NaN or infinite features in column {feature}": np.isnan(lengths) & ~rows.no_features,
         f"all-zero features in column {feature}": lengths == 0,
         f"null quality in column {quality}": rows.no_quality,
-        f"NaN or infinite quality in column {quality}":
-            ~np.isfinite(rows.quality).all(axis=0) & ~rows.no_quality,
+        f"NaN or infinite quality in column {quality}": ~np.isfinite(rows.quality).all(axis=0) & ~rows.no_quality,
     }
     if rows.lengths is not None:
-        found[f"null, infinite or negative length in column {columns.length!r}"] = \
-            ~(np.isfinite(rows.lengths) & (np.nan_to_num(rows.lengths) >= 0))
+        found[f"null, infinite or negative length in column {columns.length!r}"] = ~(
+            np.isfinite(rows.lengths) & (np.nan_to_num(rows.lengths) >= 0)
+        )
     return {reason: np.flatnonzero(mask) for reason, mask in found.items() if mask.any()}
 
 
@@ -175,7 +182,7 @@ def compact(features: np.ndarray, keep: np.ndarray) -> np.ndarray:
     done = 0
     for block in _blocks(len(features)):
         rows = features[block][keep[block]]
-        features[done:done + len(rows)] = rows
+        features[done : done + len(rows)] = rows
         done += len(rows)
     features.resize((done, features.shape[1]), refcheck=False)
     return features

@@ -16,16 +16,48 @@ import pyarrow.types as pt
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.errors import InputError
 
-ID_NAMES = ("chunk_id", "id", "doc_id", "document_id", "docid", "sample_id", "example_id", "text_id", "record_id",
-            "uuid", "uid", "guid", "hash", "sha256", "sha1", "md5", "key")
+ID_NAMES = (
+    "chunk_id",
+    "id",
+    "doc_id",
+    "document_id",
+    "docid",
+    "sample_id",
+    "example_id",
+    "text_id",
+    "record_id",
+    "uuid",
+    "uid",
+    "guid",
+    "hash",
+    "sha256",
+    "sha1",
+    "md5",
+    "key",
+)
 QUALITY_NAMES = ("quality_score", "quality", "score", "edu_score", "dclm_score", "fasttext_score", "quality_scores")
-FEATURE_NAMES = ("feature_arr", "features", "feature", "embedding", "embeddings", "emb", "embeds", "vector", "vectors",
-                 "dense", "sentence_embedding")
+FEATURE_NAMES = (
+    "feature_arr",
+    "features",
+    "feature",
+    "embedding",
+    "embeddings",
+    "emb",
+    "embeds",
+    "vector",
+    "vectors",
+    "dense",
+    "sentence_embedding",
+)
 LENGTH_NAMES = ("token_count", "n_tokens", "num_tokens", "tokens", "length", "token_length", "token_counts")
 TEXT_NAMES = ("text", "content", "raw_content", "document", "body", "sentence", "passage", "chunk", "description")
 
-OPTIONS = {"id": "--id-column", "quality": "--quality-column", "feature": "--feature-column",
-           "length": "--length-column"}
+OPTIONS = {
+    "id": "--id-column",
+    "quality": "--quality-column",
+    "feature": "--feature-column",
+    "length": "--length-column",
+}
 WANTS = {
     "id": "an integer or string column without repeats",
     "quality": "a number column",
@@ -57,8 +89,14 @@ class Columns:
     def as_dict(self) -> dict:
         """Role -> column name, as kept in `Provenance.columns`; ``falling``: quality columns where less is better."""
         falling = [q.name for q in self.quality if q.weight < 0]
-        return {"id": self.id, "feature": self.feature, "quality": [q.name for q in self.quality],
-                "length": self.length, "text": self.text, **({"falling": falling} if falling else {})}
+        return {
+            "id": self.id,
+            "feature": self.feature,
+            "quality": [q.name for q in self.quality],
+            "length": self.length,
+            "text": self.text,
+            **({"falling": falling} if falling else {}),
+        }
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
@@ -125,14 +163,18 @@ def require(schema: pa.Schema, name: str, role: str, path: str) -> str:
     """
     count = len(schema.get_all_field_indices(name))
     if count == 0:
-        raise InputError(f"{path} has no column {name!r} ({role}); its columns are {_listed(schema.names)}; choose one "
-                         f"with {OPTIONS[role]}")
+        raise InputError(
+            f"{path} has no column {name!r} ({role}); its columns are {_listed(schema.names)}; choose one "
+            f"with {OPTIONS[role]}"
+        )
     if count > 1:
         raise InputError(f"{path} has {count} columns called {name!r}; rename all but one")
     kind = schema.field(name).type
     if not IS_ROLE[role](kind):
-        raise InputError(f"column {name!r} of {path} is {kind}, but {role} must be {WANTS[role]}; "
-                         f"choose another with {OPTIONS[role]}")
+        raise InputError(
+            f"column {name!r} of {path} is {kind}, but {role} must be {WANTS[role]}; "
+            f"choose another with {OPTIONS[role]}"
+        )
     return name
 
 
@@ -186,14 +228,20 @@ def _find(schema: pa.Schema, wanted: str | None, role: str, path: str) -> tuple[
     if how == "repeated":
         repeated = _repeated(schema, role)
         name = next((name for name in NAMES[role] if name in repeated), repeated[0])
-        raise InputError(f"{path} has {schema.names.count(name)} columns called {name!r}, one of which could be the "
-                         f"{role}; rename all but one, or choose another with {OPTIONS[role]}")
+        raise InputError(
+            f"{path} has {schema.names.count(name)} columns called {name!r}, one of which could be the "
+            f"{role}; rename all but one, or choose another with {OPTIONS[role]}"
+        )
     if how == "several":
-        raise InputError(f"{path} has several columns that could be the {role} ({_listed(plausible(schema, role))}); "
-                         f"choose one with {OPTIONS[role]}")
-    way_out = {"feature": "; make features with `python -m datamask prepare`, or name their shards with --features",
-               "quality": "; make scores with `python -m datamask prepare`, or name their shards with --scores",
-               "id": ""}[role]
+        raise InputError(
+            f"{path} has several columns that could be the {role} ({_listed(plausible(schema, role))}); "
+            f"choose one with {OPTIONS[role]}"
+        )
+    way_out = {
+        "feature": "; make features with `python -m datamask prepare`, or name their shards with --features",
+        "quality": "; make scores with `python -m datamask prepare`, or name their shards with --scores",
+        "id": "",
+    }[role]
     raise InputError(f"{path} has no {role} column ({WANTS[role]}); its columns are {_listed(schema.names)}{way_out}")
 
 
@@ -225,8 +273,9 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
             origin.append(source)
         names = [column.name for column in quality]
         if len(set(names)) < len(names):
-            raise InputError(f"--quality-column names a column twice ({', '.join(names)}); give each once, with its "
-                             "weight")
+            raise InputError(
+                f"--quality-column names a column twice ({', '.join(names)}); give each once, with its weight"
+            )
     else:
         name, note = _find(schemas[side], None, "quality", paths[side])
         quality.append(QualityColumn(name))
@@ -238,14 +287,25 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
         length = guess(main, "length")[0]
     text = guess(main, "text")[0]
     text = text if text != id_name else None
-    return Columns(id_name, feature, tuple(quality), length, text, feature_from, tuple(origin),
-                   tuple(note for note in notes if note))
+    return Columns(
+        id_name,
+        feature,
+        tuple(quality),
+        length,
+        text,
+        feature_from,
+        tuple(origin),
+        tuple(note for note in notes if note),
+    )
 
 
 def side_id(schema: pa.Schema, id_name: str, id_kind: pa.DataType) -> str | None:
     """The column of a side shard that holds ids: the corpus's own id name, else a known one of its kind, else None."""
     for name in (id_name, *ID_NAMES):
-        if len(schema.get_all_field_indices(name)) == 1 and is_id(schema.field(name).type) and \
-                (name == id_name or is_string(schema.field(name).type) == is_string(id_kind)):
+        if (
+            len(schema.get_all_field_indices(name)) == 1
+            and is_id(schema.field(name).type)
+            and (name == id_name or is_string(schema.field(name).type) == is_string(id_kind))
+        ):
             return name
     return None

@@ -79,13 +79,13 @@ def exact_families(features: np.ndarray) -> np.ndarray:
     weights = rng.integers(0, 2**63, dim, np.uint64) * np.uint64(2) + np.uint64(1)
     hashes = np.empty(n, np.uint64)
     for low in range(0, n, BLOCK):
-        rows = features[low:low + BLOCK] + np.float32(0)  # -0.0 becomes 0.0, its equal
-        hashes[low:low + BLOCK] = (rows.view(np.uint32).astype(np.uint64) * weights).sum(axis=1)
+        rows = features[low : low + BLOCK] + np.float32(0)  # -0.0 becomes 0.0, its equal
+        hashes[low : low + BLOCK] = (rows.view(np.uint32).astype(np.uint64) * weights).sum(axis=1)
     _, first, place = np.unique(hashes, return_index=True, return_inverse=True)
     family = first[place]
     members = np.flatnonzero(family != np.arange(n))
     for low in range(0, len(members), BLOCK):
-        part = members[low:low + BLOCK]
+        part = members[low : low + BLOCK]
         differ = (features[part] != features[family[part]]).any(axis=1)
         family[part[differ]] = part[differ]  # equal hashes by chance: each stays alone
     return family

@@ -89,7 +89,7 @@ def _floats(values: pa.Array, start: int, count: int) -> np.ndarray:
     kind = NUMPY_FLOATS[values.type]
     if count == 0:
         return np.empty(0, kind)
-    flat = np.frombuffer(values.buffers()[1], kind)[values.offset:values.offset + count]
+    flat = np.frombuffer(values.buffers()[1], kind)[values.offset : values.offset + count]
     if values.null_count:
         flat = flat.copy()
         flat[np.asarray(values.is_null())] = np.nan

@@ -17,5 +17,5 @@ def local_density(graph: NeighborGraph, k: int = 15) -> np.ndarray:
     Returns:
         float32 ``(N,)``; zeros in a graph that lists no other row.
     """
-    others = graph.similarities[:, 1:k + 1]
+    others = graph.similarities[:, 1 : k + 1]
     return others.mean(axis=1, dtype=np.float32) if others.shape[1] else np.zeros(len(others), np.float32)

@@ -26,8 +26,15 @@ DEVICE_BLOCK = (4096, 16384)
 """Rows and columns of a block on a GPU: 256 MiB of products."""
 
 
-def all_pairs(features: np.ndarray, k: int, *, threads: int | None = None, unfinished: Unfinished | None = None,
-              progress: Progress | None = None, should_stop: ShouldStop | None = None) -> Lists:
+def all_pairs(
+    features: np.ndarray,
+    k: int,
+    *,
+    threads: int | None = None,
+    unfinished: Unfinished | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Lists:
     """The k most similar other rows of each row, on the CPU, as heaps.
 
     Every thread multiplies its own blocks with one BLAS thread: threads that share a product wait for each other at
@@ -61,10 +68,10 @@ def all_pairs(features: np.ndarray, k: int, *, threads: int | None = None, unfin
 
     def task(index: int) -> None:
         left, right = int(firsts[index]), int(firsts[index] + offsets[index])
-        rows, columns = features[left * block:][:block], features[right * block:][:block]
+        rows, columns = features[left * block :][:block], features[right * block :][:block]
         if not hasattr(rooms, "products"):
             rooms.products = np.empty(block * block, np.float32)
-        products = rooms.products[:len(rows) * len(columns)].reshape(len(rows), len(columns))
+        products = rooms.products[: len(rows) * len(columns)].reshape(len(rows), len(columns))
         np.dot(rows, columns.T, out=products)
         row, column = left * block, right * block
         with locks[left]:
@@ -74,13 +81,27 @@ def all_pairs(features: np.ndarray, k: int, *, threads: int | None = None, unfin
                 kernels.offer_columns(products, row, column, similarities, indices, 0, len(columns))
 
     with one_blas_thread():
-        work_through(lists, task, unfinished, plan, threads=threads or thread_count(n), progress=progress,
-                     should_stop=should_stop)
+        work_through(
+            lists,
+            task,
+            unfinished,
+            plan,
+            threads=threads or thread_count(n),
+            progress=progress,
+            should_stop=should_stop,
+        )
     return lists
 
 
-def on_device(features: np.ndarray, k: int, device: str, *, unfinished: Unfinished | None = None,
-              progress: Progress | None = None, should_stop: ShouldStop | None = None) -> Lists:
+def on_device(
+    features: np.ndarray,
+    k: int,
+    device: str,
+    *,
+    unfinished: Unfinished | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Lists:
     """`all_pairs` on a torch device; blocks of rows are finished one by one. Ties fall as torch's top-k has them."""
     import torch
 
@@ -93,7 +114,7 @@ def on_device(features: np.ndarray, k: int, device: str, *, unfinished: Unfinish
     saved = time.monotonic()
     for number in np.flatnonzero(~lists.done):
         row = int(number) * step
-        rows = tensor[row:row + step]
+        rows = tensor[row : row + step]
         best = torch.empty(len(rows), 0, device=device)
         where = torch.empty(len(rows), 0, dtype=torch.int64, device=device)
         for column in range(0, n, width):
@@ -102,7 +123,7 @@ def on_device(features: np.ndarray, k: int, device: str, *, unfinished: Unfinish
                 raise Stopped("building the neighbour graph was stopped")
             if progress is not None:
                 progress(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbour graph")
-            products = rows @ tensor[column:column + width].T
+            products = rows @ tensor[column : column + width].T
             low, high = max(row, column), min(row + len(rows), column + products.shape[1])
             if low < high:  # a row is not its own neighbour; the caller puts it first
                 own = torch.arange(low, high, device=device)
@@ -111,8 +132,8 @@ def on_device(features: np.ndarray, k: int, device: str, *, unfinished: Unfinish
             best, where = torch.cat([best, value], 1), torch.cat([where, index + column], 1)
             best, order = best.topk(min(k, best.shape[1]), dim=1)
             where = where.gather(1, order)
-        lists.similarities[row:row + step] = best.cpu().numpy()
-        lists.indices[row:row + step] = where.cpu().numpy()
+        lists.similarities[row : row + step] = best.cpu().numpy()
+        lists.indices[row : row + step] = where.cpu().numpy()
         lists.done[number] = True
         if time.monotonic() - saved > KEEP_SECONDS and not lists.done.all():
             unfinished.save(lists, plan)
@@ -120,8 +141,15 @@ def on_device(features: np.ndarray, k: int, device: str, *, unfinished: Unfinish
     return lists
 
 
-def nearest(queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndarray | None = None,
-            threads: int | None = None, should_stop: ShouldStop | None = None) -> tuple[np.ndarray, np.ndarray]:
+def nearest(
+    queries: np.ndarray,
+    base: np.ndarray,
+    k: int,
+    *,
+    base_rows: np.ndarray | None = None,
+    threads: int | None = None,
+    should_stop: ShouldStop | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """The k most similar base rows of each query, exact, on the CPU.
 
     Args:
@@ -148,7 +176,7 @@ def nearest(queries: np.ndarray, base: np.ndarray, k: int, *, base_rows: np.ndar
         for low in range(0, count, BLOCK):
             if should_stop is not None and should_stop():
                 raise Stopped("looking for neighbours was stopped")
-            block = base[low:low + BLOCK] if base_rows is None else base[base_rows[low:low + BLOCK]]
+            block = base[low : low + BLOCK] if base_rows is None else base[base_rows[low : low + BLOCK]]
             products = np.dot(queries[part], block.T)
             kernels.offer_rows(products, 0, low, kernels.NOWHERE, similarities[part], indices[part], 0, len(products))
 

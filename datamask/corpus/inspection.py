@@ -76,14 +76,23 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
     if dim is not None:
         here = feature if origin == "input" else None
         row_limit = default_row_limit(dim, metadata_bytes=metadata_bytes(main, here, dim))
-    found = {role: candidates(sources[origin].first().schema if role == "feature" else schema, role)
-             for role in IS_ROLE}
+    found = {
+        role: candidates(sources[origin].first().schema if role == "feature" else schema, role) for role in IS_ROLE
+    }
     return Inspection(
-        files=tuple(shard.path for shard in main.shards), rows=main.rows,
-        bytes=sum(shard.bytes for shard in main.shards), complete=all(source.complete for source in sources.values()),
-        schema=schema, columns=chosen, candidates=found, dim=dim,
+        files=tuple(shard.path for shard in main.shards),
+        rows=main.rows,
+        bytes=sum(shard.bytes for shard in main.shards),
+        complete=all(source.complete for source in sources.values()),
+        schema=schema,
+        columns=chosen,
+        candidates=found,
+        dim=dim,
         memory_bytes=None if dim is None else main.rows * dim * 4,
-        row_limit=row_limit, problems=tuple(dict.fromkeys(problems)), notes=notes)
+        row_limit=row_limit,
+        problems=tuple(dict.fromkeys(problems)),
+        notes=notes,
+    )
 
 
 def _named(columns: Columns) -> dict[str, str | None]:
@@ -92,6 +101,11 @@ def _named(columns: Columns) -> dict[str, str | None]:
 
 def _guessed(config: CorpusConfig, schema: pa.Schema) -> dict[str, str | None]:
     """Role by role, so that one unclear column does not hide the others."""
-    asked = {"id": config.id_column, "feature": config.feature_column, "length": config.length_column,
-             "quality": config.quality_columns[0].name if config.quality_columns else None, "text": None}
+    asked = {
+        "id": config.id_column,
+        "feature": config.feature_column,
+        "length": config.length_column,
+        "quality": config.quality_columns[0].name if config.quality_columns else None,
+        "text": None,
+    }
     return {role: name if name is not None else guess(schema, role)[0] for role, name in asked.items()}

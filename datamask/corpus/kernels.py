@@ -30,8 +30,10 @@ def _replace_worst(similarities, indices, value, index):
         if child >= k:
             break
         right = child + 1
-        if right < k and (similarities[right] < similarities[child]
-                          or (similarities[right] == similarities[child] and indices[right] > indices[child])):
+        if right < k and (
+            similarities[right] < similarities[child]
+            or (similarities[right] == similarities[child] and indices[right] > indices[child])
+        ):
             child = right
         if similarities[child] > value or (similarities[child] == value and indices[child] < index):
             break
@@ -71,7 +73,7 @@ def offer_rows(block, first_row, first_column, own, similarities, indices, low, 
 @compiled
 def offer_columns(block, first_row, first_column, similarities, indices, low, high):
     """Offer every row of `block` to the lists of its columns `low` to `high`; arguments as in `offer_rows`."""
-    worst = similarities[first_column + low:first_column + high, 0].copy()
+    worst = similarities[first_column + low : first_column + high, 0].copy()
     for i in range(block.shape[0]):
         index = first_row + i
         for start in range(low, high, CHUNK):
@@ -128,8 +130,11 @@ def offer_listed_rows(block, rows, columns, cell, probed, similarities, indices)
             if hits:
                 for j in range(start, stop):
                     value, index = block[i, j], columns[j]
-                    if ((value > worst or (value == worst and index < indices[row, 0])) and index != row
-                            and not _elsewhere(row, index, cell, probed)):
+                    if (
+                        (value > worst or (value == worst and index < indices[row, 0]))
+                        and index != row
+                        and not _elsewhere(row, index, cell, probed)
+                    ):
                         _replace_worst(similarities[row], indices[row], value, index)
                         worst = similarities[row, 0]
 
@@ -150,8 +155,11 @@ def offer_listed_columns(block, rows, columns, cell, probed, similarities, indic
             if hits:
                 for j in range(start, stop):
                     value, row = block[i, j], columns[j]
-                    if ((value > worst[j] or (value == worst[j] and index < indices[row, 0])) and index != row
-                            and not _elsewhere(index, row, cell, probed)):
+                    if (
+                        (value > worst[j] or (value == worst[j] and index < indices[row, 0]))
+                        and index != row
+                        and not _elsewhere(index, row, cell, probed)
+                    ):
                         _replace_worst(similarities[row], indices[row], value, index)
                         worst[j] = similarities[row, 0]
 

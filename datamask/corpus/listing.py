@@ -47,9 +47,11 @@ class ListingBudget:
         if self._seen % _POLL == 1:
             self._poll()
         if self._seen > MOST_ENTRIES:
-            raise InputError(f"--{self._option} {shortened(str(text))} would have to look at more than "
-                             f"{MOST_ENTRIES:,} files and folders; name a folder nearer to the shards, or a pattern "
-                             "with fewer **")
+            raise InputError(
+                f"--{self._option} {shortened(str(text))} would have to look at more than "
+                f"{MOST_ENTRIES:,} files and folders; name a folder nearer to the shards, or a pattern "
+                "with fewer **"
+            )
 
 
 def is_pattern(text: str) -> bool:
@@ -59,7 +61,7 @@ def is_pattern(text: str) -> bool:
 
 def shortened(text: str, limit: int = 300) -> str:
     """A path for a message: its middle left out where it is very long."""
-    return text if len(text) <= limit else f"{text[:limit // 2]}...{text[-limit // 2:]}"
+    return text if len(text) <= limit else f"{text[: limit // 2]}...{text[-limit // 2 :]}"
 
 
 def files_below(folder: Path, endings: Sequence[str], budget: ListingBudget) -> Iterator[Path]:
@@ -87,7 +89,7 @@ def files_matching(pattern: Path, budget: ListingBudget) -> Iterator[Path]:
         Stopped: asked to.
     """
     parts = []
-    for part in pattern.parts[len(Path(pattern.anchor).parts):]:
+    for part in pattern.parts[len(Path(pattern.anchor).parts) :]:
         if part != "**" or parts[-1:] != ["**"]:
             parts.append(part)
     if parts[-1:] == ["**"]:
@@ -129,8 +131,9 @@ def _folders(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[Pat
         if (facts.st_dev, facts.st_ino) not in known:
             known.add((facts.st_dev, facts.st_ino))
             yield current
-            below = [current / entry.name for entry in _entries(current, pattern, budget)
-                     if not entry.name.startswith(".")]
+            below = [
+                current / entry.name for entry in _entries(current, pattern, budget) if not entry.name.startswith(".")
+            ]
             waiting.extend(sorted(filter(_is_folder, below), reverse=True))
 
 

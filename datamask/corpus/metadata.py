@@ -19,8 +19,14 @@ def _stays(kind: pa.DataType) -> bool:
     # a second embedding would double the memory, and bytes are of no use in a table or a colour
     if is_list(kind):
         return not is_number(value_type(kind).value_type)
-    return not (pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_null(kind)
-                or pt.is_list_view(kind) or pt.is_large_list_view(kind))
+    return not (
+        pt.is_binary(kind)
+        or pt.is_large_binary(kind)
+        or pt.is_fixed_size_binary(kind)
+        or pt.is_null(kind)
+        or pt.is_list_view(kind)
+        or pt.is_large_list_view(kind)
+    )
 
 
 def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema, list[str]]:
@@ -47,15 +53,18 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
     for name, found in kinds.items():
         common = _common(found)
         if common is None:
-            notes.append(f"Column {name!r} was left out: its type differs between shards "
-                         f"({', '.join(sorted({str(kind) for kind in found}))}).")
+            notes.append(
+                f"Column {name!r} was left out: its type differs between shards "
+                f"({', '.join(sorted({str(kind) for kind in found}))})."
+            )
         elif not _stays(common):
             notes.append(f"Column {name!r} ({common}) was left out of the metadata.")
         else:
             fields.append(pa.field(name, common))
             if len(found) < len(shards):
-                notes.append(f"Column {name!r} is missing from {len(shards) - len(found)} of {len(shards)} files and "
-                             "null there.")
+                notes.append(
+                    f"Column {name!r} is missing from {len(shards) - len(found)} of {len(shards)} files and null there."
+                )
     return [field.name for field in fields], pa.schema(fields), notes
 
 
@@ -96,16 +105,21 @@ def _common(kinds: list[pa.DataType]) -> pa.DataType | None:
         return None
 
 
-def assemble(main: Source, columns: Columns, parts: list[tuple[int, pa.Array, pa.RecordBatch]]
-             ) -> tuple[pa.Array, pa.Table, list[str]]:
+def assemble(
+    main: Source, columns: Columns, parts: list[tuple[int, pa.Array, pa.RecordBatch]]
+) -> tuple[pa.Array, pa.Table, list[str]]:
     """Ids and metadata of all batches, in row order, and notes on what was left out."""
     _, schema, notes = metadata_names(main, columns)
     parts.sort(key=lambda part: part[0])
     ids = decode.joined([ids for _, ids, _ in parts], column_id_type(main, columns.id))
     table = {}
     for field in schema:
-        chunks = [_as(batch.column(field.name), field.type) if field.name in batch.schema.names
-                  else pa.nulls(len(batch_ids), field.type) for _, batch_ids, batch in parts]
+        chunks = [
+            _as(batch.column(field.name), field.type)
+            if field.name in batch.schema.names
+            else pa.nulls(len(batch_ids), field.type)
+            for _, batch_ids, batch in parts
+        ]
         column = pa.chunked_array(chunks, type=field.type)
         if pt.is_dictionary(field.type):
             column = column.unify_dictionaries()

@@ -30,24 +30,35 @@ def showable(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray | None
     """
     kind = column.type
     if pt.is_nested(kind) or pt.is_dictionary(kind):
-        if any(not _zone_known(leaf.type) or _outside(leaf).any() for chunk in column.chunks
-               for leaf in _temporal_leaves(chunk)):
+        if any(
+            not _zone_known(leaf.type) or _outside(leaf).any()
+            for chunk in column.chunks
+            for leaf in _temporal_leaves(chunk)
+        ):
             return None, f"Column {name!r} ({kind}) was left out: it holds times that cannot be shown."
         return column, None
     if not pt.is_temporal(kind):
         return column, None
     notes = []
     if not _zone_known(kind):
-        column = pa.chunked_array([chunk.view(pa.timestamp(kind.unit, "UTC")) for chunk in column.chunks],
-                                  pa.timestamp(kind.unit, "UTC"))
+        column = pa.chunked_array(
+            [chunk.view(pa.timestamp(kind.unit, "UTC")) for chunk in column.chunks], pa.timestamp(kind.unit, "UTC")
+        )
         notes.append(f"Column {name!r} is in the unknown time zone {kind.tz[:60]!r} and shown in UTC.")
     masks = [_outside(chunk) for chunk in column.chunks]
     count = sum(int(mask.sum()) for mask in masks)
     if count:
-        column = pa.chunked_array([pc.if_else(pa.array(mask), pa.scalar(None, column.type), chunk)
-                                   for mask, chunk in zip(masks, column.chunks)], column.type)
-        notes.append(f"{count:,} of {len(column):,} values in column {name!r} ({column.type}) lie outside what a "
-                     "calendar can show (years 1 to 9999) and were left empty.")
+        column = pa.chunked_array(
+            [
+                pc.if_else(pa.array(mask), pa.scalar(None, column.type), chunk)
+                for mask, chunk in zip(masks, column.chunks)
+            ],
+            column.type,
+        )
+        notes.append(
+            f"{count:,} of {len(column):,} values in column {name!r} ({column.type}) lie outside what a "
+            "calendar can show (years 1 to 9999) and were left empty."
+        )
     return column, " ".join(notes) or None
 
 

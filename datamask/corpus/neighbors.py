@@ -73,13 +73,25 @@ class NeighborGraph:
 
     def facts(self) -> dict:
         """What a record should say about the graph: ``kind``, ``k``, ``recall``, ``recall_rows`` (0 where exact)."""
-        return {"kind": "exact" if self.exact else "approximate", "k": self.k, "recall": self.recall,
-                "recall_rows": 0 if self.exact else min(RECALL_ROWS, len(self.indices))}
+        return {
+            "kind": "exact" if self.exact else "approximate",
+            "k": self.k,
+            "recall": self.recall,
+            "recall_rows": 0 if self.exact else min(RECALL_ROWS, len(self.indices)),
+        }
 
 
-def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", device: str = "cpu",
-                    threads: int | None = None, unfinished: Unfinished | None = None,
-                    progress: Progress | None = None, should_stop: ShouldStop | None = None) -> NeighborGraph:
+def build_neighbors(
+    features: np.ndarray,
+    k: int,
+    *,
+    search: str = "exact",
+    device: str = "cpu",
+    threads: int | None = None,
+    unfinished: Unfinished | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> NeighborGraph:
     """The graph of unit rows.
 
     Args:
@@ -107,8 +119,9 @@ def build_neighbors(features: np.ndarray, k: int, *, search: str = "exact", devi
     k = min(k, len(features))
     probing = None
     if search == "approximate" and len(features) >= LEAST_APPROXIMATE and k > 1:
-        probing = partition_search.probing(features, k - 1, progress=within(progress, 0.0, CELLS_SHARE),
-                                           should_stop=should_stop)
+        probing = partition_search.probing(
+            features, k - 1, progress=within(progress, 0.0, CELLS_SHARE), should_stop=should_stop
+        )
         progress = within(progress, CELLS_SHARE, 1.0)
     given = {"unfinished": unfinished, "progress": progress, "should_stop": should_stop}
     if probing is not None:
@@ -136,8 +149,14 @@ def _fill_up(features: np.ndarray, lists: Lists, should_stop: ShouldStop | None)
         lists.similarities[short] = cosines[others].reshape(len(short), k)
 
 
-def measured_recall(features: np.ndarray, graph: NeighborGraph, *, rows: int = RECALL_ROWS, seed: int = 1,
-                    should_stop: ShouldStop | None = None) -> float:
+def measured_recall(
+    features: np.ndarray,
+    graph: NeighborGraph,
+    *,
+    rows: int = RECALL_ROWS,
+    seed: int = 1,
+    should_stop: ShouldStop | None = None,
+) -> float:
     """The share of their true nearest others that the graph lists for random rows, from 0 to 1.
 
     Cosines are compared in float64. A listed row counts if it is as near as the farthest of the true ones: which of
@@ -189,9 +208,17 @@ def search_for(n: int, search: str = "auto", device: str = "cpu") -> str:
     return "exact" if n <= EXACT_UP_TO or str(device) != "cpu" else "approximate"
 
 
-def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *, search: str = "auto",
-                  device: str = "cpu", threads: int | None = None, progress: Progress | None = None,
-                  should_stop: ShouldStop | None = None) -> NeighborGraph:
+def neighbors_for(
+    corpus: Corpus,
+    k: int,
+    cache_dir: str | os.PathLike | None,
+    *,
+    search: str = "auto",
+    device: str = "cpu",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> NeighborGraph:
     """The graph of a corpus, from the cache where it is kept with at least k neighbours.
 
     Of several callers, threads or processes, one builds and the others wait for it. A build that was stopped or killed
@@ -222,8 +249,15 @@ def neighbors_for(corpus: Corpus, k: int, cache_dir: str | os.PathLike | None, *
             unfinished.clear()  # half a graph that could not be told to be wrong
             graph = build_neighbors(corpus.features, k, unfinished=unfinished, **options)
         sweep(cache.folder(entry.subject))
-        cache.keep(entry, arrays={"indices": graph.indices, "similarities": graph.similarities,
-                                  "exact": np.array(graph.exact), "recall": np.array(graph.recall)})
+        cache.keep(
+            entry,
+            arrays={
+                "indices": graph.indices,
+                "similarities": graph.similarities,
+                "exact": np.array(graph.exact),
+                "recall": np.array(graph.recall),
+            },
+        )
         unfinished.clear()
         return graph
 
@@ -242,8 +276,9 @@ def _kept_graph(content: Content, features: np.ndarray) -> NeighborGraph:
     """The graph that a file holds. Raises Implausible where it is none of these features."""
     arrays = content.arrays
     # a file from before recall was kept holds an exact graph
-    graph = NeighborGraph(arrays["indices"], arrays["similarities"], bool(arrays["exact"]),
-                          float(arrays.get("recall", 1.0)))
+    graph = NeighborGraph(
+        arrays["indices"], arrays["similarities"], bool(arrays["exact"]), float(arrays.get("recall", 1.0))
+    )
     check_graph(graph, features)
     return graph
 
@@ -259,8 +294,10 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     """
     indices, similarities, n = graph.indices, graph.similarities, len(features)
     require(indices.dtype == np.int32 and similarities.dtype == np.float32, "the lists are of another type")
-    require(indices.ndim == 2 and indices.shape == similarities.shape and len(indices) == n and 1 <= graph.k <= n,
-            "the lists are of another corpus")
+    require(
+        indices.ndim == 2 and indices.shape == similarities.shape and len(indices) == n and 1 <= graph.k <= n,
+        "the lists are of another corpus",
+    )
     require(indices.min() >= 0 and indices.max() < n, "the lists name rows that are not there")
     require((indices[:, 0] == np.arange(n)).all(), "the lists do not begin with the row itself")
     require(np.isfinite(similarities).all() and np.abs(similarities).max() <= 1.0, "the similarities are no cosines")
@@ -271,8 +308,10 @@ def check_graph(graph: NeighborGraph, features: np.ndarray) -> None:
     require((listed[:, 1:] > listed[:, :-1]).all(), "a row is listed twice")
     for row in rows:
         cosines = features[indices[row, 1:]] @ features[row]
-        require(np.abs(cosines - similarities[row, 1:]).max(initial=0.0) <= KEPT_ROUNDING,
-                "the similarities are not those of the rows")
+        require(
+            np.abs(cosines - similarities[row, 1:]).max(initial=0.0) <= KEPT_ROUNDING,
+            "the similarities are not those of the rows",
+        )
     if graph.exact and graph.k > 1:
         rows = rows[:SEARCHED_ROWS]
         cosines = features[rows] @ features.T

@@ -19,8 +19,13 @@ from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError
 
 
-def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, should_stop: ShouldStop | None = None,
-                row_limit: int | None = None) -> Corpus:
+def open_corpus(
+    config: CorpusConfig,
+    *,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+    row_limit: int | None = None,
+) -> Corpus:
     """Read, check and normalise a corpus. Features are held once; everything else is small beside them.
 
     Args:
@@ -42,14 +47,19 @@ def open_corpus(config: CorpusConfig, *, progress: Progress | None = None, shoul
     if limit is None:
         feature = columns.feature if columns.feature_from == "input" else None
         limit = default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
-    plan = plan_rows(sources, columns, config.rows, limit, config.seed, progress=within(progress, 0.0, 0.2),
-                     should_stop=should_stop)
+    plan = plan_rows(
+        sources, columns, config.rows, limit, config.seed, progress=within(progress, 0.0, 0.2), should_stop=should_stop
+    )
     rows = _read(sources, columns, plan, dim, config.rows is not None, within(progress, 0.2, 0.8), should_stop)
     return _finish(config, main, columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
 
 
-def open_sources(config: CorpusConfig, should_stop: ShouldStop | None = None, limit: int | None = None,
-                 progress: Progress | None = None) -> dict[str, Source]:
+def open_sources(
+    config: CorpusConfig,
+    should_stop: ShouldStop | None = None,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Source]:
     """The shards of ``--input`` and, where given, of ``--features`` and ``--scores``, by a look at each file.
 
     Raises:
@@ -67,10 +77,16 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
         InputError: a column is missing, of the wrong type or unclear, or shards differ.
     """
     firsts = {name: source.first() for name, source in sources.items()}
-    columns = resolve(config, {name: shard.schema for name, shard in firsts.items()},
-                      {name: shard.path for name, shard in firsts.items()})
-    roles = [("input", columns.id, "id"), (columns.feature_from, columns.feature, "feature"),
-             *((origin, column.name, "quality") for origin, column in zip(columns.quality_from, columns.quality))]
+    columns = resolve(
+        config,
+        {name: shard.schema for name, shard in firsts.items()},
+        {name: shard.path for name, shard in firsts.items()},
+    )
+    roles = [
+        ("input", columns.id, "id"),
+        (columns.feature_from, columns.feature, "feature"),
+        *((origin, column.name, "quality") for origin, column in zip(columns.quality_from, columns.quality)),
+    ]
     if columns.length is not None:
         roles.append(("input", columns.length, "length"))
     for name, source in sources.items():
@@ -78,9 +94,11 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
             for origin, column, role in roles:
                 if shard.rows and origin == name and shard is not firsts[name]:
                     if column not in shard.schema.names:
-                        raise InputError(f"{shard.path} has no column {column!r} ({role}), which {firsts[name].path} "
-                                         "has; all shards of a corpus need the same columns "
-                                         f"(choose another with {OPTIONS[role]})")
+                        raise InputError(
+                            f"{shard.path} has no column {column!r} ({role}), which {firsts[name].path} "
+                            "has; all shards of a corpus need the same columns "
+                            f"(choose another with {OPTIONS[role]})"
+                        )
                     require(shard.schema, column, role, shard.path)
     column_id_type(sources["input"], columns.id)
     return columns
@@ -100,22 +118,33 @@ def feature_dim(source: Source, name: str) -> int:
             lengths = (decode.feature_length(batch.column(0)) for _, batch in read_piece(source, piece, [name], 64))
             dim = next((length for length in lengths if length is not None), None)
         if dim == 0:
-            raise InputError(f"the features in column {name!r} of {source.shards[piece.shard].path} have no values "
-                             "(lists of length 0)")
+            raise InputError(
+                f"the features in column {name!r} of {source.shards[piece.shard].path} have no values "
+                "(lists of length 0)"
+            )
         if dim is not None:
             return dim
     raise InputError(f"column {name!r} of {source.first().path} is null in every row, so there are no features")
 
 
-def _read(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int, rows_given: bool,
-          progress: Progress | None, should_stop: ShouldStop | None) -> Rows:
+def _read(
+    sources: dict[str, Source],
+    columns: Columns,
+    plan: RowPlan,
+    dim: int,
+    rows_given: bool,
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
+) -> Rows:
     main = sources["input"]
     n = main.rows if plan.rows is None else len(plan.rows)
     needed, memory = n * dim * 4, memory_bytes()
     if needed > 0.8 * memory:
         fitting = default_row_limit(dim, None)
-        raise InputError(f"{n:,} rows of {dim:,} dimensions need {needed / 2**30:.3g} GiB as float32, but this machine "
-                         f"has {memory / 2**30:.3g} GiB; take a sample, such as --rows {fitting}")
+        raise InputError(
+            f"{n:,} rows of {dim:,} dimensions need {needed / 2**30:.3g} GiB as float32, but this machine "
+            f"has {memory / 2**30:.3g} GiB; take a sample, such as --rows {fitting}"
+        )
     into = Rows.empty(n, dim, len(columns.quality), columns.length is not None)
     # whoever names a number of rows may fill the memory; otherwise a quarter of it, as `default_row_limit` promises
     into.room = int(0.8 * memory) - needed if rows_given else memory // 4
@@ -125,18 +154,35 @@ def _read(sources: dict[str, Source], columns: Columns, plan: RowPlan, dim: int,
             id=columns.id if is_main else None,
             id_type=column_id_type(main, columns.id) if is_main else None,
             feature=columns.feature if columns.feature_from == name else None,
-            quality={column.name: index for index, (column, origin) in
-                     enumerate(zip(columns.quality, columns.quality_from)) if origin == name},
+            quality={
+                column.name: index
+                for index, (column, origin) in enumerate(zip(columns.quality, columns.quality_from))
+                if origin == name
+            },
             length=columns.length if is_main else None,
-            metadata=metadata_names(main, columns)[0] if is_main else ())
+            metadata=metadata_names(main, columns)[0] if is_main else (),
+        )
         share = within(progress, position / len(sources), (position + 1) / len(sources))
-        read_rows(source, wanted, Targets.of(plan.rows if is_main else plan.side[name]), into,
-                  progress=share, should_stop=should_stop)
+        read_rows(
+            source,
+            wanted,
+            Targets.of(plan.rows if is_main else plan.side[name]),
+            into,
+            progress=share,
+            should_stop=should_stop,
+        )
     return into
 
 
-def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan, rows: Rows, progress: Progress | None,
-            should_stop: ShouldStop | None) -> Corpus:
+def _finish(
+    config: CorpusConfig,
+    main: Source,
+    columns: Columns,
+    plan: RowPlan,
+    rows: Rows,
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
+) -> Corpus:
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
     ids, metadata, notes = assemble(main, columns, rows.parts)
     if progress is not None:
@@ -154,8 +200,10 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan,
             dropped[reason] = int((keep[where]).sum())
             keep[where] = False
         if not keep.any():
-            raise InputError(f"every one of the {len(ids):,} rows is invalid "
-                             f"({', '.join(f'{count:,} with {reason}' for reason, count in dropped.items())})")
+            raise InputError(
+                f"every one of the {len(ids):,} rows is invalid "
+                f"({', '.join(f'{count:,} with {reason}' for reason, count in dropped.items())})"
+            )
         mask = pa.array(keep)
         ids, metadata = ids.filter(mask), metadata.filter(mask)
         numbers, lengths = numbers[keep], lengths[keep]
@@ -164,6 +212,7 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan,
         rows.rests = {index: rests[keep] for index, rests in rows.rests.items()}
         rows.lengths = None if rows.lengths is None else rows.lengths[keep]
         rows.exponents = None if rows.exponents is None else rows.exponents[keep]
+
     def place(row: int) -> str:
         return main.place(int(numbers[row]))
 
@@ -180,9 +229,13 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan,
             if column.name not in metadata.column_names:
                 metadata = metadata.append_column(column.name, pa.array(values))
     provenance = Provenance(
-        files=tuple(shard.path for shard in main.shards), total_rows=main.rows,
-        rows_read=main.rows if plan.rows is None else len(plan.rows), columns=columns.as_dict(), dropped=dropped,
-        notes=(*columns.notes, *plan.notes, *notes))
+        files=tuple(shard.path for shard in main.shards),
+        total_rows=main.rows,
+        rows_read=main.rows if plan.rows is None else len(plan.rows),
+        columns=columns.as_dict(),
+        dropped=dropped,
+        notes=(*columns.notes, *plan.notes, *notes),
+    )
     digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths, rows.exponents)
     if rows.exponents is not None:
         with np.errstate(over="ignore"):
@@ -190,5 +243,3 @@ def _finish(config: CorpusConfig, main: Source, columns: Columns, plan: RowPlan,
     if progress is not None:
         progress(1.0, "Corpus is open")
     return Corpus(ids, quality, features, rows.lengths, metadata, source_file, source_row, digest, provenance, lengths)
-
-

@@ -62,8 +62,14 @@ class Probing:
     cells: int
 
 
-def probing(features: np.ndarray, k: int, *, wanted: float = WANTED, progress: Progress | None = None,
-            should_stop: ShouldStop | None = None) -> Probing | None:
+def probing(
+    features: np.ndarray,
+    k: int,
+    *,
+    wanted: float = WANTED,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Probing | None:
     """Cells, and how many of them each row must probe to find the wanted share of its k nearest others.
 
     Args:
@@ -92,16 +98,23 @@ def probing(features: np.ndarray, k: int, *, wanted: float = WANTED, progress: P
             poll()
             if progress is not None:
                 progress(low / n, "Neighbour graph: cells")
-            near = features[low:low + GROUP] @ centres.T
+            near = features[low : low + GROUP] @ centres.T
             best = np.argpartition(-near, m - 1, axis=1)[:, :m]
-            probed[low:low + GROUP] = np.sort(best, axis=1)
-            cell[low:low + GROUP] = near.argmax(axis=1)
+            probed[low : low + GROUP] = np.sort(best, axis=1)
+            cell[low : low + GROUP] = near.argmax(axis=1)
     return Probing(cell, probed, count)
 
 
-def nearby_pairs(features: np.ndarray, k: int, probing: Probing, *, threads: int | None = None,
-                 unfinished: Unfinished | None = None, progress: Progress | None = None,
-                 should_stop: ShouldStop | None = None) -> Lists:
+def nearby_pairs(
+    features: np.ndarray,
+    k: int,
+    probing: Probing,
+    *,
+    threads: int | None = None,
+    unfinished: Unfinished | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Lists:
     """The k most similar other rows of each row among those that `probing` compares it with, as heaps.
 
     Arguments as in `datamask.corpus.exact_search.all_pairs`. A row that is compared with fewer than k others keeps
@@ -118,7 +131,7 @@ def nearby_pairs(features: np.ndarray, k: int, probing: Probing, *, threads: int
     order = np.argsort(probing.cell, kind="stable").astype(np.int32)
     sizes = np.bincount(probing.cell, minlength=cells)
     ends = np.cumsum(sizes)
-    members = [order[end - size:end] for end, size in zip(ends, sizes)]
+    members = [order[end - size : end] for end, size in zip(ends, sizes)]
     group_of = ((ends - sizes) // GROUP).astype(np.int64)
     visitors, tasks = _visitors(probing, order, sizes, group_of)
     locks = [threading.Lock() for _ in range(int(group_of.max()) + 1)]
@@ -134,11 +147,11 @@ def nearby_pairs(features: np.ndarray, k: int, probing: Probing, *, threads: int
             rooms.products = np.empty(PIECE * PIECE, np.float32)
         guests = visitors[group, cell]
         for right in range(0, len(members[cell]), PIECE):
-            hosts = members[cell][right:right + PIECE]
+            hosts = members[cell][right : right + PIECE]
             columns = features[hosts]
             for left in range(0, len(guests), PIECE):
-                rows = guests[left:left + PIECE]
-                products = rooms.products[:len(rows) * len(hosts)].reshape(len(rows), len(hosts))
+                rows = guests[left : left + PIECE]
+                products = rooms.products[: len(rows) * len(hosts)].reshape(len(rows), len(hosts))
                 np.dot(features[rows], columns.T, out=products)
                 with locks[group]:
                     kernels.offer_listed_rows(products, rows, hosts, *asked, similarities, indices)
@@ -146,13 +159,21 @@ def nearby_pairs(features: np.ndarray, k: int, probing: Probing, *, threads: int
                     kernels.offer_listed_columns(products, rows, hosts, *asked, similarities, indices)
 
     with one_blas_thread():
-        work_through(lists, task, unfinished, plan, threads=threads or thread_count(n), progress=progress,
-                     should_stop=should_stop)
+        work_through(
+            lists,
+            task,
+            unfinished,
+            plan,
+            threads=threads or thread_count(n),
+            progress=progress,
+            should_stop=should_stop,
+        )
     return lists
 
 
-def _visitors(probing: Probing, order: np.ndarray, sizes: np.ndarray, group_of: np.ndarray
-              ) -> tuple[dict[tuple[int, int], np.ndarray], list[tuple[int, int]]]:
+def _visitors(
+    probing: Probing, order: np.ndarray, sizes: np.ndarray, group_of: np.ndarray
+) -> tuple[dict[tuple[int, int], np.ndarray], list[tuple[int, int]]]:
     """Which rows of each group of cells probe each cell, and the (group, cell) pairs with most visitors first.
 
     Many visitors come from near by: their pairs fill the lists with good entries early.
@@ -168,7 +189,7 @@ def _visitors(probing: Probing, order: np.ndarray, sizes: np.ndarray, group_of: 
         from_row = rows[by_cell // probing.probed.shape[1]]
         for cell in np.flatnonzero(np.diff(bounds)):
             if sizes[cell]:
-                visitors[group, int(cell)] = from_row[bounds[cell]:bounds[cell + 1]]
+                visitors[group, int(cell)] = from_row[bounds[cell] : bounds[cell + 1]]
     return visitors, sorted(visitors, key=lambda pair: (-len(visitors[pair]), pair))
 
 
@@ -180,7 +201,7 @@ def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: C
         sums = np.zeros(centres.shape, np.float64)
         for low in range(0, len(rows), GROUP):
             poll()
-            part = features[rows[low:low + GROUP]]
+            part = features[rows[low : low + GROUP]]
             owner = (part @ centres.T).argmax(axis=1)
             by_owner = np.argsort(owner, kind="stable")
             starts = np.flatnonzero(np.r_[True, np.diff(owner[by_owner]) > 0])
@@ -191,8 +212,9 @@ def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: C
     return centres
 
 
-def _cells_needed(features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, wanted: float,
-                  should_stop: ShouldStop | None) -> int:
+def _cells_needed(
+    features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, wanted: float, should_stop: ShouldStop | None
+) -> int:
     """The least m at which the wanted share of the judges' true neighbours is found from one end or the other."""
     found, _ = nearest(features[judges], features, min(k + 1, len(features)), should_stop=should_stop)
     poll = poll_of(should_stop, STOPPED)

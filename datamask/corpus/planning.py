@@ -36,8 +36,16 @@ class RowPlan:
     notes: tuple[str, ...] = ()
 
 
-def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, limit: int, seed: int, *,
-              progress: Progress | None = None, should_stop: ShouldStop | None = None) -> RowPlan:
+def plan_rows(
+    sources: dict[str, Source],
+    columns: Columns,
+    rows: int | None,
+    limit: int,
+    seed: int,
+    *,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> RowPlan:
     """Decide which rows are read.
 
     Args:
@@ -53,22 +61,37 @@ def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, li
         Stopped: `should_stop` answered true.
     """
     main = sources["input"]
-    side_ids = {name: side_id(source.first().schema, columns.id, main.first().schema.field(columns.id).type)
-                for name, source in sources.items() if name != "input"}
+    side_ids = {
+        name: side_id(source.first().schema, columns.id, main.first().schema.field(columns.id).type)
+        for name, source in sources.items()
+        if name != "input"
+    }
     for name, id_name in side_ids.items():
         if id_name is None and sources[name].rows != main.rows:
             raise InputError(
                 f"--{name} has {sources[name].rows:,} rows and no id column ({columns.id!r} or one of "
                 f"{', '.join(ID_NAMES[:4])} ...), so it can only be joined by row position, but --input has "
-                f"{main.rows:,} rows; give it the id column, or the same rows")
-    notes = [f"--{name} was joined by {'row position' if id_name is None else f'the id column {id_name!r}'}."
-             for name, id_name in side_ids.items()]
+                f"{main.rows:,} rows; give it the id column, or the same rows"
+            )
+    notes = [
+        f"--{name} was joined by {'row position' if id_name is None else f'the id column {id_name!r}'}."
+        for name, id_name in side_ids.items()
+    ]
     k = rows if rows is not None else limit
     by_id = {name: id_name for name, id_name in side_ids.items() if id_name is not None}
     steps = len(by_id) + 1
-    joins = {name: _Index(sources[name], id_name, columns.id, main, seed,
-                          within(progress, step / steps, (step + 1) / steps), should_stop)
-             for step, (name, id_name) in enumerate(by_id.items())}
+    joins = {
+        name: _Index(
+            sources[name],
+            id_name,
+            columns.id,
+            main,
+            seed,
+            within(progress, step / steps, (step + 1) / steps),
+            should_stop,
+        )
+        for step, (name, id_name) in enumerate(by_id.items())
+    }
     if not joins and main.rows <= k:
         return RowPlan(None, dict.fromkeys(side_ids), notes=tuple(notes))
 
@@ -86,25 +109,39 @@ def plan_rows(sources: dict[str, Source], columns: Columns, rows: int | None, li
             keep &= partner >= 0
         chosen.offer(hashes[keep], numbers[keep], *(partner[keep] for partner in found.values()))
 
-    scan(main, [columns.id], work, row_bytes=64, progress=within(progress, (steps - 1) / steps, 1.0),
-         should_stop=should_stop, what="Reading ids:")
+    scan(
+        main,
+        [columns.id],
+        work,
+        row_bytes=64,
+        progress=within(progress, (steps - 1) / steps, 1.0),
+        should_stop=should_stop,
+        what="Reading ids:",
+    )
     if chosen.offered == 0:
         name = next(name for name in joins if lost[name])
-        raise InputError(f"no id of --input ({main.first().path}, column {columns.id!r}) occurs in --{name} "
-                         f"({sources[name].first().path}, column {side_ids[name]!r}); check that both hold "
-                         "the same ids")
+        raise InputError(
+            f"no id of --input ({main.first().path}, column {columns.id!r}) occurs in --{name} "
+            f"({sources[name].first().path}, column {side_ids[name]!r}); check that both hold "
+            "the same ids"
+        )
     picked = chosen.finish()[1]
     side = dict.fromkeys(side_ids)
     side.update({name: picked[i + 1] for i, name in enumerate(joins)})
     side = {name: picked[0] if value is None else value for name, value in side.items()}
     dropped = {f"rows without a partner in --{name}": count for name, count in lost.items() if count}
     matched = chosen.offered
-    dropped |= {f"rows of --{name} without a partner": sources[name].rows - matched
-                for name in joins if sources[name].rows > matched}
+    dropped |= {
+        f"rows of --{name} without a partner": sources[name].rows - matched
+        for name in joins
+        if sources[name].rows > matched
+    }
     if picked.shape[1] < matched:
         why = f"as --rows {rows:,} asks" if rows is not None else "as many as the memory budget allows"
-        notes.append(f"A uniform sample of {picked.shape[1]:,} of {matched:,} rows was taken by hash of id and seed "
-                     f"{seed}, {why}.")
+        notes.append(
+            f"A uniform sample of {picked.shape[1]:,} of {matched:,} rows was taken by hash of id and seed "
+            f"{seed}, {why}."
+        )
     return RowPlan(picked[0], side, dropped, tuple(notes))
 
 
@@ -118,9 +155,11 @@ def column_id_type(source: Source, name: str) -> pa.DataType:
     kinds = [shard.schema.field(require(shard.schema, name, "id", shard.path)).type for shard in shards]
     kind = decode.id_type(kinds)
     if kind is None:
-        other = next(i for i in range(len(kinds)) if decode.id_type(kinds[:i + 1]) is None)
-        raise InputError(f"column {name!r} is {kinds[0]} in {shards[0].path} but {kinds[other]} in "
-                         f"{shards[other].path}; write all shards with one id type")
+        other = next(i for i in range(len(kinds)) if decode.id_type(kinds[: i + 1]) is None)
+        raise InputError(
+            f"column {name!r} is {kinds[0]} in {shards[0].path} but {kinds[other]} in "
+            f"{shards[other].path}; write all shards with one id type"
+        )
     return kind
 
 
@@ -130,31 +169,48 @@ class _Index:
     Two ids with one 64-bit hash would be taken for one: joining 10^8 rows with 10^8, the chance is 5 in 10 000.
     """
 
-    def __init__(self, source: Source, id_name: str, main_name: str, main: Source, seed: int,
-                 progress: Progress | None, should_stop: ShouldStop | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        id_name: str,
+        main_name: str,
+        main: Source,
+        seed: int,
+        progress: Progress | None,
+        should_stop: ShouldStop | None,
+    ) -> None:
         kind = column_id_type(source, id_name)
         main_kind = column_id_type(main, main_name)
         if pa.types.is_integer(kind) != pa.types.is_integer(main_kind):
-            raise InputError(f"ids are {main_kind} in --input (column {main_name!r}) but {kind} in --{source.name} "
-                             f"({source.first().path}, column {id_name!r}); write both with one type")
+            raise InputError(
+                f"ids are {main_kind} in --input (column {main_name!r}) but {kind} in --{source.name} "
+                f"({source.first().path}, column {id_name!r}); write both with one type"
+            )
         hashes = np.empty(source.rows, np.uint64)
 
         def work(rows: np.ndarray, batch: pa.RecordBatch) -> None:
             hashes[rows] = row_hash(id_batch(source, rows, batch, id_name, kind), seed)
 
-        scan(source, [id_name], work, row_bytes=64, progress=progress, should_stop=should_stop,
-             what=f"Reading ids of --{source.name}:")
+        scan(
+            source,
+            [id_name],
+            work,
+            row_bytes=64,
+            progress=progress,
+            should_stop=should_stop,
+            what=f"Reading ids of --{source.name}:",
+        )
         self.rows = np.argsort(hashes, kind="stable")
         self.hashes = hashes[self.rows]
         same = np.flatnonzero(self.hashes[1:] == self.hashes[:-1])
         if len(same):
             first, second = self.rows[same[0]], self.rows[same[0] + 1]
-            raise InputError(f"column {id_name!r} of --{source.name} holds {len(same):,} repeated ids (the first: "
-                             f"{source.place(int(first))} and {source.place(int(second))}); ids must be unique")
+            raise InputError(
+                f"column {id_name!r} of --{source.name} holds {len(same):,} repeated ids (the first: "
+                f"{source.place(int(first))} and {source.place(int(second))}); ids must be unique"
+            )
 
     def find(self, hashes: np.ndarray) -> np.ndarray:
         """The row of the side source for each hash, -1 where it has none."""
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.where(self.hashes[at] == hashes, self.rows[at], -1)
-
-

@@ -60,8 +60,14 @@ def nonzero(features: pa.FixedSizeListArray) -> np.ndarray:
     return flat.reshape(len(features), features.type.list_size).any(axis=1)
 
 
-def prepared_columns(texts: Sequence[str], features: TextFeatures | None, *, scores: bool = True,
-                     progress: Progress | None = None, should_stop: Stop | None = None) -> dict[str, pa.Array]:
+def prepared_columns(
+    texts: Sequence[str],
+    features: TextFeatures | None,
+    *,
+    scores: bool = True,
+    progress: Progress | None = None,
+    should_stop: Stop | None = None,
+) -> dict[str, pa.Array]:
     """Quality, features and length of `texts`, as columns by name.
 
     Args:
@@ -80,10 +86,10 @@ def prepared_columns(texts: Sequence[str], features: TextFeatures | None, *, sco
             raise Stopped("stopped while scoring texts")
         if progress is not None:
             progress(start / len(texts), f"Scoring {len(texts):,} texts")
-        part = texts[start:start + _STEP]
-        tokens[start:start + len(part)] = [count_tokens(text) for text in part]
+        part = texts[start : start + _STEP]
+        tokens[start : start + len(part)] = [count_tokens(text) for text in part]
         if scores:
-            quality[start:start + len(part)] = [quality_score(text) for text in part]
+            quality[start : start + len(part)] = [quality_score(text) for text in part]
         if features is not None:
             blocks.append(features.transform(part).astype(np.float16))
     columns = {QUALITY: pa.array(quality)} if scores else {}
@@ -92,9 +98,17 @@ def prepared_columns(texts: Sequence[str], features: TextFeatures | None, *, sco
     return columns | {TOKENS: pa.array(tokens)}
 
 
-def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_column: str, id_column: str | None = None,
-                   dim: int = 256, seed: int = 0, progress: Progress | None = None,
-                   should_stop: Stop | None = None) -> dict:
+def prepare_shards(
+    inputs: Iterable[str | Path],
+    output: str | Path,
+    *,
+    text_column: str,
+    id_column: str | None = None,
+    dim: int = 256,
+    seed: int = 0,
+    progress: Progress | None = None,
+    should_stop: Stop | None = None,
+) -> dict:
     """Read text, write shards that `datamask select` takes: every column kept, those of the module's table added.
 
     A column of the table that is there already is kept as it is. Rows without text, and rows none of whose words occur
@@ -134,20 +148,34 @@ def prepare_shards(inputs: Iterable[str | Path], output: str | Path, *, text_col
     seen = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
     features = None
     if FEATURES not in plan.present:
-        features = TextFeatures(dim, seed).fit(seen.sample, should_stop=should_stop,
-                                               progress=lambda share, what: report(0.1 + 0.3 * share, what))
+        features = TextFeatures(dim, seed).fit(
+            seen.sample, should_stop=should_stop, progress=lambda share, what: report(0.1 + 0.3 * share, what)
+        )
     written, rows = _write(plan, seen.rows, target, features, report, should_stop)
     dropped = {_NO_TEXT: seen.rows - seen.texts, _NO_WORD: seen.texts - rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
     report(1.0, f"Wrote {rows:,} rows")
-    return {"files": [str(path) for path in written], "rows_read": seen.rows, "rows": rows, "dropped": dropped,
-            "dim": features.dim if features else None, "fitted_on": len(seen.sample) if features else 0,
-            "id_column": plan.id_column, "notes": _notes(plan, seen.rows, seen.texts, dropped, features, dim,
-                                                         len(seen.sample))}
+    return {
+        "files": [str(path) for path in written],
+        "rows_read": seen.rows,
+        "rows": rows,
+        "dropped": dropped,
+        "dim": features.dim if features else None,
+        "fitted_on": len(seen.sample) if features else 0,
+        "id_column": plan.id_column,
+        "notes": _notes(plan, seen.rows, seen.texts, dropped, features, dim, len(seen.sample)),
+    }
 
 
-def _notes(plan: TextPlan, rows: int, texts: int, dropped: dict[str, int], features: TextFeatures | None, dim: int,
-           fitted_on: int) -> list[str]:
+def _notes(
+    plan: TextPlan,
+    rows: int,
+    texts: int,
+    dropped: dict[str, int],
+    features: TextFeatures | None,
+    dim: int,
+    fitted_on: int,
+) -> list[str]:
     notes = [f"{name} was there already and is kept as it is." for name in sorted(plan.present)]
     if plan.id_column is None:
         notes.append(f"{ID} is made of file and row, as in '{plan.stems[0]}:0'; --id-column names a column instead.")
@@ -158,8 +186,9 @@ def _notes(plan: TextPlan, rows: int, texts: int, dropped: dict[str, int], featu
     return notes + [f"{count:,} of {rows:,} rows were dropped: {reason}." for reason, count in dropped.items()]
 
 
-def _write(plan: TextPlan, total: int, target: Path, features: TextFeatures | None, report: Progress,
-           should_stop: Stop | None) -> tuple[list[Path], int]:
+def _write(
+    plan: TextPlan, total: int, target: Path, features: TextFeatures | None, report: Progress, should_stop: Stop | None
+) -> tuple[list[Path], int]:
     """Second reading: every row with its new columns, into one file or one shard per file: the files, and the rows."""
     rows = done = 0
     single = target.suffix == ".parquet"
@@ -206,8 +235,10 @@ class _Shard:
         """
         self._schema = self._schema or table.schema
         if table.schema != self._schema:
-            raise InputError(f"{file} has other columns than the files before it; name a folder as --output to get one "
-                             "shard per file")
+            raise InputError(
+                f"{file} has other columns than the files before it; name a folder as --output to get one "
+                "shard per file"
+            )
         if table.num_rows:
             self._waiting.append(table)
             self._rows, self._bytes = self._rows + table.num_rows, self._bytes + table.nbytes
@@ -228,8 +259,15 @@ class _Shard:
             self._waiting, self._rows, self._bytes = [], 0, 0
 
 
-def _with_columns(batch: pa.RecordBatch, plan: TextPlan, file: Path, prefix: str, position: int,
-                  features: TextFeatures | None, should_stop: Stop | None) -> pa.Table:
+def _with_columns(
+    batch: pa.RecordBatch,
+    plan: TextPlan,
+    file: Path,
+    prefix: str,
+    position: int,
+    features: TextFeatures | None,
+    should_stop: Stop | None,
+) -> pa.Table:
     """The rows of `batch` that have text and features, with the columns that were missing."""
     table = pa.Table.from_batches([batch])
     text = strings(batch.column(plan.text_column), plan.text_column, file)

@@ -37,13 +37,13 @@ def principal_axes(features: np.ndarray, k: int, *, seed: int = 0) -> tuple[np.n
         rows = np.sort(np.random.default_rng(seed).choice(n, limit, replace=False))
     mean = np.zeros(dim)
     for low in range(0, len(rows), BLOCK):
-        mean += features[rows[low:low + BLOCK]].sum(axis=0, dtype=np.float64)
+        mean += features[rows[low : low + BLOCK]].sum(axis=0, dtype=np.float64)
     mean = (mean / len(rows)).astype(np.float32)
     scatter = np.zeros((dim, dim))
     # one thread: enough for these sizes, and on a busy machine several times as fast as threads that wait in step
     with one_blas_thread():
         for low in range(0, len(rows), BLOCK):
-            part = features[rows[low:low + BLOCK]] - mean
+            part = features[rows[low : low + BLOCK]] - mean
             scatter += part.T @ part
         axes = eigh(scatter, subset_by_index=[dim - k, dim - 1])[1][:, ::-1]
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], 0)

@@ -40,8 +40,12 @@ def transform(values: np.ndarray, how: str, rests: np.ndarray | None = None) -> 
     return values
 
 
-def weighted_sum(values: np.ndarray, columns: Sequence[QualityColumn], rests: Mapping[int, np.ndarray] | None = None,
-                 place: Callable[[int], str] = "row {}".format) -> np.ndarray:
+def weighted_sum(
+    values: np.ndarray,
+    columns: Sequence[QualityColumn],
+    rests: Mapping[int, np.ndarray] | None = None,
+    place: Callable[[int], str] = "row {}".format,
+) -> np.ndarray:
     """``sum_c weight_c transform_c(values[c])``: float64 ``(Q, N)`` to ``(N,)``.
 
     Args:
@@ -61,8 +65,12 @@ def weighted_sum(values: np.ndarray, columns: Sequence[QualityColumn], rests: Ma
         with np.errstate(over="ignore", invalid="ignore"):
             total += column.weight * transform(row, column.transform, rests.get(index))
     names = ", ".join(repr(column.name) for column in columns)
-    check_sum(total, f"the quality in column {names}",
-              f"divide it by a constant, or take ranks with --quality-column {columns[0].name}:1:rank", place)
+    check_sum(
+        total,
+        f"the quality in column {names}",
+        f"divide it by a constant, or take ranks with --quality-column {columns[0].name}:1:rank",
+        place,
+    )
     return total
 
 
@@ -78,8 +86,9 @@ def check_sum(values: np.ndarray, what: str, way_out: str, place: Callable[[int]
     if not fits:
         size = f"up to {largest:.3g}" if np.isfinite(largest) else "beyond float64's range once weighted"
         where = place(int(np.abs(values).argmax()))
-        raise InputError(f"{what} is {size} ({where}), too large for {len(values):,} rows to be summed in float64; "
-                         f"{way_out}")
+        raise InputError(
+            f"{what} is {size} ({where}), too large for {len(values):,} rows to be summed in float64; {way_out}"
+        )
 
 
 def _places(pairs: np.ndarray) -> np.ndarray:
@@ -94,6 +103,8 @@ def _places(pairs: np.ndarray) -> np.ndarray:
 def _refuse_merged(values: np.ndarray, rests: np.ndarray, column: QualityColumn) -> None:
     merged = len(np.unique(_places(np.stack([values, rests])))) - len(np.unique(values))
     if merged:
-        raise InputError(f"column {column.name!r} holds whole numbers beyond 2^53: float64 takes {merged:,} of them "
-                         "for equal to others; rank them with --quality-column "
-                         f"{column.name}:{column.weight:g}:rank, or subtract a constant from the column")
+        raise InputError(
+            f"column {column.name!r} holds whole numbers beyond 2^53: float64 takes {merged:,} of them "
+            "for equal to others; rank them with --quality-column "
+            f"{column.name}:{column.weight:g}:rank, or subtract a constant from the column"
+        )

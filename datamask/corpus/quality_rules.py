@@ -25,7 +25,7 @@ STOP_WORDS = frozenset(("the", "be", "to", "of", "and", "that", "have", "with"))
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _SYMBOL = re.compile(r"[#=|<>{}\[\]_`*\\~^@$%&+/]|\.\.\.|…")
 _BULLET = re.compile(r"(?:[-*+•‣●▪]|\d{1,2}[.)])(?:\s|$)")
-_SENTENCE_ENDS = (".", "!", "?", ".\"", ".”", ".)", "!)", "?)", "。", "！", "？")
+_SENTENCE_ENDS = (".", "!", "?", '."', ".”", ".)", "!)", "?)", "。", "！", "？")
 
 
 @dataclass(frozen=True)

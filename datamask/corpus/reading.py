@@ -41,8 +41,14 @@ class Rows:
 
     @classmethod
     def empty(cls, n: int, dim: int, qualities: int, with_lengths: bool) -> Rows:
-        return cls(np.empty((n, dim), np.float32), np.empty((qualities, n)), np.empty(n) if with_lengths else None,
-                   np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool))
+        return cls(
+            np.empty((n, dim), np.float32),
+            np.empty((qualities, n)),
+            np.empty(n) if with_lengths else None,
+            np.zeros(n, bool),
+            np.zeros(n, bool),
+            np.zeros(n, bool),
+        )
 
 
 @dataclass(frozen=True)
@@ -91,8 +97,15 @@ class Wanted:
         return list(dict.fromkeys(name for name in named if name is not None))
 
 
-def read_rows(source: Source, wanted: Wanted, targets: Targets, into: Rows, *, progress: Progress | None = None,
-              should_stop: ShouldStop | None = None) -> None:
+def read_rows(
+    source: Source,
+    wanted: Wanted,
+    targets: Targets,
+    into: Rows,
+    *,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> None:
     """Read the wanted columns of one source into `into`.
 
     Raises:
@@ -114,7 +127,8 @@ def read_rows(source: Source, wanted: Wanted, targets: Targets, into: Rows, *, p
             except decode.LengthError as error:
                 raise InputError(
                     f"features have different lengths: {source.place(int(rows[error.row]))} has {error.length:,} "
-                    f"values in column {wanted.feature!r}, but the first row has {dim:,}") from error
+                    f"values in column {wanted.feature!r}, but the first row has {dim:,}"
+                ) from error
             if values.dtype == np.float64:
                 values, exponents = decode.within_float32(values)
                 if exponents is not None:
@@ -149,8 +163,15 @@ def read_rows(source: Source, wanted: Wanted, targets: Targets, into: Rows, *, p
                 _spend(into, ids.nbytes + rest.nbytes)
 
     row_bytes = 64 + 32 * len(wanted.metadata) + (4 * dim if wanted.feature is not None else 0)
-    scan(source, wanted.columns(), work, row_bytes=row_bytes, wanted=targets.rows, progress=progress,
-         should_stop=should_stop)
+    scan(
+        source,
+        wanted.columns(),
+        work,
+        row_bytes=row_bytes,
+        wanted=targets.rows,
+        progress=progress,
+        should_stop=should_stop,
+    )
 
 
 def _spend(into: Rows, count: int) -> None:
@@ -165,9 +186,11 @@ def _spend(into: Rows, count: int) -> None:
     if into.room < 0:
         rows = sum(len(ids) for _, ids, _ in into.parts)
         taken = sum(ids.nbytes + rest.nbytes for _, ids, rest in into.parts)
-        raise InputError(f"the columns beside the features take {taken / 2**30:.3g} GiB for the first {rows:,} of "
-                         f"{len(into.features):,} rows, more than there is room for in memory; take a sample, such as "
-                         f"--rows {max(2, rows // 2)}, or leave large columns out of the shards")
+        raise InputError(
+            f"the columns beside the features take {taken / 2**30:.3g} GiB for the first {rows:,} of "
+            f"{len(into.features):,} rows, more than there is room for in memory; take a sample, such as "
+            f"--rows {max(2, rows // 2)}, or leave large columns out of the shards"
+        )
 
 
 def id_batch(source: Source, rows: np.ndarray, batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
@@ -179,6 +202,8 @@ def id_batch(source: Source, rows: np.ndarray, batch: pa.RecordBatch, name: str,
     ids = decode.id_values(batch.column(name), kind)
     if ids.null_count:
         row = int(np.argmax(np.asarray(ids.is_null())))
-        raise InputError(f"{source.place(int(rows[row]))} has a null in the id column {name!r}; every row needs an id, "
-                         "so repair it or choose another column with --id-column")
+        raise InputError(
+            f"{source.place(int(rows[row]))} has a null in the id column {name!r}; every row needs an id, "
+            "so repair it or choose another column with --id-column"
+        )
     return ids

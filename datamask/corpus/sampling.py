@@ -60,15 +60,16 @@ def row_hash(ids: pa.Array | pa.ChunkedArray, seed: int) -> np.ndarray:
             # through int64 first, so that -1 is the same bits from every signed width
             raw = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
         else:
-            raw = np.concatenate([_string_hash(ids.slice(at, CHUNK)) for at in range(0, len(ids), CHUNK)]
-                                 or [np.empty(0, np.uint64)])
+            raw = np.concatenate(
+                [_string_hash(ids.slice(at, CHUNK)) for at in range(0, len(ids), CHUNK)] or [np.empty(0, np.uint64)]
+            )
         return _mix(_mix(raw + BASE) ^ salt)
 
 
 def _string_hash(ids: pa.Array) -> np.ndarray:
     """``sum_j (byte_j + 1) BASE^j + length`` of each string, modulo 2^64."""
     ids = ids.cast(pa.large_string()).fill_null("")
-    offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset:ids.offset + len(ids) + 1]
+    offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
     low, high = int(offsets[0]), int(offsets[-1])
     if high - low > CHUNK_BYTES and len(ids) > 1:
         middle = len(ids) // 2
@@ -118,7 +119,7 @@ class Chosen:
         columns = np.concatenate([part[1] for part in self._parts], axis=1)
         if self.k is not None and len(hashes) > self.k:
             # by hash, then by row, so that even equal hashes (equal ids) end the same way every time
-            keep = np.lexsort((columns[0], hashes))[:self.k]
+            keep = np.lexsort((columns[0], hashes))[: self.k]
             hashes, columns = hashes[keep], columns[:, keep]
             self._limit = hashes[-1]
         self._parts, self._count = [(hashes, columns)], len(hashes)

@@ -55,9 +55,12 @@ class Source:
         for shard in self.shards:
             if shard.rows:
                 return shard
-        raise InputError(f"{self.shards[0].path} has no rows" if len(self.shards) == 1 else
-                         f"none of the {len(self.shards)} files of --{self.name} has any rows "
-                         f"(the first is {self.shards[0].path})")
+        raise InputError(
+            f"{self.shards[0].path} has no rows"
+            if len(self.shards) == 1
+            else f"none of the {len(self.shards)} files of --{self.name} has any rows "
+            f"(the first is {self.shards[0].path})"
+        )
 
     def locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shard index (int32) and row in that shard (int64) of rows of the long table."""
@@ -70,8 +73,7 @@ class Source:
         return f"{self.shards[shard].path} row {row - int(self.starts[shard]):,}"
 
 
-def list_files(inputs: Sequence[str], option: str = "input", should_stop: ShouldStop | None = None
-               ) -> tuple[str, ...]:
+def list_files(inputs: Sequence[str], option: str = "input", should_stop: ShouldStop | None = None) -> tuple[str, ...]:
     """The files that files, folders (recursive, sorted) and globs name, each once, in the order given.
 
     Of a folder, the files of one format: the first of the table of readers that it has any of.
@@ -85,16 +87,20 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
     for text in inputs:
         path = os.fspath(text)
         if "://" in path:
-            raise InputError(f"--{option} {path} is an address; only local files, folders and globs can be read, so "
-                             "download it first")
+            raise InputError(
+                f"--{option} {path} is an address; only local files, folders and globs can be read, so "
+                "download it first"
+            )
         expanded = user_path(path)
         name = shortened(path)
         try:
             if expanded.is_dir():
                 matches = files_in(expanded, budget)
                 if not matches:
-                    raise InputError(f"--{option} {name} is a folder without any *.parquet file, nor one of another "
-                                     f"format ({', '.join(f'*{ending}' for ending in endings(READERS[1:]))})")
+                    raise InputError(
+                        f"--{option} {name} is a folder without any *.parquet file, nor one of another "
+                        f"format ({', '.join(f'*{ending}' for ending in endings(READERS[1:]))})"
+                    )
             elif expanded.exists():
                 matches = [str(expanded)]
             elif is_pattern(path):
@@ -135,8 +141,13 @@ def files_in(folder: Path, budget: ListingBudget, together: Sequence[Reader] = (
     return []
 
 
-def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None = None, limit: int | None = None,
-                progress: Progress | None = None) -> Source:
+def open_source(
+    name: str,
+    inputs: Sequence[str],
+    should_stop: ShouldStop | None = None,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> Source:
     """List and open the shards of one option; with a limit at most so many of them, and by a first look only.
 
     Raises:
@@ -152,10 +163,21 @@ def open_source(name: str, inputs: Sequence[str], should_stop: ShouldStop | None
         if progress is not None:
             progress(0.0, f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
 
-    shards = tuple(in_threads(lambda index: open_shard(paths[index], stop.is_set, enough), len(paths),
-                              should_stop=should_stop, stop=stop, tick=tick))
-    source = Source(name, shards, np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
-                    len(paths) == len(listed) and all(shard.facts.complete for shard in shards))
+    shards = tuple(
+        in_threads(
+            lambda index: open_shard(paths[index], stop.is_set, enough),
+            len(paths),
+            should_stop=should_stop,
+            stop=stop,
+            tick=tick,
+        )
+    )
+    source = Source(
+        name,
+        shards,
+        np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64),
+        len(paths) == len(listed) and all(shard.facts.complete for shard in shards),
+    )
     source.first()
     return source
 
@@ -187,8 +209,9 @@ def pieces(source: Source, wanted: np.ndarray | None = None, rows_each: int = 1 
     return made
 
 
-def read_piece(source: Source, piece: Piece, columns: Sequence[str], batch_rows: int
-               ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+def read_piece(
+    source: Source, piece: Piece, columns: Sequence[str], batch_rows: int
+) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Yield (rows of the long table, batch) of one piece.
 
     Raises:
@@ -213,9 +236,17 @@ def read_piece(source: Source, piece: Piece, columns: Sequence[str], batch_rows:
             raise pa.ArrowInvalid("fewer rows than when it was opened")
 
 
-def scan(source: Source, columns: Sequence[str], work: Callable[[np.ndarray, pa.RecordBatch], None], *,
-         row_bytes: int, wanted: np.ndarray | None = None, progress: Progress | None = None,
-         should_stop: ShouldStop | None = None, what: str = "Reading") -> None:
+def scan(
+    source: Source,
+    columns: Sequence[str],
+    work: Callable[[np.ndarray, pa.RecordBatch], None],
+    *,
+    row_bytes: int,
+    wanted: np.ndarray | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+    what: str = "Reading",
+) -> None:
     """Call ``work(rows, batch)`` on every batch of `columns`, from several threads at once, in no fixed order.
 
     Args:

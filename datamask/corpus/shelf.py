@@ -45,8 +45,14 @@ class Shelf:
         self._lock = threading.Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
 
-    def get(self, config: CorpusConfig, *, progress: Progress | None = None, should_stop: ShouldStop | None = None,
-            row_limit: int | None = None) -> Corpus:
+    def get(
+        self,
+        config: CorpusConfig,
+        *,
+        progress: Progress | None = None,
+        should_stop: ShouldStop | None = None,
+        row_limit: int | None = None,
+    ) -> Corpus:
         """The corpus of `config`, opened by this caller, or by another whom this one waits for.
 
         Where the caller that opens is stopped, one of those waiting opens in its stead.
@@ -75,8 +81,15 @@ class Shelf:
             if not isinstance(slot.error, Stopped):
                 raise type(slot.error)(*slot.error.args) from slot.error
 
-    def _open(self, key: str, slot: _Slot, config: CorpusConfig, progress: Progress | None,
-              should_stop: ShouldStop | None, row_limit: int | None) -> Corpus:
+    def _open(
+        self,
+        key: str,
+        slot: _Slot,
+        config: CorpusConfig,
+        progress: Progress | None,
+        should_stop: ShouldStop | None,
+        row_limit: int | None,
+    ) -> Corpus:
         def report(share: float, what: str) -> None:
             slot.share, slot.what = share, what
             if progress is not None:
@@ -97,7 +110,7 @@ class Shelf:
 
     def _trim(self) -> None:
         done = [key for key, slot in self._slots.items() if slot.corpus is not None]
-        for key in done[:max(0, len(done) - self._size)]:
+        for key in done[: max(0, len(done) - self._size)]:
             del self._slots[key]
 
 

@@ -48,8 +48,13 @@ class TextFeatures:
         self.seed = seed
         self.explained = 0.0
 
-    def fit(self, texts: Sequence[str], *, progress: Callable[[float, str], None] | None = None,
-            should_stop: Callable[[], bool] | None = None) -> TextFeatures:
+    def fit(
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Callable[[float, str], None] | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> TextFeatures:
         """Learn the vocabulary and W from `texts`.
 
         A word counts from its second text on (from its first where that leaves fewer words than dimensions). `dim`
@@ -66,9 +71,14 @@ class TextFeatures:
             raise InputError(f"at least 2 texts with words are needed to learn features, got {len(texts)}")
         report(0.0, f"Counting the words of {len(texts):,} texts")
         for least in (2, 1):
-            self._words = TfidfVectorizer(token_pattern=TOKEN_PATTERN, sublinear_tf=True, min_df=least,
-                                          max_df=0.5 if len(texts) > 100 else 1.0, max_features=_VOCABULARY,
-                                          dtype=np.float32)
+            self._words = TfidfVectorizer(
+                token_pattern=TOKEN_PATTERN,
+                sublinear_tf=True,
+                min_df=least,
+                max_df=0.5 if len(texts) > 100 else 1.0,
+                max_features=_VOCABULARY,
+                dtype=np.float32,
+            )
             try:
                 weights = self._words.fit_transform(_watched(texts, should_stop))
             except ValueError as error:
@@ -99,8 +109,9 @@ def _watched(texts: Sequence[str], should_stop: Callable[[], bool] | None):
         yield text[:LONGEST]
 
 
-def _leading_axes(weights, dim: int, seed: int, report: Callable[[float, str], None],
-                  should_stop: Callable[[], bool] | None) -> tuple[np.ndarray, float]:
+def _leading_axes(
+    weights, dim: int, seed: int, report: Callable[[float, str], None], should_stop: Callable[[], bool] | None
+) -> tuple[np.ndarray, float]:
     """The leading `dim` right singular vectors of a sparse matrix, by subspace iteration (Halko et al. 2011, alg. 4.4).
 
     scikit-learn's `TruncatedSVD` does the same in one call of many seconds that cannot be stopped; here every product
@@ -116,14 +127,16 @@ def _leading_axes(weights, dim: int, seed: int, report: Callable[[float, str], N
     width = min(dim + _OVERSAMPLING, vocabulary)
     with threadpool_limits(1, user_api="blas"):
         basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((vocabulary, width), dtype=np.float32))[0]
-        blocks = [weights[start:start + _BLOCK] for start in range(0, weights.shape[0], _BLOCK)]
+        blocks = [weights[start : start + _BLOCK] for start in range(0, weights.shape[0], _BLOCK)]
         for sweep in range(_PASSES + 1):
             total = np.zeros((vocabulary if sweep < _PASSES else width, width), dtype=np.float32)
             for i, block in enumerate(blocks):
                 if should_stop is not None and should_stop():
                     raise Stopped("stopped while learning features")
-                report((sweep + i / len(blocks)) / (_PASSES + 1), f"Learning {dim} dimensions from "
-                       f"{weights.shape[0]:,} texts (pass {sweep + 1} of {_PASSES + 1})")
+                report(
+                    (sweep + i / len(blocks)) / (_PASSES + 1),
+                    f"Learning {dim} dimensions from {weights.shape[0]:,} texts (pass {sweep + 1} of {_PASSES + 1})",
+                )
                 image = block @ basis
                 total += block.T @ image if sweep < _PASSES else image.T @ image
             if sweep < _PASSES:

@@ -86,12 +86,17 @@ def strings(column: pa.Array, name: str, path: Path) -> pa.Array:
         InputError: the column holds no text.
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-            or pa.types.is_null(kind)):
+    if not (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_null(kind)
+    ):
         raise InputError(f"column {name!r} of {path} must hold text, got {column.type}; name another --text-column")
     text = column.cast(pa.large_string())
-    return pc.if_else(pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(text)), 0), pa.scalar(None, pa.large_string()),
-                      text)
+    return pc.if_else(
+        pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(text)), 0), pa.scalar(None, pa.large_string()), text
+    )
 
 
 def require_column(schema: pa.Schema, name: str, option: str, path: Path) -> None:
@@ -102,5 +107,7 @@ def require_column(schema: pa.Schema, name: str, option: str, path: Path) -> Non
     """
     count = schema.names.count(name)
     if count != 1:
-        raise InputError(f"--{option} {name!r} must name one column of {path}, found {count}; its columns are "
-                         f"{', '.join(schema.names) or 'none'}")
+        raise InputError(
+            f"--{option} {name!r} must name one column of {path}, found {count}; its columns are "
+            f"{', '.join(schema.names) or 'none'}"
+        )

@@ -53,8 +53,9 @@ class Survey:
     sample: list[str]
 
 
-def plan_files(files: list[Path], text_column: str, id_column: str | None,
-               should_stop: Callable[[], bool] | None = None) -> TextPlan:
+def plan_files(
+    files: list[Path], text_column: str, id_column: str | None, should_stop: Callable[[], bool] | None = None
+) -> TextPlan:
     """Check the columns of all files by their schemas alone.
 
     Raises:
@@ -70,21 +71,26 @@ def plan_files(files: list[Path], text_column: str, id_column: str | None,
     def has(name: str) -> bool:
         have = [name in schema.names for schema in schemas]
         if any(have) and not all(have):
-            raise InputError(f"{files[have.index(False)]} has no column {name!r}, which {files[have.index(True)]} has; "
-                             "prepare them apart")
+            raise InputError(
+                f"{files[have.index(False)]} has no column {name!r}, which {files[have.index(True)]} has; "
+                "prepare them apart"
+            )
         return any(have)
 
     if id_column not in (None, ID) and has(ID):
-        raise InputError(f"--id-column {id_column!r} would become {ID}, which {files[0]} already has; leave the option "
-                         f"out to keep {ID}, or rename that column")
+        raise InputError(
+            f"--id-column {id_column!r} would become {ID}, which {files[0]} already has; leave the option "
+            f"out to keep {ID}, or rename that column"
+        )
     present = frozenset(name for name in (QUALITY, FEATURES, TOKENS) if has(name))
     if present >= {QUALITY, FEATURES}:
         raise InputError(f"{files[0]} has {QUALITY} and {FEATURES} already: open it as it is")
     return TextPlan(tuple(files), _stems(files), text_column, id_column or (ID if has(ID) else None), present)
 
 
-def survey(plan: TextPlan, seed: int, progress: Callable[[float, str], None],
-           should_stop: Callable[[], bool] | None) -> Survey:
+def survey(
+    plan: TextPlan, seed: int, progress: Callable[[float, str], None], should_stop: Callable[[], bool] | None
+) -> Survey:
     """Read text and id of every row once.
 
     Each row draws 64 random bits by its position, and the `FIT_LIMIT` smallest are the sample, whatever the batches.
@@ -127,11 +133,16 @@ def id_strings(column: pa.Array, name: str, file: Path) -> pa.Array:
         InputError: it holds nulls, or values that are no ids.
     """
     if column.null_count:
-        raise InputError(f"--id-column {name!r} must have no nulls, {file} has some; leave the option out to have ids "
-                         "made")
+        raise InputError(
+            f"--id-column {name!r} must have no nulls, {file} has some; leave the option out to have ids made"
+        )
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-            or pa.types.is_string_view(kind)):
+    if not (
+        pa.types.is_integer(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+    ):
         raise InputError(f"--id-column {name!r} of {file} must hold text or whole numbers, got {column.type}")
     return column.cast(pa.string())
 
@@ -140,8 +151,10 @@ def _refuse_repeated(ids: pa.ChunkedArray, name: str) -> None:
     counts = pc.value_counts(ids)
     repeated = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(repeated):
-        raise InputError(f"--id-column {name!r} must be unique; {len(repeated):,} ids occur more than once, such as "
-                         f"{repeated[0]['values'].as_py()!r}; name another column or have ids made")
+        raise InputError(
+            f"--id-column {name!r} must be unique; {len(repeated):,} ids occur more than once, such as "
+            f"{repeated[0]['values'].as_py()!r}; name another column or have ids made"
+        )
 
 
 def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

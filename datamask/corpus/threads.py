@@ -66,9 +66,15 @@ def thread_count(tasks: int) -> int:
     return max(1, min(cores, tasks, 16))
 
 
-def in_threads(task: Callable[[int], Result], count: int, *, threads: int | None = None,
-               should_stop: ShouldStop | None = None, stop: threading.Event | None = None,
-               tick: Callable[[], None] | None = None) -> list[Result]:
+def in_threads(
+    task: Callable[[int], Result],
+    count: int,
+    *,
+    threads: int | None = None,
+    should_stop: ShouldStop | None = None,
+    stop: threading.Event | None = None,
+    tick: Callable[[], None] | None = None,
+) -> list[Result]:
     """Call ``task(0)`` to ``task(count - 1)`` in parallel threads, begun in this order; their results in order.
 
     `should_stop` and `tick` are called from the calling thread, some ten times a second, so that they may touch a user

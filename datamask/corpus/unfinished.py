@@ -69,8 +69,11 @@ class Unfinished:
     def save(self, lists: Lists, plan: str) -> None:
         """Write the lists down; a folder that cannot be written is logged and does without."""
         if self.cache is not None and lists.done.any():
-            self.cache.keep(self.entry, {"plan": plan}, {"similarities": lists.similarities, "indices": lists.indices,
-                                                         "done": lists.done})
+            self.cache.keep(
+                self.entry,
+                {"plan": plan},
+                {"similarities": lists.similarities, "indices": lists.indices, "done": lists.done},
+            )
 
     def clear(self) -> None:
         """Forget what was kept."""
@@ -88,10 +91,14 @@ def _kept_lists(content: Content, n: int) -> tuple[Lists, str]:
     """The lists that a file holds, and their plan. Raises Implausible where they are none of n rows."""
     lists = Lists(*(content.arrays[name] for name in ("similarities", "indices", "done")))
     similarities, indices = lists.similarities, lists.indices
-    require(similarities.dtype == np.float32 and indices.dtype == np.int32 and lists.done.dtype == bool,
-            "the lists are of another type")
-    require(indices.ndim == 2 and similarities.shape == indices.shape and len(indices) == n and lists.done.ndim == 1,
-            "the lists are of another corpus")
+    require(
+        similarities.dtype == np.float32 and indices.dtype == np.int32 and lists.done.dtype == bool,
+        "the lists are of another type",
+    )
+    require(
+        indices.ndim == 2 and similarities.shape == indices.shape and len(indices) == n and lists.done.ndim == 1,
+        "the lists are of another corpus",
+    )
     # n stands for a place that is still empty
     require(indices.min(initial=0) >= 0 and indices.max(initial=0) <= n, "the lists name rows that are not there")
     full = similarities[indices < n]
@@ -99,8 +106,16 @@ def _kept_lists(content: Content, n: int) -> tuple[Lists, str]:
     return lists, str(content.value["plan"])
 
 
-def work_through(lists: Lists, task: Callable[[int], None], unfinished: Unfinished, plan: str, *, threads: int,
-                 progress: Progress | None = None, should_stop: ShouldStop | None = None) -> None:
+def work_through(
+    lists: Lists,
+    task: Callable[[int], None],
+    unfinished: Unfinished,
+    plan: str,
+    *,
+    threads: int,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> None:
     """Do the tasks that are not done, in order, in threads; save now and then, and when stopped.
 
     Args:

@@ -43,12 +43,19 @@ class Tally:
         if not self.judged:
             return "Nothing judged yet."
         dropped, dropped_agreed = self.judged - self.kept, self.agreed - self.kept_agreed
-        verdict = ("clearly more often than a coin would" if self.low > 0.5 else "clearly less often than a coin would"
-                   if self.high < 0.5 else "no different from what a coin could do")
-        return (f"You and the selection agree on **{self.agreed:,} of {self.judged:,}**, "
-                f"{words.percent(self.agreed / self.judged)} (95 % interval {words.percent(self.low)} to "
-                f"{words.percent(self.high)}): {verdict}. Of its kept ones you would keep {self.kept_agreed:,} of "
-                f"{self.kept:,}, of its dropped ones you would drop {dropped_agreed:,} of {dropped:,}.")
+        verdict = (
+            "clearly more often than a coin would"
+            if self.low > 0.5
+            else "clearly less often than a coin would"
+            if self.high < 0.5
+            else "no different from what a coin could do"
+        )
+        return (
+            f"You and the selection agree on **{self.agreed:,} of {self.judged:,}**, "
+            f"{words.percent(self.agreed / self.judged)} (95 % interval {words.percent(self.low)} to "
+            f"{words.percent(self.high)}): {verdict}. Of its kept ones you would keep {self.kept_agreed:,} of "
+            f"{self.kept:,}, of its dropped ones you would drop {dropped_agreed:,} of {dropped:,}."
+        )
 
 
 def within(shown: np.ndarray, selected: np.ndarray, count: int) -> tuple[np.ndarray | None, str]:
@@ -61,8 +68,10 @@ def within(shown: np.ndarray, selected: np.ndarray, count: int) -> tuple[np.ndar
     kept, dropped = int((shown & selected).sum()), int((shown & ~selected).sum())
     if min(kept, dropped) >= count:
         return shown, f"Of the {kept + dropped:,} samples that the filter shows."
-    return None, (f"Of all samples; the filter does not apply here: it shows {kept:,} kept and {dropped:,} dropped "
-                  f"samples, and {count:,} of each are needed.")
+    return None, (
+        f"Of all samples; the filter does not apply here: it shows {kept:,} kept and {dropped:,} dropped "
+        f"samples, and {count:,} of each are needed."
+    )
 
 
 def agrees(answer: str, selected: bool) -> bool:
@@ -91,17 +100,27 @@ def revealed(deck: Deck, place: int, answer: str, facts: Mapping[str, str]) -> s
     margin = float(deck.margin[place])
     distance = f"{abs(margin):.2f}" if abs(margin) >= 0.005 else "less than 0.01"
     said = "".join(f", {name} {value}" for name, value in facts.items())
-    return (f"The last one was **{side}** ({mark}); its score is {distance} standard deviations "
-            f"{'above' if margin >= 0 else 'below'} the threshold{said}.")
+    return (
+        f"The last one was **{side}** ({mark}); its score is {distance} standard deviations "
+        f"{'above' if margin >= 0 else 'below'} the threshold{said}."
+    )
 
 
 def answers_table(corpus: Corpus, deck: Deck, answers: Sequence[str], run_id: str) -> pa.Table:
     """What was answered, in the order of reading: ids, answers, and what the selection did."""
     count = len(answers)
     rows, selected = deck.rows[:count], deck.selected[:count]
-    return pa.table({
-        str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(pa.array(rows)),
-        "answer": pa.array(list(answers), pa.string()), "selected": selected,
-        "agrees": pa.array([None if answer == SKIP else agrees(answer, bool(kept))
-                            for answer, kept in zip(answers, selected)], pa.bool_()),
-        "margin": deck.margin[:count], "quality": corpus.quality[rows], "run": pa.array([run_id] * count, pa.string())})
+    return pa.table(
+        {
+            str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(pa.array(rows)),
+            "answer": pa.array(list(answers), pa.string()),
+            "selected": selected,
+            "agrees": pa.array(
+                [None if answer == SKIP else agrees(answer, bool(kept)) for answer, kept in zip(answers, selected)],
+                pa.bool_(),
+            ),
+            "margin": deck.margin[:count],
+            "quality": corpus.quality[rows],
+            "run": pa.array([run_id] * count, pa.string()),
+        }
+    )

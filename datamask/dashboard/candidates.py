@@ -11,9 +11,11 @@ from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
 UNFINISHED = {
-    "queued": "it has not begun yet", "running": "it is still learning", "stopped": "it was stopped before its end; it "
-    "can be resumed on the Run page", "interrupted": "its process ended before it did; it can be resumed on the Run "
-    "page", "failed": "it failed; the Run page says why",
+    "queued": "it has not begun yet",
+    "running": "it is still learning",
+    "stopped": "it was stopped before its end; it can be resumed on the Run page",
+    "interrupted": "its process ended before it did; it can be resumed on the Run page",
+    "failed": "it failed; the Run page says why",
 }
 """What to say of a run that is not done, by its state."""
 
@@ -34,8 +36,9 @@ class Refused:
             return self.run.id
 
 
-def candidates(runs: Sequence[Run], fingerprint: str, archived: bool = False, config: CorpusConfig | None = None
-               ) -> tuple[list[Run], list[Refused]]:
+def candidates(
+    runs: Sequence[Run], fingerprint: str, archived: bool = False, config: CorpusConfig | None = None
+) -> tuple[list[Run], list[Refused]]:
     """Finished runs on the corpus of that fingerprint, in the order given, and the others with the reason.
 
     Args:

@@ -35,12 +35,15 @@ def paired(gained: np.ndarray, lost: np.ndarray, n: np.ndarray, z: float = Z) ->
     reach = z * np.sqrt((more + less - (more - less) ** 2) / (n + 2))
     change = (gained - lost) / n
     # the adjustment pulls towards 0 and must not leave the change itself outside
-    return (np.clip(np.minimum(more - less - reach, change), -1, 1),
-            np.clip(np.maximum(more - less + reach, change), -1, 1))
+    return (
+        np.clip(np.minimum(more - less - reach, change), -1, 1),
+        np.clip(np.maximum(more - less + reach, change), -1, 1),
+    )
 
 
-def by_group(codes: np.ndarray, names: tuple[str, ...], first: np.ndarray, second: np.ndarray,
-             weights: np.ndarray | None = None) -> pd.DataFrame:
+def by_group(
+    codes: np.ndarray, names: tuple[str, ...], first: np.ndarray, second: np.ndarray, weights: np.ndarray | None = None
+) -> pd.DataFrame:
     """One row per group that is not empty, the largest sure change first.
 
     Columns: ``group, n, kept, gained, lost, before, after`` (selected shares), ``change, low, high`` (their difference
@@ -62,12 +65,19 @@ def by_group(codes: np.ndarray, names: tuple[str, ...], first: np.ndarray, secon
     overall = float(np.mean(second)) - float(np.mean(first))
     off = np.where(low > overall, low - overall, np.where(high < overall, high - overall, 0.0))
     change = (found["gained"] - found["lost"]) / total
-    table = pd.DataFrame({
-        "group": np.array(names, object)[there], "n": total, **found,
-        "before": (found["kept"] + found["lost"]) / total, "after": (found["kept"] + found["gained"]) / total,
-        "change": change, "low": low, "high": high,
-        "verdict": np.where(off > 0, MORE, np.where(off < 0, LESS, SAME)),
-    })
+    table = pd.DataFrame(
+        {
+            "group": np.array(names, object)[there],
+            "n": total,
+            **found,
+            "before": (found["kept"] + found["lost"]) / total,
+            "after": (found["kept"] + found["gained"]) / total,
+            "change": change,
+            "low": low,
+            "high": high,
+            "verdict": np.where(off > 0, MORE, np.where(off < 0, LESS, SAME)),
+        }
+    )
     if weights is not None:
         for kind, mask in parts.items():
             chosen = inside & mask

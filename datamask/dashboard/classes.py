@@ -43,8 +43,9 @@ def top(values: np.ndarray, size: int, ids: pa.Array, seed: int = 0) -> np.ndarr
     return mask
 
 
-def tightness(name: str, features: np.ndarray, mask: np.ndarray, quality: np.ndarray, crowding: np.ndarray,
-              selected: np.ndarray) -> Tightness:
+def tightness(
+    name: str, features: np.ndarray, mask: np.ndarray, quality: np.ndarray, crowding: np.ndarray, selected: np.ndarray
+) -> Tightness:
     """Of one class.
 
     With unit rows and their sum s, the mean cosine of all pairs is ``(|s|^2 - S) / (S (S - 1))``: no pair is looked at.
@@ -57,14 +58,19 @@ def tightness(name: str, features: np.ndarray, mask: np.ndarray, quality: np.nda
     squares = 0.0
     rows = np.flatnonzero(mask)
     for low in range(0, len(rows), 8192):
-        block = features[rows[low:low + 8192]].astype(float)
+        block = features[rows[low : low + 8192]].astype(float)
         total += block.sum(axis=0)
         squares += float((block * block).sum())
     size = len(rows)
     long = float(total @ total)
-    return Tightness(name, size, (long - squares) / (size * (size - 1)) if size > 1 else float("nan"),
-                     float(quality[mask].mean()) if size else float("nan"),
-                     float(crowding[mask].mean()) if size else float("nan"), int((mask & selected).sum()))
+    return Tightness(
+        name,
+        size,
+        (long - squares) / (size * (size - 1)) if size > 1 else float("nan"),
+        float(quality[mask].mean()) if size else float("nan"),
+        float(crowding[mask].mean()) if size else float("nan"),
+        int((mask & selected).sum()),
+    )
 
 
 def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
@@ -79,15 +85,20 @@ def spread_words(diverse: Tightness, pool: Tightness, objective: str) -> str:
     """
     if not diverse.pairwise > pool.pairwise:
         return ""
-    less = f", though less crowded, {diverse.crowding:.2f} against {pool.crowding:.2f}" \
-        if diverse.crowding < pool.crowding else ""
+    less = (
+        f", though less crowded, {diverse.crowding:.2f} against {pool.crowding:.2f}"
+        if diverse.crowding < pool.crowding
+        else ""
+    )
     why = {
         "facility": "facility location wants a close member for every sample, so it takes few out of each crowd of "
-                    "like samples. Where such crowds lie far from the centre, fewer of them leave the rest tighter.",
+        "like samples. Where such crowds lie far from the centre, fewer of them leave the rest tighter.",
         "": "samples without near neighbours are kinds of their own, but they need not lie far from the centre.",
     }.get(objective, "its objective looks at something else than the mean cosine of all pairs.")
-    return (f"Top-diverse is tighter here than all samples, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}: "
-            f"{why} Of all objectives pair-wise similarity is the one that makes tightness small.")
+    return (
+        f"Top-diverse is tighter here than all samples, {diverse.pairwise:.3f} against {pool.pairwise:.3f}{less}: "
+        f"{why} Of all objectives pair-wise similarity is the one that makes tightness small."
+    )
 
 
 def layers(masks: tuple[np.ndarray, ...], together: bool, seed: int = 0) -> list[Classes]:
@@ -100,10 +111,20 @@ def layers(masks: tuple[np.ndarray, ...], together: bool, seed: int = 0) -> list
         masks: bool ``(N,)`` each, in the order of `NAMES`.
     """
     if not together:
-        return [Classes(name[0].upper() + name[1:], mask.astype(np.uint8), (name,), (role,), (shape,))
-                for name, mask, role, shape in zip(NAMES, masks, ROLES, SHAPES)]
+        return [
+            Classes(name[0].upper() + name[1:], mask.astype(np.uint8), (name,), (role,), (shape,))
+            for name, mask, role, shape in zip(NAMES, masks, ROLES, SHAPES)
+        ]
     lots = np.random.default_rng(seed).random((len(masks), len(masks[0])))
     member = np.stack(masks)
     codes = np.where(member.any(axis=0), np.where(member, lots, -1).argmax(axis=0) + 1, 0)
-    return [Classes("Top-diverse, top-quality and selected", codes.astype(np.uint8), NAMES, ROLES, SHAPES,
-                    tuple(int(mask.sum()) for mask in masks))]
+    return [
+        Classes(
+            "Top-diverse, top-quality and selected",
+            codes.astype(np.uint8),
+            NAMES,
+            ROLES,
+            SHAPES,
+            tuple(int(mask.sum()) for mask in masks),
+        )
+    ]

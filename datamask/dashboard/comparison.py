@@ -77,19 +77,29 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
     entries = []
     for letter, run in zip(LETTERS, runs):
         table = run.rows()
-        selected, eligible = (table[name].to_numpy(zero_copy_only=False).astype(bool)
-                              for name in ("selected", "eligible"))
+        selected, eligible = (
+            table[name].to_numpy(zero_copy_only=False).astype(bool) for name in ("selected", "eligible")
+        )
         if len(selected) != n:
-            raise InputError(f"run {run.id} holds {len(selected):,} rows, the open corpus {n:,}; open the corpus it "
-                             "was learned on")
+            raise InputError(
+                f"run {run.id} holds {len(selected):,} rows, the open corpus {n:,}; open the corpus it was learned on"
+            )
         summary = run.status().summary or {}
         calibrated = summary.get("calibrated") or {}
-        entries.append(Entry(
-            run.id, letter, f"{letter} · {run.config.name or run.id}", run.config.selection, selected,
-            draw_chances(int(selected.sum()), eligible | selected, _pinned(run, table) & selected),
-            {measure: calibrated.get(measure) for measure in MEASURES},
-            {measure: summary.get(measure) for measure in ("quality", "diversity")},
-            summary.get("anchors") or run.facts().get("anchors") or {}, run.metrics()))
+        entries.append(
+            Entry(
+                run.id,
+                letter,
+                f"{letter} · {run.config.name or run.id}",
+                run.config.selection,
+                selected,
+                draw_chances(int(selected.sum()), eligible | selected, _pinned(run, table) & selected),
+                {measure: calibrated.get(measure) for measure in MEASURES},
+                {measure: summary.get(measure) for measure in ("quality", "diversity")},
+                summary.get("anchors") or run.facts().get("anchors") or {},
+                run.metrics(),
+            )
+        )
     return entries
 
 
@@ -131,10 +141,17 @@ def overlaps(entries: Sequence[Entry]) -> pd.DataFrame:
     for a, b in combinations(entries, 2):
         shared = int((a.selected & b.selected).sum())
         sizes = sorted((int(a.selected.sum()), int(b.selected.sum())))
-        rows.append({"pair": f"{a.letter} and {b.letter}", "shared": shared,
-                     "only_first": int(a.selected.sum()) - shared, "only_second": int(b.selected.sum()) - shared,
-                     "overlap": shared / (sum(sizes) - shared), "chance": chance_overlap(a.drawn, b.drawn),
-                     "most": sizes[0] / sizes[1]})
+        rows.append(
+            {
+                "pair": f"{a.letter} and {b.letter}",
+                "shared": shared,
+                "only_first": int(a.selected.sum()) - shared,
+                "only_second": int(b.selected.sum()) - shared,
+                "overlap": shared / (sum(sizes) - shared),
+                "chance": chance_overlap(a.drawn, b.drawn),
+                "most": sizes[0] / sizes[1],
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -148,8 +165,15 @@ def by_category(entries: Sequence[Entry], category: Category) -> pd.DataFrame:
     for code, name in enumerate(category.names):
         for entry in entries:
             taken = int(entry.selected[category.codes == code].sum())
-            rows.append({"category": name, "n": int(total[code]), "run": entry.label, "selected": taken,
-                         "share": taken / total[code] if total[code] else math.nan})
+            rows.append(
+                {
+                    "category": name,
+                    "n": int(total[code]),
+                    "run": entry.label,
+                    "selected": taken,
+                    "share": taken / total[code] if total[code] else math.nan,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -158,12 +182,20 @@ def by_category(entries: Sequence[Entry], category: Category) -> pd.DataFrame:
 
 def values(entries: Sequence[Entry]) -> pd.DataFrame:
     """One row per run: ``run, selected, quality, diversity`` (shares of the attainable gain) and ``raw_...``."""
-    return pd.DataFrame([{
-        "run": entry.label, "selected": int(entry.selected.sum()),
-        "quality": _number(entry.shares["quality"]), "diversity": _number(entry.shares["diversity"]),
-        "raw_quality": _number(entry.raw["quality"]), "raw_diversity": _number(entry.raw["diversity"]),
-        "objective": entry.config.objective,
-    } for entry in entries])
+    return pd.DataFrame(
+        [
+            {
+                "run": entry.label,
+                "selected": int(entry.selected.sum()),
+                "quality": _number(entry.shares["quality"]),
+                "diversity": _number(entry.shares["diversity"]),
+                "raw_quality": _number(entry.raw["quality"]),
+                "raw_diversity": _number(entry.raw["diversity"]),
+                "objective": entry.config.objective,
+            }
+            for entry in entries
+        ]
+    )
 
 
 def settings(entries: Sequence[Entry]) -> pd.DataFrame:
@@ -184,7 +216,8 @@ def same_quality_scale(entries: Sequence[Entry]) -> bool:
 def same_diversity_scale(entries: Sequence[Entry]) -> bool:
     """Whether one unit of diversity is the same gain of the same objective in every run."""
     return _equal([entry.config.objective for entry in entries]) and _equal(
-        [entry.anchors.get("diversity") for entry in entries])
+        [entry.anchors.get("diversity") for entry in entries]
+    )
 
 
 def caveats(entries: Sequence[Entry]) -> list[str]:
@@ -192,14 +225,18 @@ def caveats(entries: Sequence[Entry]) -> list[str]:
     said = []
     if not _equal([int(entry.selected.sum()) for entry in entries]):
         sizes = ", ".join(f"{entry.letter} {entry.selected.sum():,}" for entry in entries)
-        said.append(f"They select different numbers of rows ({sizes}), so their shares are of different attainable "
-                    "gains: compare overlap and samples, not values.")
+        said.append(
+            f"They select different numbers of rows ({sizes}), so their shares are of different attainable "
+            "gains: compare overlap and samples, not values."
+        )
     if not _equal([entry.config.objective for entry in entries]):
         used = ", ".join(f"{entry.letter} {entry.config.objective}" for entry in entries)
         said.append(f"Diversity means something else in each ({used}), so their diversity values do not compare.")
     if not _equal([entry.config.lamb for entry in entries]):
-        said.append("They weigh quality and diversity differently: their joint values are of different sums. Compare "
-                    "quality with quality and diversity with diversity.")
+        said.append(
+            "They weigh quality and diversity differently: their joint values are of different sums. Compare "
+            "quality with quality and diversity with diversity."
+        )
     return said
 
 
@@ -222,11 +259,17 @@ def curves(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
         there = np.flatnonzero(np.isfinite(shares))
         if len(there):
             seconds = entry.metrics.get("seconds", np.full(len(steps), np.nan))
-            parts.append(pd.DataFrame({"run": entry.label, "step": steps[there], "seconds": seconds[there],
-                                       "value": shares[there]}))
+            parts.append(
+                pd.DataFrame(
+                    {"run": entry.label, "step": steps[there], "seconds": seconds[there], "value": shares[there]}
+                )
+            )
         elif entry.shares.get(measure) is not None:
-            parts.append(pd.DataFrame({"run": [entry.label], "step": [0.0], "seconds": [0.0],
-                                       "value": [float(entry.shares[measure])]}))
+            parts.append(
+                pd.DataFrame(
+                    {"run": [entry.label], "step": [0.0], "seconds": [0.0], "value": [float(entry.shares[measure])]}
+                )
+            )
     if not parts:
         return pd.DataFrame({"run": [], "step": [], "seconds": [], "value": []})
     return pd.concat(parts, ignore_index=True)
@@ -241,8 +284,14 @@ def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
         if end is None or not len(there) or abs(end - shares[there[-1]]) <= POLISHED:
             continue
         seconds = entry.metrics.get("seconds", np.full(len(shares), np.nan))
-        found.append({"run": entry.label, "step": float(entry.metrics["step"][there[-1]]),
-                      "seconds": float(seconds[there[-1]]), "value": float(end)})
+        found.append(
+            {
+                "run": entry.label,
+                "step": float(entry.metrics["step"][there[-1]]),
+                "seconds": float(seconds[there[-1]]),
+                "value": float(end),
+            }
+        )
     return pd.DataFrame(found, columns=["run", "step", "seconds", "value"])
 
 
@@ -267,8 +316,9 @@ def _share_curve(entry: Entry, measure: str) -> np.ndarray:
         return metrics.get(measure, blank)
     quality = _share(metrics.get("raw_quality", blank), entry.anchors.get("quality"))
     # a weighted sum of raw objectives cannot be taken apart again; its anchors have no common scale
-    diversity = _share(metrics.get("raw_diversity", blank),
-                       (entry.anchors.get("diversity") or {}).get(entry.config.objective))
+    diversity = _share(
+        metrics.get("raw_diversity", blank), (entry.anchors.get("diversity") or {}).get(entry.config.objective)
+    )
     if measure == "joint":
         return entry.config.lamb * quality + (1 - entry.config.lamb) * diversity
     return quality if measure == "quality" else diversity

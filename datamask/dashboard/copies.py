@@ -37,8 +37,9 @@ def count_exact(corpus: Corpus) -> int:
     return int(len(corpus) - families(corpus, "exact", None).sum())
 
 
-def count_near(corpus: Corpus, cache_dir: Path, progress: Callable[[float, str], None],
-               should_stop: Callable[[], bool]) -> tuple[float, float]:
+def count_near(
+    corpus: Corpus, cache_dir: Path, progress: Callable[[float, str], None], should_stop: Callable[[], bool]
+) -> tuple[float, float]:
     """Share of near-copies and the recall of the search behind it; finds the neighbour graph where it is not kept.
 
     Raises:

@@ -64,8 +64,10 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
             for file in files:
                 confined(file, roots)
     except InputError as error:
-        raise Outside("This corpus lies outside the folders that this server may read, so it is not opened; start the "
-                      "server with DATAMASK_ROOTS naming its folder") from error
+        raise Outside(
+            "This corpus lies outside the folders that this server may read, so it is not opened; start the "
+            "server with DATAMASK_ROOTS naming its folder"
+        ) from error
 
 
 def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> CorpusConfig:
@@ -79,8 +81,10 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
     """
     roots = RealRoots.of(roots)
     if not roots:
-        raise InputError("this server reads no files by path, because other machines can reach it and no folder was "
-                         "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards")
+        raise InputError(
+            "this server reads no files by path, because other machines can reach it and no folder was "
+            "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
+        )
     checked = {}
     for name in ("inputs", "features", "scores"):
         paths = []
@@ -119,8 +123,13 @@ def _fixed_part(path: Path) -> Path:
     return fixed
 
 
-def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path,
-                used: Callable[[], Iterable[CorpusConfig]] = tuple, limits: Limits | None = None) -> Path:
+def keep_upload(
+    name: str,
+    data: BinaryIO,
+    runs_dir: str | Path,
+    used: Callable[[], Iterable[CorpusConfig]] = tuple,
+    limits: Limits | None = None,
+) -> Path:
     """Keep an uploaded file under the runs folder, in a folder named by the SHA-256 of its bytes.
 
     The same bytes are kept once, whoever uploads them, so a run that refers to them finds them again. What lies there
@@ -142,7 +151,7 @@ def keep_upload(name: str, data: BinaryIO, runs_dir: str | Path,
     digest = hashlib.file_digest(data, "sha256").hexdigest()
     ending = next((ending for ending in endings() if name.lower().endswith(ending)), endings()[0])
     base = Path(name).name
-    base = base[:-len(ending)] if base.lower().endswith(ending) else Path(base).stem
+    base = base[: -len(ending)] if base.lower().endswith(ending) else Path(base).stem
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", base).strip("-")[:60] or "upload"
     target = Path(runs_dir) / UPLOADS / digest / f"{stem}{ending}"
     # counted and written by one visitor at a time: two would both find the last room free
@@ -177,9 +186,11 @@ def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[Corp
         going.append(path)
         files, total = files - 1, total - idle[path]
     if files > limits.files or total > limits.bytes:
-        raise InputError(f"this upload of {size:,} bytes finds no room: {limits.files:,} uploads and {limits.bytes:,} "
-                         f"bytes may be kept, and there are {len(uploads):,} with {total - size:,} bytes that runs or "
-                         "visitors still read; remove runs that are no longer needed, or open the files by their path")
+        raise InputError(
+            f"this upload of {size:,} bytes finds no room: {limits.files:,} uploads and {limits.bytes:,} "
+            f"bytes may be kept, and there are {len(uploads):,} with {total - size:,} bytes that runs or "
+            "visitors still read; remove runs that are no longer needed, or open the files by their path"
+        )
     remove_uploads(going)
 
 
@@ -196,8 +207,10 @@ def check_uploads(config: CorpusConfig, runs_dir: str | Path) -> None:
         if path.parent.parent != folder or not re.fullmatch(r"[0-9a-f]{16}|[0-9a-f]{64}", path.parent.name):
             continue
         if path.is_file() and not _digest(path).startswith(path.parent.name):
-            raise InputError(f"the upload {path.name} is no longer what was uploaded: its bytes have changed on the "
-                             "server; upload it again")
+            raise InputError(
+                f"the upload {path.name} is no longer what was uploaded: its bytes have changed on the "
+                "server; upload it again"
+            )
 
 
 def _digest(path: Path) -> str:
@@ -210,8 +223,11 @@ def _digest(path: Path) -> str:
 
 def _uploads(runs_dir: str | Path) -> list[Path]:
     """Every file that was uploaded and is kept; none that is still being written."""
-    return [path for path in (Path(runs_dir) / UPLOADS).glob("*/*")
-            if path.name.endswith(endings()) and not path.name.startswith(".")]
+    return [
+        path
+        for path in (Path(runs_dir) / UPLOADS).glob("*/*")
+        if path.name.endswith(endings()) and not path.name.startswith(".")
+    ]
 
 
 def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Path, int]:

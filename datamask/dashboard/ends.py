@@ -66,8 +66,9 @@ def net_shares(layer: Change, cells: Hexagons) -> np.ndarray:
 
 def net_counts(layer: Change, cells: Hexagons) -> np.ndarray:
     """Gained less lost per cell, float64 ``(C,)``."""
-    gained, lost = (np.bincount(cells.cell[layer.codes == code], minlength=len(cells.counts))
-                    for code in (GAINED, LOST))
+    gained, lost = (
+        np.bincount(cells.cell[layer.codes == code], minlength=len(cells.counts)) for code in (GAINED, LOST)
+    )
     return gained.astype(float) - lost
 
 
@@ -87,5 +88,9 @@ def common_ends(layers: Iterable[Layer], cells: Hexagons | None) -> dict[type, E
 
 def _widest(ends: list[Ends]) -> Ends:
     middles = [own.middle for own in ends]
-    return Ends(min(own.low for own in ends), float(np.mean(middles)), max(own.high for own in ends),
-                max(middles) - min(middles) < 0.005)
+    return Ends(
+        min(own.low for own in ends),
+        float(np.mean(middles)),
+        max(own.high for own in ends),
+        max(middles) - min(middles) < 0.005,
+    )

@@ -113,6 +113,7 @@ def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Job:
         along: the stored runs beside it; what they say of the row need not be found out again.
         sign: how the menu names the search.
     """
+
     def work(job: Job) -> Flip:
         import torch
 
@@ -128,8 +129,13 @@ def flip(run: Run, row: int, along: Along, sign: Sign | None = None) -> Job:
         # under a lock of its own: it takes a while, and other samples are to be explained meanwhile
         with _held(_holder().selecting, job.report, job.should_stop):
             torch.set_num_threads(1)
-            return find_flip(again, row, dict(zip(along.lambdas, along.inside)), poll=poll,
-                             progress=lambda share, what: job.report(0.1 + 0.9 * share, what))
+            return find_flip(
+                again,
+                row,
+                dict(zip(along.lambdas, along.inside)),
+                poll=poll,
+                progress=lambda share, what: job.report(0.1 + 0.9 * share, what),
+            )
 
     return worker().start(flip_key(run, row), work, device="cpu", sign=sign)
 
@@ -145,6 +151,7 @@ def deck(run: Run, count: int, seed: int, within: np.ndarray | None = None) -> J
     Args:
         within: bool ``(N,)``, the rows that they are taken from; None: all.
     """
+
     def work(job: Job) -> Deck:
         with _explainer(run, job.report, job.should_stop) as explainer:
             free = explainer.eligible & ~explainer.pinned
@@ -213,8 +220,9 @@ def _along(run: Run, row: int, runs: Sequence[Run], should_stop: Callable[[], bo
         if should_stop():
             raise Stopped(STOPPED)
         inside.append(_inside(by_id[spots[lamb].run_id], row))
-    return Along(tuple(lambdas), tuple(inside), tuple(spots[lamb].run_id for lamb in lambdas),
-                 tuple(intervals(lambdas, inside)))
+    return Along(
+        tuple(lambdas), tuple(inside), tuple(spots[lamb].run_id for lamb in lambdas), tuple(intervals(lambdas, inside))
+    )
 
 
 def _inside(run: Run, row: int) -> bool:
@@ -232,6 +240,14 @@ def _inside(run: Run, row: int) -> bool:
 
 
 def _holder() -> types.SimpleNamespace:
-    return held("explanations", lambda: types.SimpleNamespace(
-        explainers=OrderedDict(), memberships=OrderedDict(), again={},
-        lock=threading.Lock(), reading=threading.Lock(), selecting=threading.Lock()))
+    return held(
+        "explanations",
+        lambda: types.SimpleNamespace(
+            explainers=OrderedDict(),
+            memberships=OrderedDict(),
+            again={},
+            lock=threading.Lock(),
+            reading=threading.Lock(),
+            selecting=threading.Lock(),
+        ),
+    )

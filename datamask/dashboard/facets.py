@@ -126,8 +126,9 @@ def class_facet(name: str, title: str, codes: np.ndarray, names: tuple[str, ...]
     return Facet(name, title, bar[codes], labels=tuple(labels), rest=len(rest))
 
 
-def columns_of(table: pa.Table, skip: tuple[str, ...] = ()) -> tuple[
-        dict[str, np.ndarray], dict[str, tuple[np.ndarray, tuple[str, ...]]]]:
+def columns_of(
+    table: pa.Table, skip: tuple[str, ...] = ()
+) -> tuple[dict[str, np.ndarray], dict[str, tuple[np.ndarray, tuple[str, ...]]]]:
     """Numbers and classes of the columns worth looking at: float32 ``(N,)``, and int32 codes ``(N,)`` with names."""
     numbers, classes = {}, {}
     for name in colourable(table, skip):

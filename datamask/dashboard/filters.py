@@ -146,12 +146,23 @@ class Filters:
 
     def known(self, rows: Rows) -> Filters:
         """Without conditions on what these rows do not have."""
-        return Filters(tuple(one for one in self.conditions if not (
-            (isinstance(one, Between) and one.name not in rows.numbers)
-            or (isinstance(one, Among) and one.name not in rows.classes))))
+        return Filters(
+            tuple(
+                one
+                for one in self.conditions
+                if not (
+                    (isinstance(one, Between) and one.name not in rows.numbers)
+                    or (isinstance(one, Among) and one.name not in rows.classes)
+                )
+            )
+        )
 
-    def mask(self, rows: Rows, skip: Iterable[str] = (),
-             mask_of: Callable[[Condition, Rows], np.ndarray] = lambda one, rows: one.mask(rows)) -> np.ndarray:
+    def mask(
+        self,
+        rows: Rows,
+        skip: Iterable[str] = (),
+        mask_of: Callable[[Condition, Rows], np.ndarray] = lambda one, rows: one.mask(rows),
+    ) -> np.ndarray:
         """The rows that are shown, bool ``(N,)``.
 
         Args:

@@ -155,12 +155,16 @@ def exits(points: Sequence[Point], window: Window) -> list[tuple[Arrow, list[int
 def crossing(inside: Point, outside: Point, window: Window) -> Arrow:
     """Where the straight line from a point in the window to one beyond it leaves it, and which way it goes there."""
     dx, dy = outside[0] - inside[0], outside[1] - inside[1]
-    share = min([((window.x1 if dx > 0 else window.x0) - inside[0]) / dx] if dx else [math.inf],
-                [((window.y1 if dy > 0 else window.y0) - inside[1]) / dy] if dy else [math.inf])[0]
+    share = min(
+        [((window.x1 if dx > 0 else window.x0) - inside[0]) / dx] if dx else [math.inf],
+        [((window.y1 if dy > 0 else window.y0) - inside[1]) / dy] if dy else [math.inf],
+    )[0]
     length = math.hypot(dx, dy)
     # a rounding beyond the edge would already be outside the picture
-    x, y = (min(max(start + share * step, low), high) for start, step, low, high in (
-        (inside[0], dx, window.x0, window.x1), (inside[1], dy, window.y0, window.y1)))
+    x, y = (
+        min(max(start + share * step, low), high)
+        for start, step, low, high in ((inside[0], dx, window.x0, window.x1), (inside[1], dy, window.y0, window.y1))
+    )
     return Arrow(x, y, dx / length, dy / length)
 
 

@@ -62,21 +62,29 @@ def reading(projection: str, measured: Layout | None) -> str:
     if measured is None:
         return f"{projection}: {kind.reading}"
     sampled = measured.fitted == kind.fit_sample and len(measured.points) > kind.fit_sample
-    fitted = (f", fitted on {measured.fitted:,} samples, the others beside their nearest of those," if sampled else "")
-    return (f"{projection}{fitted} keeps {15 * measured.kept:.1f} of each sample's 15 nearest neighbours; "
-            f"{kind.reading}")
+    fitted = f", fitted on {measured.fitted:,} samples, the others beside their nearest of those," if sampled else ""
+    return f"{projection}{fitted} keeps {15 * measured.kept:.1f} of each sample's 15 nearest neighbours; {kind.reading}"
 
 
 def start(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT) -> Job:
     """Compute in the background what is missing; joins the preparation under way where there is one, whatever its
     projection, which its `about` names."""
     return worker().start(
-        key_of(corpus), lambda job: prepare(corpus, Path(cache_dir), job.report, job.should_stop, projection),
-        device="cpu", about=projection)
+        key_of(corpus),
+        lambda job: prepare(corpus, Path(cache_dir), job.report, job.should_stop, projection),
+        device="cpu",
+        about=projection,
+    )
 
 
-def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None], should_stop: Callable[[], bool],
-            projection: str = DEFAULT, wait: float = 0.2) -> None:
+def prepare(
+    corpus: Corpus,
+    cache_dir: Path,
+    report: Callable[[float, str], None],
+    should_stop: Callable[[], bool],
+    projection: str = DEFAULT,
+    wait: float = 0.2,
+) -> None:
     """Neighbour graph, crowding, then the layout, which uses the graph; each is on disk as soon as it is there.
 
     Args:
@@ -94,8 +102,13 @@ def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None
 
         graph = load_neighbors(corpus, cache_dir)
         if graph is None or graph.k <= min(CROWD, len(corpus) - 1):
-            graph = neighbors_for(corpus, GRAPH_K, cache_dir, should_stop=should_stop,
-                                  progress=lambda share, what: report(GRAPH_SHARE * share, what))
+            graph = neighbors_for(
+                corpus,
+                GRAPH_K,
+                cache_dir,
+                should_stop=should_stop,
+                progress=lambda share, what: report(GRAPH_SHARE * share, what),
+            )
         keep_crowding(local_density(graph, CROWD), corpus, cache_dir)
     if layout(corpus, cache_dir, projection) is not None:
         return
@@ -104,8 +117,9 @@ def prepare(corpus: Corpus, cache_dir: Path, report: Callable[[float, str], None
         _wait_for(start_layout(corpus, cache_dir, projection), report, should_stop, wait)
 
 
-def _wait_for(handle: LayoutHandle, report: Callable[[float, str], None], should_stop: Callable[[], bool],
-              wait: float) -> None:
+def _wait_for(
+    handle: LayoutHandle, report: Callable[[float, str], None], should_stop: Callable[[], bool], wait: float
+) -> None:
     while True:
         state, share, message = handle.poll()
         if state == "done":

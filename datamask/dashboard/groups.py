@@ -38,8 +38,9 @@ def wilson(hits: np.ndarray, n: np.ndarray, z: float = Z) -> tuple[np.ndarray, n
     return np.minimum(np.maximum(middle - reach, 0), share), np.maximum(np.minimum(middle + reach, 1), share)
 
 
-def shares(codes: np.ndarray, names: tuple[str, ...], selected: np.ndarray,
-           weights: np.ndarray | None = None) -> pd.DataFrame:
+def shares(
+    codes: np.ndarray, names: tuple[str, ...], selected: np.ndarray, weights: np.ndarray | None = None
+) -> pd.DataFrame:
     """One row per group: ``group, n, selected, share, low, high, verdict, lift``, and ``tokens`` if weights are given.
 
     Starved and over-fed groups come first: those whose interval lies farthest from the share of all rows. ``lift`` is
@@ -57,12 +58,18 @@ def shares(codes: np.ndarray, names: tuple[str, ...], selected: np.ndarray,
     ratio = float(selected.mean())
     low, high = wilson(hits[there], n[there])
     off = np.where(low > ratio, low - ratio, np.where(high < ratio, high - ratio, 0.0))
-    table = pd.DataFrame({
-        "group": np.array(names, object)[there], "n": n[there], "selected": hits[there],
-        "share": hits[there] / n[there], "low": low, "high": high,
-        "verdict": np.where(off < 0, STARVED, np.where(off > 0, FED, EVEN)),
-        "lift": hits[there] / n[there] / ratio if ratio else np.nan,
-    })
+    table = pd.DataFrame(
+        {
+            "group": np.array(names, object)[there],
+            "n": n[there],
+            "selected": hits[there],
+            "share": hits[there] / n[there],
+            "low": low,
+            "high": high,
+            "verdict": np.where(off < 0, STARVED, np.where(off > 0, FED, EVEN)),
+            "lift": hits[there] / n[there] / ratio if ratio else np.nan,
+        }
+    )
     if weights is not None:
         table["tokens"] = np.bincount(codes[inside], weights[inside], minlength=len(names))[there]
     order = np.lexsort((table["group"].astype(str), -table["n"], -np.abs(off)))
@@ -83,8 +90,7 @@ def bands(values: np.ndarray, unit: str = "", count: int = BANDS) -> tuple[np.nd
     unit = f" {unit}" if unit else ""
     if not ends:
         return np.where(known, 0, -1).astype(np.int32), (f"all{unit}",)
-    names = [f"up to {ends[0]}{unit}", *(f"over {a} to {b}{unit}" for a, b in pairwise(ends)),
-             f"over {ends[-1]}{unit}"]
+    names = [f"up to {ends[0]}{unit}", *(f"over {a} to {b}{unit}" for a, b in pairwise(ends)), f"over {ends[-1]}{unit}"]
     return np.where(known, codes, -1).astype(np.int32), tuple(names)
 
 
@@ -105,8 +111,9 @@ class Heat:
     ratio: float
 
 
-def heat(codes: np.ndarray, names: tuple[str, ...], quality: np.ndarray, crowding: np.ndarray,
-         selected: np.ndarray) -> Heat:
+def heat(
+    codes: np.ndarray, names: tuple[str, ...], quality: np.ndarray, crowding: np.ndarray, selected: np.ndarray
+) -> Heat:
     """The selected share over clusters, in steps of their mean quality and mean crowding.
 
     The steps hold about equal numbers of rows, so that no part of the picture stands for a handful of samples.
@@ -127,16 +134,27 @@ def heat(codes: np.ndarray, names: tuple[str, ...], quality: np.ndarray, crowdin
         step = np.empty(len(there), int)
         step[order] = np.minimum((middle / n.sum() * steps).astype(int), steps - 1)
         places.append(step)
-        labels.append(tuple(
-            f"{means[step == k].min():.3g} to {means[step == k].max():.3g}" if (step == k).any() else "none"
-            for k in range(steps)))
+        labels.append(
+            tuple(
+                f"{means[step == k].min():.3g} to {means[step == k].max():.3g}" if (step == k).any() else "none"
+                for k in range(steps)
+            )
+        )
     rows = []
     for a in range(steps):
         for b in range(steps):
             members = there[(places[0] == a) & (places[1] == b)]
             if len(members):
-                rows.append((a, b, len(members), int(n[members].sum()), int(hits[members].sum()),
-                             tuple(names[k] for k in members)))
+                rows.append(
+                    (
+                        a,
+                        b,
+                        len(members),
+                        int(n[members].sum()),
+                        int(hits[members].sum()),
+                        tuple(names[k] for k in members),
+                    )
+                )
     table = pd.DataFrame(rows, columns=["quality", "crowding", "clusters", "n", "selected", "members"])
     table["share"] = table["selected"] / table["n"]
     table["low"], table["high"] = wilson(table["selected"].to_numpy(), table["n"].to_numpy())

@@ -38,8 +38,9 @@ class Hexagons:
         sizes = np.bincount(self.cell[known], minlength=len(self.counts))
         return np.divide(sums, sizes, out=np.full(len(sums), np.nan), where=sizes > 0)
 
-    def shares(self, mask: np.ndarray, prior: float = PRIOR, of: np.ndarray | None = None,
-               usual: float | None = None) -> np.ndarray:
+    def shares(
+        self, mask: np.ndarray, prior: float = PRIOR, of: np.ndarray | None = None, usual: float | None = None
+    ) -> np.ndarray:
         """Share of `mask` per cell, shrunk toward the usual one: ``(k + prior r) / (n + prior)``.
 
         Args:

@@ -21,8 +21,10 @@ LOCAL_NAMES = ("localhost",)
 HEADERS = ((b"content-security-policy", b"frame-ancestors 'self'"), (b"x-frame-options", b"SAMEORIGIN"))
 """On every answer: no foreign site may put these pages into a frame and have them clicked."""
 
-REFUSED = ("This server does not answer to that name. If the name is yours, start the server with "
-           "--server.allowedHosts NAME, or list it under [server] allowedHosts in .streamlit/config.toml.\n")
+REFUSED = (
+    "This server does not answer to that name. If the name is yours, start the server with "
+    "--server.allowedHosts NAME, or list it under [server] allowedHosts in .streamlit/config.toml.\n"
+)
 FAILED = "The server failed on this request; its log says why.\n"
 
 LOGGED = 20
@@ -157,7 +159,10 @@ async def _refuse(scope: Scope, send: Send) -> None:
 
 async def _answer(send: Send, kind: str, status: int, text: str) -> None:
     body = text.encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()),
-               (b"x-content-type-options", b"nosniff")]
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"x-content-type-options", b"nosniff"),
+    ]
     await send({"type": f"{kind}.response.start", "status": status, "headers": headers})
     await send({"type": f"{kind}.response.body", "body": body})

@@ -30,12 +30,14 @@ def key_of(corpus: Corpus) -> str:
     return f"lambdas-{corpus.fingerprint}"
 
 
-def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts: Sequence[str] = (),
-          sign: Sign | None = None) -> Job:
+def start(
+    corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts: Sequence[str] = (), sign: Sign | None = None
+) -> Job:
     """Search in the background, or join the search under way.
 
     The job's result is the answer's key, what it is about an `Asked`.
     """
+
     def work(job: Job) -> str:
         # torch comes with them, so only in the thread that needs it
         from datamask.evaluation.threads import threads
@@ -44,13 +46,21 @@ def start(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, texts
 
         entry, key = answer_entry(corpus.fingerprint, question.key), question.key
         with threads(beside_the_server()):
-            Cache(cache_dir).once(entry, lambda: load(cache_dir, corpus.fingerprint, key), lambda: answer(
-                corpus, question, cache_dir, texts=texts, progress=job.report, should_stop=job.should_stop),
-                job.should_stop)
+            Cache(cache_dir).once(
+                entry,
+                lambda: load(cache_dir, corpus.fingerprint, key),
+                lambda: answer(
+                    corpus, question, cache_dir, texts=texts, progress=job.report, should_stop=job.should_stop
+                ),
+                job.should_stop,
+            )
         if not Cache(cache_dir).has(entry):
-            raise StoreError(f"the answer was found, but cannot be kept in {cache_dir}, where this page looks for it; "
-                             "make room there, or make the folder writable, and ask again")
+            raise StoreError(
+                f"the answer was found, but cannot be kept in {cache_dir}, where this page looks for it; "
+                "make room there, or make the folder writable, and ask again"
+            )
         return key
 
-    return worker().start(key_of(corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign,
-                          about=Asked(question, tuple(texts)))
+    return worker().start(
+        key_of(corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign, about=Asked(question, tuple(texts))
+    )

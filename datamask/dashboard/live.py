@@ -210,6 +210,7 @@ class Session:
 def _cores() -> int:
     """CPU threads for the longer work."""
     from datamask.runs.jobs import beside_the_server
+
     return beside_the_server()
 
 
@@ -253,5 +254,4 @@ def find(corpus: Corpus, config: SelectionConfig) -> Session | None:
 
 
 def _holder() -> types.SimpleNamespace:
-    return held(_NAME, lambda: types.SimpleNamespace(
-        sessions=OrderedDict(), lock=threading.Lock()))
+    return held(_NAME, lambda: types.SimpleNamespace(sessions=OrderedDict(), lock=threading.Lock()))

@@ -104,8 +104,9 @@ def marks_of(layer: Layer, places: Places, dark: bool = False, seen: Seen = EVER
     """
     rows = rows_of(layer)
     if rows is not None and rows != len(places.points):
-        raise ValueError(f"layer {layer.title!r} must have a value for each of {len(places.points):,} rows, "
-                         f"got {rows:,}")
+        raise ValueError(
+            f"layer {layer.title!r} must have a value for each of {len(places.points):,} rows, got {rows:,}"
+        )
     return _marks(layer, places, dark, seen)
 
 
@@ -144,22 +145,35 @@ def _number(layer: Number, places: Places, dark: bool, seen: Seen) -> Marks:
         told = {"before": f"{name} ", "format": "value", "after": " on average"}
         if seen.shown is not None:
             values = places.cells.means(np.where(seen.shown, layer.values, np.nan))
-    return Marks(layer.title, _steps((values - low) / (high - low)), _scale(stops, dark), bar=_bar(stops, ticks),
-                 values=values.astype(np.float32), told=told)
+    return Marks(
+        layer.title,
+        _steps((values - low) / (high - low)),
+        _scale(stops, dark),
+        bar=_bar(stops, ticks),
+        values=values.astype(np.float32),
+        told=told,
+    )
 
 
 @_marks.register
 def _category(layer: Category, places: Places, dark: bool, seen: Seen) -> Marks:
     colors = category_colors(layer, dark)
-    key = tuple(("circle", color, said) for color, said
-                in zip(colors, _said(layer.names, layer.counts, layer.codes, seen)))
+    key = tuple(
+        ("circle", color, said) for color, said in zip(colors, _said(layer.names, layer.counts, layer.codes, seen))
+    )
     names = list(layer.names)
     if places.cells is None:
         return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark), key=key, told={"names": names})
     # a cell has the colour of its most frequent class; the pointer tells by what majority
     codes, majority = _majority(layer.codes, len(colors), places, seen)
-    return Marks(layer.title, codes, _table(colors, dark), key=key, values=majority,
-                 told={"names": names, "before": ": ", "format": "percent"})
+    return Marks(
+        layer.title,
+        codes,
+        _table(colors, dark),
+        key=key,
+        values=majority,
+        told={"names": names, "before": ": ", "format": "percent"},
+    )
 
 
 @_marks.register
@@ -169,10 +183,15 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
     if places.cells is None:
         left, took = _said(("not selected", "selected"), (len(layer.selected) - chosen, chosen), layer.selected, seen)
         # not much larger, or a third of the samples would look like nearly all of them
-        return Marks(layer.title, layer.selected[places.drawn].astype(np.uint8),
-                     _table([tone.muted, tone.accent], dark, (0.75, 0.95)), shapes=("circle", "circle"),
-                     sizes=(0.95, 1.08), told={"names": ["not selected", "selected"]},
-                     key=(("circle", tone.accent, took), ("circle", tone.muted, left)))
+        return Marks(
+            layer.title,
+            layer.selected[places.drawn].astype(np.uint8),
+            _table([tone.muted, tone.accent], dark, (0.75, 0.95)),
+            shapes=("circle", "circle"),
+            sizes=(0.95, 1.08),
+            told={"names": ["not selected", "selected"]},
+            key=(("circle", tone.accent, took), ("circle", tone.muted, left)),
+        )
     cells, ratio = places.cells, layer.ratio
     shares = cells.shares(layer.selected)
     ends = seen.ends_for(layer) or ends_of(layer, cells)
@@ -185,9 +204,14 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
         # few are shown in a cell, and as many as everywhere is the colour of the paper: shrunk less, they can be seen
         shares = cells.shares(among, prior=1.0, of=seen.shown, usual=ratio)
     hits = np.bincount(cells.cell[among], minlength=len(shares))
-    return Marks(layer.title, _steps(ends.positions(shares)), _scale(stops, dark),
-                 bar=_bar(stops, ticks), values=hits.astype(np.float32),
-                 told={"format": "count", "after": " of them selected"})
+    return Marks(
+        layer.title,
+        _steps(ends.positions(shares)),
+        _scale(stops, dark),
+        bar=_bar(stops, ticks),
+        values=hits.astype(np.float32),
+        told={"format": "count", "after": " of them selected"},
+    )
 
 
 @_marks.register
@@ -197,17 +221,29 @@ def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
         said = _said(CHANGE_NAMES, np.bincount(layer.codes, minlength=4), layer.codes, seen)
         colors, shapes = [tone.muted, tone.random, tone.best, tone.accent], ("circle", "circle", "cross", "triangle")
         # of equal weight to the eye: a cross covers more than a triangle of its size
-        return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark, (0.45, 0.7, 1.0, 1.0)),
-                     shapes=shapes, sizes=(0.9, 1.0, 1.5, 1.9), told={"names": list(CHANGE_NAMES)},
-                     key=tuple((shapes[k], colors[k], said[k]) for k in (GAINED, LOST, KEPT, NEITHER)))
+        return Marks(
+            layer.title,
+            layer.codes[places.drawn],
+            _table(colors, dark, (0.45, 0.7, 1.0, 1.0)),
+            shapes=shapes,
+            sizes=(0.9, 1.0, 1.5, 1.9),
+            told={"names": list(CHANGE_NAMES)},
+            key=tuple((shapes[k], colors[k], said[k]) for k in (GAINED, LOST, KEPT, NEITHER)),
+        )
     cells = places.cells
     ends = seen.ends_for(layer) or ends_of(layer, cells)
     top, net = ends.high, net_counts(layer, cells)
     stops = list(palette.share_scale(dark))
     ticks = [[0.0, f"≤ −{words.percent(top)}"], [0.5, "gained less lost"], [1.0, f"≥ +{words.percent(top)}"]]
     codes = _steps(ends.positions(net_shares(layer, cells)))
-    return Marks(layer.title, codes, _scale(stops, dark), bar=_bar(stops, ticks),
-                 values=net.astype(np.float32), told={"format": "signed", "after": " of them selected"})
+    return Marks(
+        layer.title,
+        codes,
+        _scale(stops, dark),
+        bar=_bar(stops, ticks),
+        values=net.astype(np.float32),
+        told={"format": "signed", "after": " of them selected"},
+    )
 
 
 @_marks.register
@@ -215,18 +251,32 @@ def _classes(layer: Classes, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     colors = [tone.muted, *(getattr(tone, role) for role in layer.roles)]
     counts = layer.counts or np.bincount(layer.codes, minlength=len(colors))[1:]
-    key = tuple((shape, color, f"{name} {count:,}") for shape, color, name, count
-                in zip(layer.shapes, colors[1:], layer.names, counts))
+    key = tuple(
+        (shape, color, f"{name} {count:,}")
+        for shape, color, name, count in zip(layer.shapes, colors[1:], layer.names, counts)
+    )
     names = ["none of them", *layer.names]
     if places.cells is not None:
         codes, majority = _majority(layer.codes, len(colors), places, seen)
-        return Marks(layer.title, codes, _table(colors, dark), key=key, values=majority,
-                     told={"names": names, "before": ": ", "format": "percent"})
+        return Marks(
+            layer.title,
+            codes,
+            _table(colors, dark),
+            key=key,
+            values=majority,
+            told={"names": names, "before": ": ", "format": "percent"},
+        )
     # large enough that the shapes can be told apart, and of equal weight to the eye
     heavier = {"triangle": 2.0, "diamond": 1.9, "cross": 1.8}
-    return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark, (0.45, *[1.0] * len(layer.names))),
-                 shapes=("circle", *layer.shapes), sizes=(0.85, *(heavier.get(shape, 1.5) for shape in layer.shapes)),
-                 key=key, told={"names": names})
+    return Marks(
+        layer.title,
+        layer.codes[places.drawn],
+        _table(colors, dark, (0.45, *[1.0] * len(layer.names))),
+        shapes=("circle", *layer.shapes),
+        sizes=(0.85, *(heavier.get(shape, 1.5) for shape in layer.shapes)),
+        key=key,
+        told={"names": names},
+    )
 
 
 def _said(names: Sequence[str], totals: Sequence[int], codes: np.ndarray, seen: Seen) -> list[str]:
@@ -244,8 +294,9 @@ def _majority(codes: np.ndarray, classes: int, places: Places, seen: Seen) -> tu
         pairs = pairs[seen.shown]
     table = np.bincount(pairs, minlength=len(cells.counts) * classes).reshape(-1, classes)
     # a cell without any shown row is not coloured
-    return table.argmax(axis=1).astype(np.uint8), (table.max(axis=1) / np.maximum(table.sum(axis=1), 1)
-                                                   ).astype(np.float32)
+    return table.argmax(axis=1).astype(np.uint8), (table.max(axis=1) / np.maximum(table.sum(axis=1), 1)).astype(
+        np.float32
+    )
 
 
 def _steps(position: np.ndarray) -> np.ndarray:
@@ -266,8 +317,8 @@ def _table(colors: list[str], dark: bool, opacities: tuple[float, ...] = ()) -> 
     table = np.empty((256, 4), np.uint8)
     table[:] = [*rgb([palette.shades(dark).muted])[0], 90]
     if colors:
-        table[:len(colors), :3] = rgb(colors)
-        table[:len(colors), 3] = np.round(255 * np.array(opacities)) if opacities else 240
+        table[: len(colors), :3] = rgb(colors)
+        table[: len(colors), 3] = np.round(255 * np.array(opacities)) if opacities else 240
     return table
 
 

@@ -43,6 +43,7 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
 
 def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
     """Measure these runs on every measure; joins the work under way, and goes on with what was stopped."""
+
     def work(job: Job) -> None:
         from datamask.evaluation.threads import threads
         from datamask.runs import measuring
@@ -53,22 +54,32 @@ def start_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, sign: Sign
 
         with threads(1):
             Cache(cache_dir).once(
-                board_entry(runs, corpus.fingerprint), whole, lambda: measuring.write_board(
-                    runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop), job.should_stop)
+                board_entry(runs, corpus.fingerprint),
+                whole,
+                lambda: measuring.write_board(
+                    runs, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
+                ),
+                job.should_stop,
+            )
 
     return worker().start(board_key(runs, corpus, cache_dir), work, device="cpu", priority=Priority.SWEEP, sign=sign)
 
 
 def start_agreement(run: Run, corpus: Corpus, cache_dir: Path, sign: Sign | None = None) -> Job:
     """Select again on random parts of the corpus; joins the work under way where there is one."""
+
     def work(job: Job) -> None:
         from datamask.evaluation.threads import threads
         from datamask.runs import measuring
 
         with threads(1):
             Cache(cache_dir).once(
-                agreement_entry(run, corpus.fingerprint), lambda: read_agreement(run, corpus.fingerprint, cache_dir),
-                lambda: measuring.write_agreement(run, corpus, cache_dir, progress=job.report,
-                                                  should_stop=job.should_stop), job.should_stop)
+                agreement_entry(run, corpus.fingerprint),
+                lambda: read_agreement(run, corpus.fingerprint, cache_dir),
+                lambda: measuring.write_agreement(
+                    run, corpus, cache_dir, progress=job.report, should_stop=job.should_stop
+                ),
+                job.should_stop,
+            )
 
     return worker().start(agreement_key(run, corpus), work, device="cpu", priority=Priority.SWEEP, sign=sign)

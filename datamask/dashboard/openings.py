@@ -146,8 +146,9 @@ class Openings:
                 return running
             opening = self._by_key[key] = Opening(key, title, config, sample)
             # one that was asked to stop may still be ending
-            opening.job = worker().start(f"open {self.folder} {key} {id(opening)}",
-                                         lambda job: self._open(opening, job))
+            opening.job = worker().start(
+                f"open {self.folder} {key} {id(opening)}", lambda job: self._open(opening, job)
+            )
         return opening
 
     def resume(self, key: str, check: Callable[[CorpusConfig], None]) -> Opening | None:
@@ -182,8 +183,11 @@ class Openings:
         """Count near-copies in the background, where that is not done or under way. Finds the neighbour graph too."""
         with self._lock:
             if opening.copies.near is None and (opening.counting is None or opening.counting.ended):
-                opening.counting = worker().start(f"copies {self.folder} {opening.key} {id(opening)}",
-                                                  lambda job: self._count(opening, job), device="cpu")
+                opening.counting = worker().start(
+                    f"copies {self.folder} {opening.key} {id(opening)}",
+                    lambda job: self._count(opening, job),
+                    device="cpu",
+                )
 
     def _open(self, opening: Opening, job: Job) -> None:
         built = 0.8 if opening.sample and not sample.is_built() else 0.0
@@ -207,8 +211,9 @@ class Openings:
         job.report(0.0, "looking for copies")
         if opening.copies.exact is None:
             opening.copies = Copies(count_exact(corpus))
-        opening.copies = Copies(opening.copies.exact,
-                                *count_near(corpus, self.folder.parent, job.report, job.should_stop))
+        opening.copies = Copies(
+            opening.copies.exact, *count_near(corpus, self.folder.parent, job.report, job.should_stop)
+        )
 
     def _trim(self) -> None:
         with self._lock:
@@ -218,9 +223,16 @@ class Openings:
 
     def _note(self, opening: Opening) -> None:
         corpus = opening.corpus
-        note = {"key": opening.key, "title": opening.title, "config": opening.config.to_dict(),
-                "sample": opening.sample, "rows": len(corpus), "dim": corpus.dim, "fingerprint": corpus.fingerprint,
-                "opened": time.time()}
+        note = {
+            "key": opening.key,
+            "title": opening.title,
+            "config": opening.config.to_dict(),
+            "sample": opening.sample,
+            "rows": len(corpus),
+            "dim": corpus.dim,
+            "fingerprint": corpus.fingerprint,
+            "opened": time.time(),
+        }
         try:
             write_text(self.folder / f"{opening.key}.json", json.dumps(note, indent=1))
         except DatamaskError as error:
@@ -231,9 +243,16 @@ class Openings:
     def _read(path: Path) -> Recent | None:
         try:
             note = read_json(path)
-            return Recent(note["key"], str(note["title"]), CorpusConfig.from_dict(note["config"]),
-                          bool(note["sample"]), int(note["rows"]), int(note["dim"]), str(note["fingerprint"]),
-                          float(note["opened"]))
+            return Recent(
+                note["key"],
+                str(note["title"]),
+                CorpusConfig.from_dict(note["config"]),
+                bool(note["sample"]),
+                int(note["rows"]),
+                int(note["dim"]),
+                str(note["fingerprint"]),
+                float(note["opened"]),
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             # a note is a convenience; one that cannot be read is one that is not there
             return None

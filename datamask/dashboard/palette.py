@@ -47,10 +47,32 @@ class Shades:
     raised: str
 
 
-LIGHT = Shades(accent="#0072B2", muted="#B4BCC4", quality="#D98F00", diversity="#009E73", batch="#56B4E9",
-               random="#7A8590", best="#D55E00", text="#1B232B", grid="#E7EBEF", ground="#FFFFFF", raised="#F3F5F7")
-DARK = Shades(accent="#56B4E9", muted="#5F6C78", quality="#E9AE3C", diversity="#2BC49A", batch="#2F7FAF",
-              random="#9AA6B2", best="#F0803C", text="#E6EBF0", grid="#28313A", ground="#12171C", raised="#1C232A")
+LIGHT = Shades(
+    accent="#0072B2",
+    muted="#B4BCC4",
+    quality="#D98F00",
+    diversity="#009E73",
+    batch="#56B4E9",
+    random="#7A8590",
+    best="#D55E00",
+    text="#1B232B",
+    grid="#E7EBEF",
+    ground="#FFFFFF",
+    raised="#F3F5F7",
+)
+DARK = Shades(
+    accent="#56B4E9",
+    muted="#5F6C78",
+    quality="#E9AE3C",
+    diversity="#2BC49A",
+    batch="#2F7FAF",
+    random="#9AA6B2",
+    best="#F0803C",
+    text="#E6EBF0",
+    grid="#28313A",
+    ground="#12171C",
+    raised="#1C232A",
+)
 
 
 def shades(dark: bool = False) -> Shades:
@@ -73,13 +95,31 @@ def template(dark: bool = False):
     from plotly import graph_objects as go
 
     tone = shades(dark)
-    axis = {"gridcolor": tone.grid, "linecolor": tone.grid, "zerolinecolor": tone.grid, "ticks": "",
-            "title": {"standoff": 8}, "automargin": True}
-    return go.layout.Template(layout={
-        "font": {"family": "Source Sans, Source Sans Pro, sans-serif", "size": 13, "color": tone.text},
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "colorway": list(OKABE_ITO),
-        "colorscale": {"sequential": SCALE}, "xaxis": axis, "yaxis": axis,
-        "margin": {"l": 8, "r": 8, "t": 32, "b": 8}, "separators": ".,",
-        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "title": {"text": ""}},
-        "hoverlabel": {"bgcolor": tone.raised, "bordercolor": tone.grid, "font": {"color": tone.text}, "align": "left"},
-    })
+    axis = {
+        "gridcolor": tone.grid,
+        "linecolor": tone.grid,
+        "zerolinecolor": tone.grid,
+        "ticks": "",
+        "title": {"standoff": 8},
+        "automargin": True,
+    }
+    return go.layout.Template(
+        layout={
+            "font": {"family": "Source Sans, Source Sans Pro, sans-serif", "size": 13, "color": tone.text},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "colorway": list(OKABE_ITO),
+            "colorscale": {"sequential": SCALE},
+            "xaxis": axis,
+            "yaxis": axis,
+            "margin": {"l": 8, "r": 8, "t": 32, "b": 8},
+            "separators": ".,",
+            "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "title": {"text": ""}},
+            "hoverlabel": {
+                "bgcolor": tone.raised,
+                "bordercolor": tone.grid,
+                "font": {"color": tone.text},
+                "align": "left",
+            },
+        }
+    )

@@ -58,10 +58,10 @@ def pack(header: dict[str, Any], **arrays: np.ndarray) -> bytes:
     room = -(-(4 + len(head)) // ALIGNED) * ALIGNED
     parcel = bytearray(room + end)
     parcel[:4] = len(head).to_bytes(4, "little")
-    parcel[4:4 + len(head)] = head
+    parcel[4 : 4 + len(head)] = head
     for name, body in bodies.items():
         first = room + places[name][1]
-        parcel[first:first + body.nbytes] = body.tobytes()
+        parcel[first : first + body.nbytes] = body.tobytes()
     return bytes(parcel)
 
 
@@ -84,13 +84,20 @@ def ground_parcel(places: Places, labels: Sequence[str]) -> bytes:
         raise ValueError(f"labels must have {len(places.drawn):,} texts, one per drawn sample, got {len(labels):,}")
     letters = [label.encode() for label in labels]
     ends = np.concatenate([[0], np.cumsum([len(part) for part in letters], dtype=np.int64)]).astype(np.uint32)
-    arrays = {"points": places.points[places.drawn], "rows": places.drawn.astype(np.uint32), "ends": ends,
-              "letters": np.frombuffer(b"".join(letters), np.uint8)}
+    arrays = {
+        "points": places.points[places.drawn],
+        "rows": places.drawn.astype(np.uint32),
+        "ends": ends,
+        "letters": np.frombuffer(b"".join(letters), np.uint8),
+    }
     if places.cells is not None:
         cells = places.cells
-        arrays |= {"centers": cells.centers.astype(np.float32), "counts": cells.counts.astype(np.uint32),
-                   "reach": (cells.radius * 0.97 * cells.sizes()).astype(np.float32),
-                   "cell": cells.cell[places.drawn].astype(np.uint32)}
+        arrays |= {
+            "centers": cells.centers.astype(np.float32),
+            "counts": cells.counts.astype(np.uint32),
+            "reach": (cells.radius * 0.97 * cells.sizes()).astype(np.float32),
+            "cell": cells.cell[places.drawn].astype(np.uint32),
+        }
     return pack({"kind": "ground", "view": list(places.view), "size": mark_size(len(places.drawn))}, **arrays)
 
 
@@ -99,9 +106,19 @@ def layer_parcel(marks: Marks) -> bytes:
     arrays = {"codes": marks.codes, "colors": marks.colors}
     if marks.values is not None:
         arrays["values"] = marks.values
-    return pack({"kind": "layer", "title": marks.title, "shapes": list(marks.shapes), "sizes": list(marks.sizes),
-                 "key": [list(entry) for entry in marks.key], "bar": marks.bar, "told": marks.told,
-                 "text": marks.text}, **arrays)
+    return pack(
+        {
+            "kind": "layer",
+            "title": marks.title,
+            "shapes": list(marks.shapes),
+            "sizes": list(marks.sizes),
+            "key": [list(entry) for entry in marks.key],
+            "bar": marks.bar,
+            "told": marks.told,
+            "text": marks.text,
+        },
+        **arrays,
+    )
 
 
 def dimming_parcel(places: Places, shown: np.ndarray | None) -> bytes:

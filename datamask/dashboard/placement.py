@@ -46,8 +46,9 @@ def column(wanted: Sequence[float], low: float, high: float, taken: Sequence[Seq
     spots = np.arange(low + half, max(high - half, low + half) + 1e-9, 1.0)
     for place, middle in enumerate(wanted):
         words = np.array([covered(spots - half, spots + half, interval) for interval in rest]).sum(axis=0)
-        others = np.array([covered(spots - half, spots + half, interval)
-                           for interval in (taken[place] if taken else ())]).sum(axis=0)
+        others = np.array(
+            [covered(spots - half, spots + half, interval) for interval in (taken[place] if taken else ())]
+        ).sum(axis=0)
         far = np.abs(spots - middle)
         # on other words is worst, then on lines; distance decides between equals, and of two as far the upper one
         best = int(np.lexsort((spots, far, np.round(others, 6) + 0 * spots, np.round(words, 6) + 0 * spots))[0])
@@ -72,13 +73,18 @@ class Box:
 
     def apart(self, other: Box) -> bool:
         """Whether they share nothing but edges."""
-        return (self.right <= other.left or other.right <= self.left or self.bottom <= other.top
-                or other.bottom <= self.top)
+        return (
+            self.right <= other.left or other.right <= self.left or self.bottom <= other.top or other.bottom <= self.top
+        )
 
     def inside(self, other: Box) -> bool:
         """Whether it lies in the other one."""
-        return (self.left >= other.left and self.right <= other.right and self.top >= other.top
-                and self.bottom <= other.bottom)
+        return (
+            self.left >= other.left
+            and self.right <= other.right
+            and self.top >= other.top
+            and self.bottom <= other.bottom
+        )
 
     def crossed(self, roads: np.ndarray) -> np.ndarray:
         """How far straight lines ``(k, 4)`` of x1, y1, x2, y2 run through it, ``(k,)``; 0 where one does not."""
@@ -127,13 +133,22 @@ def compass(right: float, up: float, count: int = 12) -> tuple[Offset, ...]:
 
 def rings() -> tuple[Offset, ...]:
     """Offsets on both sides of a point, the nearest first: for words that must stand somewhere near."""
-    found = [(side * across, down, "left" if side > 0 else "right") for side in (-1, 1) for across in (10, 30, 60, 100)
-             for down in range(-160, 161, 8)]
+    found = [
+        (side * across, down, "left" if side > 0 else "right")
+        for side in (-1, 1)
+        for across in (10, 30, 60, 100)
+        for down in range(-160, 161, 8)
+    ]
     return tuple(sorted(found, key=lambda offset: math.hypot(offset[0], offset[1])))
 
 
-def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: np.ndarray,
-           dots: Sequence[tuple[float, float]] = ()) -> list[Offset | None]:
+def around(
+    words: Sequence[Words],
+    window: Box,
+    scales: Sequence[float],
+    roads: np.ndarray,
+    dots: Sequence[tuple[float, float]] = (),
+) -> list[Offset | None]:
     """Which offset each line of words gets, so that it covers no other, no line, no dot, and stays in the window.
 
     Args:
@@ -145,6 +160,7 @@ def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: 
     Returns:
         An offset of each; None where there is no free place and it is not needed.
     """
+
     def put(x: float, y: float, scale: float) -> tuple[float, float]:
         return (x - window.left) * scale, (window.bottom - y) * scale
 
@@ -153,8 +169,9 @@ def around(words: Sequence[Words], window: Box, scales: Sequence[float], roads: 
         flat = np.asarray(roads, float).reshape(-1, 2, 2)
         lines = np.stack([(flat[..., 0] - window.left) * scale, (window.bottom - flat[..., 1]) * scale], axis=-1)
         whole = Box(0, 0, (window.right - window.left) * scale, (window.bottom - window.top) * scale)
-        marks = [Box(x - MARK / 2, y - MARK / 2, x + MARK / 2, y + MARK / 2)
-                 for x, y in (put(*dot, scale) for dot in dots)]
+        marks = [
+            Box(x - MARK / 2, y - MARK / 2, x + MARK / 2, y + MARK / 2) for x, y in (put(*dot, scale) for dot in dots)
+        ]
         views.append((scale, whole, lines.reshape(-1, 4), marks))
     placed: list[list[Box]] = [[] for _ in views]
     found: list[Offset | None] = []

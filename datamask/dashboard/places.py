@@ -74,7 +74,7 @@ def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Pl
     order = np.random.default_rng(seed).permutation(len(points))
     view = _square(points)
     cells = _cells(points, view[1] - view[0]) if hexagons else None
-    return Places(points, order[:UNDER_HEXAGONS if hexagons else MAX_POINTS], cells, view)
+    return Places(points, order[: UNDER_HEXAGONS if hexagons else MAX_POINTS], cells, view)
 
 
 def _cells(points: np.ndarray, across: float) -> Hexagons:
@@ -97,12 +97,13 @@ def _shortest(values: np.ndarray) -> tuple[float, float]:
     """Ends of the shortest interval that holds `VIEW` of the values."""
     ordered = np.sort(values)
     held = min(len(ordered), max(1, round(VIEW * len(ordered))))
-    first = int(np.argmin(ordered[held - 1:] - ordered[:len(ordered) - held + 1]))
+    first = int(np.argmin(ordered[held - 1 :] - ordered[: len(ordered) - held + 1]))
     return float(ordered[first]), float(ordered[first + held - 1])
 
 
-def labels(ids: Sequence[object], quality: Sequence[float], texts: Sequence[str | None] | None,
-           limit: int = 120) -> list[str]:
+def labels(
+    ids: Sequence[object], quality: Sequence[float], texts: Sequence[str | None] | None, limit: int = 120
+) -> list[str]:
     """One label per drawn row: a line with its id, one with its quality, one with the beginning of its text.
 
     Plain text: the map shows it as such, so no text can pose as markup.
@@ -115,7 +116,7 @@ def labels(ids: Sequence[object], quality: Sequence[float], texts: Sequence[str 
     for i, name in enumerate(ids):
         label = f"{cut(name, 60)}\nquality {quality[i]:.4g}"
         if texts is not None and texts[i]:
-            label += f"\n{cut(texts[i][:3 * limit], limit)}"
+            label += f"\n{cut(texts[i][: 3 * limit], limit)}"
         made.append(label)
     return made
 
@@ -126,4 +127,4 @@ def cut(text: object, limit: int) -> str:
     if len(line) <= limit:
         return line
     space = line.rfind(" ", limit // 2, limit)
-    return line[:space if space > 0 else limit - 1] + "…"
+    return line[: space if space > 0 else limit - 1] + "…"

@@ -49,8 +49,12 @@ def drawn_regions(shapes: object) -> list[Region]:
             corners = np.column_stack([np.asarray(xs, float), np.asarray(ys, float)])
         except (TypeError, ValueError):
             continue
-        if corners.shape[0] >= 3 and corners.shape[1] == 2 and np.isfinite(corners).all() \
-                and np.ptp(corners, axis=0).all():
+        if (
+            corners.shape[0] >= 3
+            and corners.shape[1] == 2
+            and np.isfinite(corners).all()
+            and np.ptp(corners, axis=0).all()
+        ):
             found.append(Region("box" if kind == "box" else "lasso", corners))
     return found
 

@@ -54,8 +54,13 @@ def build_in_child(progress: Callable[[float, str], None], should_stop: Callable
     if not BUILDER.exists():
         raise InputError(f"the sample corpus cannot be built: {BUILDER} is missing; open your own shards instead")
     with tempfile.TemporaryFile("w+") as complaints:
-        child = subprocess.Popen([sys.executable, "-m", __name__, str(BUILDER), str(BUILT)], cwd=ROOT,
-                                 stdout=subprocess.PIPE, stderr=complaints, text=True)
+        child = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(BUILDER), str(BUILT)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+        )
         reader = threading.Thread(target=_relay, args=(child.stdout, progress), daemon=True)
         reader.start()
         try:

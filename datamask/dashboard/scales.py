@@ -9,14 +9,13 @@ import numpy as np
 from datamask.dashboard import palette
 from datamask.dashboard.layers import Category
 
-CIVIDIS = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55",
-           "#fee838")
+CIVIDIS = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838")
 """Monotone in lightness, and the same for colour-blind readers (Nunez, Anderton, Renslow 2018)."""
 
 
 def rgb(colors: Sequence[str]) -> np.ndarray:
     """``#rrggbb`` colours as uint8 ``(n, 3)``."""
-    return np.array([[int(color[i:i + 2], 16) for i in (1, 3, 5)] for color in colors], np.uint8).reshape(-1, 3)
+    return np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors], np.uint8).reshape(-1, 3)
 
 
 def blend(stops: Sequence[tuple[float, str]], positions: np.ndarray) -> np.ndarray:

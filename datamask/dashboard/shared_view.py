@@ -29,8 +29,11 @@ NEAR = 1e-4
 
 def where_text(filters: Filters) -> str:
     """The ranges and classes; empty where there are none, or more than an address holds."""
-    told = [[one.name, one.low, one.high] if isinstance(one, Between) else [one.name, list(one.names)]
-            for one in filters.conditions if isinstance(one, Between | Among)]
+    told = [
+        [one.name, one.low, one.high] if isinstance(one, Between) else [one.name, list(one.names)]
+        for one in filters.conditions
+        if isinstance(one, Between | Among)
+    ]
     return _short(json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else "")
 
 
@@ -91,10 +94,15 @@ def regions_of(text: str) -> tuple[str, tuple[Region, ...]]:
     found = []
     for one in told.split(";"):
         shape, *ends, digits = one.split(",")
-        if shape not in ("lasso", "box") or len(ends) != 4 or len(digits) % 6 or len(digits) < 18 \
-                or not (digits.isascii() and digits.isdigit()):
+        if (
+            shape not in ("lasso", "box")
+            or len(ends) != 4
+            or len(digits) % 6
+            or len(digits) < 18
+            or not (digits.isascii() and digits.isdigit())
+        ):
             raise ValueError(f"a region must be a shape, four ends and corners of six digits, got {one[:80]!r}")
-        steps = np.array([int(digits[k:k + 3]) for k in range(0, len(digits), 3)]).reshape(-1, 2)
+        steps = np.array([int(digits[k : k + 3]) for k in range(0, len(digits), 3)]).reshape(-1, 2)
         region = _region(shape, ends, steps)
         if not np.isfinite(region.corners).all() or not np.ptp(region.corners, axis=0).all():
             raise ValueError(f"a region must enclose something, got {one[:80]!r}")
@@ -106,8 +114,11 @@ def too_long(filters: Filters, regions: Iterable[Region]) -> bool:
     """Whether something of what is shown does not fit into the address."""
     told = [one for one in filters.conditions if isinstance(one, Between | Among)]
     search = any(isinstance(one, Holding) for one in filters.conditions)
-    return bool((told and not where_text(filters)) or (search and not search_text(filters))
-                or (regions and not region_text(max(PROJECTIONS, key=len), regions)))
+    return bool(
+        (told and not where_text(filters))
+        or (search and not search_text(filters))
+        or (regions and not region_text(max(PROJECTIONS, key=len), regions))
+    )
 
 
 def _parts(region: Region) -> tuple[str, list[str], np.ndarray]:

@@ -57,21 +57,27 @@ class Drawing:
         self.width, self.height, self.label = width, height, label
         self.parts: list[str] = []
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, color: str = "grid", width: float = 1.0,
-             dash: str = "") -> None:
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, color: str = "grid", width: float = 1.0, dash: str = ""
+    ) -> None:
         """A straight line."""
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
-        self.parts.append(f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="var(--{color})" '
-                          f'stroke-width="{width}"{dashed}/>')
+        self.parts.append(
+            f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="var(--{color})" '
+            f'stroke-width="{width}"{dashed}/>'
+        )
 
-    def path(self, points: Sequence[tuple[float, float]], color: str = "accent", width: float = 2.0,
-             dash: str = "") -> None:
+    def path(
+        self, points: Sequence[tuple[float, float]], color: str = "accent", width: float = 2.0, dash: str = ""
+    ) -> None:
         """A line through points."""
         if len(points) > 1:
             dashed = f' stroke-dasharray="{dash}"' if dash else ""
             road = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-            self.parts.append(f'<polyline points="{road}" fill="none" stroke="var(--{color})" stroke-width="{width}" '
-                              f'stroke-linejoin="round"{dashed}/>')
+            self.parts.append(
+                f'<polyline points="{road}" fill="none" stroke="var(--{color})" stroke-width="{width}" '
+                f'stroke-linejoin="round"{dashed}/>'
+            )
 
     def area(self, points: Sequence[tuple[float, float]], color: str = "accent", opacity: float = 0.2) -> None:
         """A filled polygon."""
@@ -81,11 +87,21 @@ class Drawing:
 
     def bar(self, x: float, y: float, width: float, height: float, color: str = "accent", opacity: float = 1.0) -> None:
         """A filled rectangle."""
-        self.parts.append(f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width, 0):.2f}" height="{max(height, 0):.2f}" '
-                          f'fill="var(--{color})" fill-opacity="{opacity}"/>')
+        self.parts.append(
+            f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width, 0):.2f}" height="{max(height, 0):.2f}" '
+            f'fill="var(--{color})" fill-opacity="{opacity}"/>'
+        )
 
-    def mark(self, x: float, y: float, color: str = "accent", shape: str = "circle", size: float = 4.5,
-             hollow: bool = False, told: str = "") -> None:
+    def mark(
+        self,
+        x: float,
+        y: float,
+        color: str = "accent",
+        shape: str = "circle",
+        size: float = 4.5,
+        hollow: bool = False,
+        told: str = "",
+    ) -> None:
         """A mark with a text under the pointer; a hollow one shows the page's ground inside."""
         inside = "var(--ground)" if hollow else f"var(--{color})"
         look = f'fill="{inside}" stroke="var(--{color})" stroke-width="{1.8 if hollow else 1}"'
@@ -96,18 +112,28 @@ class Drawing:
         road = " ".join(f"{x + a * size:.2f},{y + b * size:.2f}" for a, b in CORNERS[shape])
         self.parts.append(f'<polygon points="{road}" {look}>{said}</polygon>')
 
-    def text(self, x: float, y: float, said: object, color: str = "text", anchor: str = "start", size: float = 12,
-             bold: bool = False, halo: bool = False) -> None:
+    def text(
+        self,
+        x: float,
+        y: float,
+        said: object,
+        color: str = "text",
+        anchor: str = "start",
+        size: float = 12,
+        bold: bool = False,
+        halo: bool = False,
+    ) -> None:
         """One line of words; `y` is its base line, `anchor` start, middle or end.
 
         Args:
             halo: whether the ground shines around them, so that pale lines may pass behind.
         """
         weight = ' font-weight="600"' if bold else ""
-        around = (' stroke="var(--ground)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo
-                  else "")
-        self.parts.append(f'<text x="{x:.2f}" y="{y:.2f}" fill="var(--{color})" text-anchor="{anchor}" '
-                          f'font-size="{size}"{weight}{around}>{escape(said)}</text>')
+        around = ' stroke="var(--ground)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
+        self.parts.append(
+            f'<text x="{x:.2f}" y="{y:.2f}" fill="var(--{color})" text-anchor="{anchor}" '
+            f'font-size="{size}"{weight}{around}>{escape(said)}</text>'
+        )
 
     def markup(self, variables: str = "") -> str:
         """The whole drawing as an ``svg`` element.
@@ -116,8 +142,10 @@ class Drawing:
             variables: CSS variables of its colours; empty: those of the page around it hold.
         """
         look = f"width:100%;max-width:{self.width:g}px;height:auto;{FONT};{variables}"
-        return (f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-                f'aria-label="{escape(self.label)}" style="{escape(look)}">' + "".join(self.parts) + "</svg>")
+        return (
+            f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
+            f'aria-label="{escape(self.label)}" style="{escape(look)}">' + "".join(self.parts) + "</svg>"
+        )
 
     def image(self, dark: bool) -> str:
         """The drawing as an ``img`` that needs no file: for pages that take foreign ``svg`` elements out.
@@ -127,5 +155,7 @@ class Drawing:
         alone = self.markup(style(dark)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
         source = base64.b64encode(alone.encode()).decode()
         said = escape(self.label)
-        return (f'<img src="data:image/svg+xml;base64,{source}" alt="{said}" title="{said}" '
-                f'style="width:100%;max-width:{self.width:g}px">')
+        return (
+            f'<img src="data:image/svg+xml;base64,{source}" alt="{said}" title="{said}" '
+            f'style="width:100%;max-width:{self.width:g}px">'
+        )

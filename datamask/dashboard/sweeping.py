@@ -51,29 +51,47 @@ def along_lambda(objectives: Sequence[str], values: Sequence[float], **options: 
     """
     found = []
     for objective in objectives:
-        found += [Point((("lamb", lamb),), SelectionConfig.from_options(objective=objective, **options, lamb=lamb))
-                  for lamb in values]
+        found += [
+            Point((("lamb", lamb),), SelectionConfig.from_options(objective=objective, **options, lamb=lamb))
+            for lamb in values
+        ]
     return tuple(found)
 
 
 def along_ratio(objectives: Sequence[str], ratios: Sequence[float], **options: Any) -> tuple[Point, ...]:
     """A point per objective and select ratio, lambda among the options."""
-    return tuple(Point((("select_ratio", ratio),), SelectionConfig.from_options(
-        **{"objective": objective, **options, "select_ratio": ratio}))
-        for objective in objectives for ratio in ratios)
+    return tuple(
+        Point(
+            (("select_ratio", ratio),),
+            SelectionConfig.from_options(**{"objective": objective, **options, "select_ratio": ratio}),
+        )
+        for objective in objectives
+        for ratio in ratios
+    )
 
 
 def along_group(sizes: Sequence[int], seeds: int, **options: Any) -> tuple[Point, ...]:
     """A point per group size G and seed of the paper's method, on calibrated scales."""
-    return tuple(Point((("n_rollout", size), ("seed", seed)), SelectionConfig.from_options(
-        **{**options, "estimator": "reinforce", "n_rollout": size, "seed": seed}))
-        for size in sizes for seed in range(seeds))
+    return tuple(
+        Point(
+            (("n_rollout", size), ("seed", seed)),
+            SelectionConfig.from_options(**{**options, "estimator": "reinforce", "n_rollout": size, "seed": seed}),
+        )
+        for size in sizes
+        for seed in range(seeds)
+    )
 
 
 def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:
     """A point per baseline and objective under which it is measured."""
-    return tuple(Point((("estimator", name),), SelectionConfig.from_options(
-        **{**options, "objective": objective, "estimator": name})) for objective in objectives for name in names)
+    return tuple(
+        Point(
+            (("estimator", name),),
+            SelectionConfig.from_options(**{**options, "objective": objective, "estimator": name}),
+        )
+        for objective in objectives
+        for name in names
+    )
 
 
 def slices(corpus: CorpusConfig, n: int) -> dict[str, CorpusConfig]:
@@ -109,13 +127,21 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
             return pace.run(lanes.turn(jobs.device_key(device), Priority.SWEEP, job.should_stop))
 
         for plan in plans:
+
             def told(share: float, what: str, plan: Plan = plan, before: int = before) -> None:
                 job.report((before + share * len(plan.points)) / total, what)
 
             device = plan.points[0].selection.device
             with threads(cores):
-                done = sweep(RunStore(root), plan, progress=told, should_stop=job.should_stop, threads=cores,
-                             reuse=True, turn=lambda device=device: turn(device))
+                done = sweep(
+                    RunStore(root),
+                    plan,
+                    progress=told,
+                    should_stop=job.should_stop,
+                    threads=cores,
+                    reuse=True,
+                    turn=lambda device=device: turn(device),
+                )
             trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
             before += len(plan.points)
             if not trouble:
@@ -125,9 +151,13 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
         return trouble
 
     count = sum(len(plan.points) for plan in plans)
-    sign = Sign(f"Sweep of {count:,} runs" if count > 1 else "One more run", "pages/frontier.py", {},
-                      "Stops within a second. What is done is kept, and Start goes on from there.",
-                      tuple(plan.id for plan in plans))
+    sign = Sign(
+        f"Sweep of {count:,} runs" if count > 1 else "One more run",
+        "pages/frontier.py",
+        {},
+        "Stops within a second. What is done is kept, and Start goes on from there.",
+        tuple(plan.id for plan in plans),
+    )
     return worker().start(key_of(fingerprint), work, sign=sign, pace=pace.update if count > TELLING_RUNS else None)
 
 

@@ -58,6 +58,7 @@ def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
 
 def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) -> Job:
     """Compute them in the background; joins the work under way where there is one."""
+
     def compute(job: Job) -> None:
         # torch comes with it, so only in the thread that needs it
         from datamask.evaluation.measures.clusters import cluster_labels
@@ -70,8 +71,9 @@ def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) 
         keep(Topics(codes, names), corpus, cache_dir)
 
     def work(job: Job) -> None:
-        Cache(cache_dir).once(topics_entry(corpus.fingerprint), lambda: load(corpus, cache_dir), lambda: compute(job),
-                              job.should_stop)
+        Cache(cache_dir).once(
+            topics_entry(corpus.fingerprint), lambda: load(corpus, cache_dir), lambda: compute(job), job.should_stop
+        )
 
     return worker().start(key_of(corpus), work, device="cpu")
 
@@ -89,7 +91,7 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
     ends = np.searchsorted(codes[order], np.arange(count + 1))
     held = []
     for k in range(count):
-        rows = order[ends[k]:ends[k + 1]][:READ]
+        rows = order[ends[k] : ends[k + 1]][:READ]
         some = Counter()
         for text in texts.take(pa.array(rows)).to_pylist():
             some.update({word.lower() for word in WORD.findall((text or "")[:LETTERS])})
@@ -124,7 +126,9 @@ def _kept_topics(content: Content, n: int) -> Topics:
     """The clusters that a file holds. Raises Implausible where they are none of n rows."""
     codes, names = content.arrays["codes"], content.arrays["names"]
     require(codes.dtype == np.int32 and codes.shape == (n,), "the clusters are of another corpus")
-    require(names.dtype.kind == "U" and names.ndim == 1 and len(set(names.tolist())) == len(names),
-            "the clusters have no names of their own")
+    require(
+        names.dtype.kind == "U" and names.ndim == 1 and len(set(names.tolist())) == len(names),
+        "the clusters have no names of their own",
+    )
     require(codes.min() >= 0 and codes.max() < len(names), "a cluster has no name")
     return Topics(codes, tuple(map(str, names)))

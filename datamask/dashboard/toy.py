@@ -59,20 +59,28 @@ def _kept_toy(content: Content) -> Toy:
     require(toy.group.shape == (n,) and toy.group.dtype.kind == "i", "the groups are of other points")
     require(toy.group.min() >= 0 and toy.group.max() == len(GROUPS) - 1, "a group has no name")
     require(toy.quality.shape == (n,) and np.isfinite(toy.quality).all(), "the quality is of other points")
-    require(all(mask.shape == (n,) and mask.dtype == bool for mask in toy.masks.values()),
-            "a selection is of other points")
-    require(len({int(mask.sum()) for mask in toy.masks.values()}) == 1 and toy.ratio > 0,
-            "the selections are not of one size")
+    require(
+        all(mask.shape == (n,) and mask.dtype == bool for mask in toy.masks.values()), "a selection is of other points"
+    )
+    require(
+        len({int(mask.sum()) for mask in toy.masks.values()}) == 1 and toy.ratio > 0,
+        "the selections are not of one size",
+    )
     return toy
 
 
 def start(cache_dir: Path) -> Job:
     """Solve the toy in the background, or join the solving under way."""
+
     def work(job: Job) -> None:
         from datamask.runs import toy
 
-        Cache(cache_dir).once(ENTRY, lambda: load(cache_dir),
-                              lambda: toy.write(cache_dir, ENTRY, should_stop=job.should_stop), job.should_stop)
+        Cache(cache_dir).once(
+            ENTRY,
+            lambda: load(cache_dir),
+            lambda: toy.write(cache_dir, ENTRY, should_stop=job.should_stop),
+            job.should_stop,
+        )
 
     return worker().start(KEY, work, device="cpu")
 
@@ -82,6 +90,11 @@ def table(toy: Toy) -> pd.DataFrame:
     rows = []
     for place, name in enumerate(GROUPS):
         here = toy.group == place
-        rows.append({"group": name, "n": int(here.sum()),
-                     **{TITLES[key]: float(mask[here].mean()) for key, mask in toy.masks.items()}})
+        rows.append(
+            {
+                "group": name,
+                "n": int(here.sum()),
+                **{TITLES[key]: float(mask[here].mean()) for key, mask in toy.masks.items()},
+            }
+        )
     return pd.DataFrame(rows)

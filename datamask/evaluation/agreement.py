@@ -47,8 +47,9 @@ class Agreement:
     @property
     def share(self) -> np.ndarray:
         """float64 ``(N,)``: selected / appeared; NaN for a row that no part held."""
-        share: np.ndarray = np.divide(self.selected, self.appeared, out=np.full(len(self.selected), np.nan),
-                                      where=self.appeared > 0)
+        share: np.ndarray = np.divide(
+            self.selected, self.appeared, out=np.full(len(self.selected), np.nan), where=self.appeared > 0
+        )
         return share
 
     @property
@@ -62,8 +63,14 @@ class Agreement:
         return (self.share >= FLIP[0]) & (self.share <= FLIP[1])
 
 
-def agreement(pool: Pool, config: SelectionConfig, *, resamples: int = RESAMPLES, poll: Poll = no_poll,
-              progress: Callable[[float, str], None] = lambda share, what: None) -> Agreement:
+def agreement(
+    pool: Pool,
+    config: SelectionConfig,
+    *,
+    resamples: int = RESAMPLES,
+    poll: Poll = no_poll,
+    progress: Callable[[float, str], None] = lambda share, what: None,
+) -> Agreement:
     """Select again on `resamples` random parts of the pool.
 
     Lambda keeps the scale of the whole corpus. Neighbour lists of a part are those of the whole with the left-out rows
@@ -77,8 +84,10 @@ def agreement(pool: Pool, config: SelectionConfig, *, resamples: int = RESAMPLES
         Stopped: from `poll`.
     """
     if config.ruled or config.budget is not None:
-        raise OptionError("agreement is found by selecting from random parts of the corpus, in which --pin, --quota, "
-                          "--given and --budget mean something else; make a run without them to see it")
+        raise OptionError(
+            "agreement is found by selecting from random parts of the corpus, in which --pin, --quota, "
+            "--given and --budget mean something else; make a run without them to see it"
+        )
     posed = pose(pool, config, poll)
     n = len(pool)
     appeared, selected = np.zeros(n, np.int32), np.zeros(n, np.int32)
@@ -101,8 +110,10 @@ def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarra
     there = torch.from_numpy(rows).to(pool.device)
     features = pool.features[there]
     length = list_length(whole.size / len(pool), len(pool))
-    terms = tuple(Term(term.name, term.weight, _bound(pool, term.name, length, features, rows), term.scale)
-                  for term in whole.joint.terms)
+    terms = tuple(
+        Term(term.name, term.weight, _bound(pool, term.name, length, features, rows), term.scale)
+        for term in whole.joint.terms
+    )
     joint = Joint(whole.joint.quality.batch(there), terms, whole.joint.lamb, whole.joint.quality_scale)
     may = np.zeros(len(pool), dtype=bool)
     may[whole.eligible.cpu().numpy()] = True
@@ -119,8 +130,11 @@ def _bound(pool: Pool, name: str, length: int, features: Tensor, rows: np.ndarra
         return objective.bind(features)
     graph = pool.graph(length)
     indices, similarities = lists_within(graph.indices, graph.similarities, rows)
-    return objective.bind(features, (torch.from_numpy(indices).to(pool.device),
-                                     torch.from_numpy(similarities).to(pool.device)), graph.exact)
+    return objective.bind(
+        features,
+        (torch.from_numpy(indices).to(pool.device), torch.from_numpy(similarities).to(pool.device)),
+        graph.exact,
+    )
 
 
 def lists_within(indices: np.ndarray, similarities: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -111,12 +111,14 @@ def anchor_entry(pool: Pool, name: str, size: int, budget: float | None = None) 
     return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key, stale=(f"{before}.json", f"{before}.npy"))
 
 
-def kept_ends(pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None
-              ) -> tuple[Anchor, Tensor] | None:
+def kept_ends(
+    pool: Pool, name: str, size: int, poll: Poll = no_poll, budget: float | None = None
+) -> tuple[Anchor, Tensor] | None:
     """The anchor that is kept, and the subset behind its best end; None where none is kept that can be believed."""
     problem = _alone(pool, pool.function(name, size, budget), size, budget)
-    return Cache(pool.cache_dir).find(anchor_entry(pool, name, size, budget),
-                                      lambda content: _believed(content, pool, name, problem, poll))
+    return Cache(pool.cache_dir).find(
+        anchor_entry(pool, name, size, budget), lambda content: _believed(content, pool, name, problem, poll)
+    )
 
 
 def _ends(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) -> tuple[Anchor, Tensor]:
@@ -212,8 +214,9 @@ def _alone(pool: Pool, function: SetFunction | None, size: int, budget: float | 
     return Problem(joint, size, torch.from_numpy(rows).to(pool.device), pool.ties(0), budget=spent)
 
 
-def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll, tell: Callable[[float], None]
-              ) -> tuple[Tensor, float | None, Tensor | None]:
+def _best_end(
+    problem: Problem, function: SetFunction, random: float, poll: Poll, tell: Callable[[float], None]
+) -> tuple[Tensor, float | None, Tensor | None]:
     """The reference solver's subset, bool ``(n,)``, and where it comes with one its upper bound and whose weights.
 
     `tell` is given the share of the work that is done.
@@ -248,8 +251,17 @@ def _best_end(problem: Problem, function: SetFunction, random: float, poll: Poll
 
 def _learned(problem: Problem, poll: Poll, tell: Callable[[float], None]) -> Tensor:
     """Masks learned by exact credit, then swaps, bool ``(n,)``."""
-    config = SelectionConfig.from_options(estimator="counterfactual", lamb=0.0, n_rollout=1, n_epochs=LEARNED_STEPS,
-                                          max_lr=1.0, min_lr=0.05, partial=1.0, init="same", polish="none")
+    config = SelectionConfig.from_options(
+        estimator="counterfactual",
+        lamb=0.0,
+        n_rollout=1,
+        n_epochs=LEARNED_STEPS,
+        max_lr=1.0,
+        min_lr=0.05,
+        partial=1.0,
+        init="same",
+        polish="none",
+    )
     estimator = Counterfactual(problem, config)
     learned = learn(estimator, poll=poll, watch=ShareWatch(estimator, lambda share, steps: tell(0.6 * share)))
     return polish(problem, learned.mask, poll)

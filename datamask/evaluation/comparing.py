@@ -28,11 +28,22 @@ GRAPH_ROWS, GRAPH_MOST = 18_000, 200_000
 """... so over that of the measures with the rows themselves, up to where graphs are approximate."""
 
 
-def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: str | Path, *,
-               optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
-               targets: Mapping[str, np.ndarray] | None = None, calibrate: bool = True, device: str = "auto",
-               progress: Progress | None = None, poll: Poll = no_poll, before: Mapping[str, Any] | None = None,
-               kept: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+def scoreboard(
+    corpus: Corpus,
+    selections: Mapping[str, np.ndarray],
+    cache_dir: str | Path,
+    *,
+    optimised: Mapping[str, Collection[str]] | None = None,
+    references: bool = True,
+    cut: bool = False,
+    targets: Mapping[str, np.ndarray] | None = None,
+    calibrate: bool = True,
+    device: str = "auto",
+    progress: Progress | None = None,
+    poll: Poll = no_poll,
+    before: Mapping[str, Any] | None = None,
+    kept: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
     """Compare selections of one size on every measure of the panel, beside random and top-quality ones.
 
     Args:
@@ -62,14 +73,31 @@ def scoreboard(corpus: Corpus, selections: Mapping[str, np.ndarray], cache_dir: 
         Stopped: `poll` raised it.
     """
     pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll, progress=progress)
-    return compare(Ground(pool, poll, targets=targets), selections, optimised=optimised, references=references, cut=cut,
-                   calibrate=calibrate, progress=progress, before=before, kept=kept)
+    return compare(
+        Ground(pool, poll, targets=targets),
+        selections,
+        optimised=optimised,
+        references=references,
+        cut=cut,
+        calibrate=calibrate,
+        progress=progress,
+        before=before,
+        kept=kept,
+    )
 
 
-def compare(ground: Ground, selections: Mapping[str, np.ndarray], *,
-            optimised: Mapping[str, Collection[str]] | None = None, references: bool = True, cut: bool = False,
-            calibrate: bool = True, progress: Progress | None = None, before: Mapping[str, Any] | None = None,
-            kept: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+def compare(
+    ground: Ground,
+    selections: Mapping[str, np.ndarray],
+    *,
+    optimised: Mapping[str, Collection[str]] | None = None,
+    references: bool = True,
+    cut: bool = False,
+    calibrate: bool = True,
+    progress: Progress | None = None,
+    before: Mapping[str, Any] | None = None,
+    kept: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
     """`scoreboard` on a ground that is there already."""
     corpus = ground.corpus
     if not selections:
@@ -78,35 +106,44 @@ def compare(ground: Ground, selections: Mapping[str, np.ndarray], *,
     members, tokens, notes = comparable(corpus, checked, cut)
     if references:
         size = min(map(len, members.values()))
-        members = {**members, **{name: rows for name, rows in reference_rows(corpus, size, tokens).items()
-                                 if name not in members}}
+        members = {
+            **members,
+            **{name: rows for name, rows in reference_rows(corpus, size, tokens).items() if name not in members},
+        }
     made_by = optimised_sets(optimised, tuple(members))
     ground.calibrating = calibrate and tokens is None
     head = {
         "n": len(corpus),
         "selected": {name: len(rows) for name, rows in members.items()},
-        "tokens": None if corpus.lengths is None else {name: float(corpus.lengths[rows].sum())
-                                                       for name, rows in members.items()},
+        "tokens": None
+        if corpus.lengths is None
+        else {name: float(corpus.lengths[rows].sum()) for name, rows in members.items()},
         "optimised": {name: sorted(names) for name, names in made_by.items()},
         "notes": notes,
     }
     rows = _rows_of(before)
-    for entry, found in _measured(ground, members, [entry for entry in PANEL if entry.name not in rows],
-                                  progress or _unheard):
+    for entry, found in _measured(
+        ground, members, [entry for entry in PANEL if entry.name not in rows], progress or _unheard
+    ):
         rows[entry.name] = [_row(measured, entry.interval, verdicts(measured, made_by)) for measured in found]
         if kept is not None:
             kept(_board(head, rows))
     return _board(head, rows)
 
 
-def measure_all(ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry],
-                progress: Progress | None = None) -> list[Measured]:
+def measure_all(
+    ground: Ground,
+    selections: Mapping[str, np.ndarray],
+    entries: Sequence[MeasureEntry],
+    progress: Progress | None = None,
+) -> list[Measured]:
     """Every measure of `entries` on every selection, in order."""
     return [one for _, found in measure_each(ground, selections, entries, progress or _unheard) for one in found]
 
 
-def measure_each(ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry],
-                 progress: Progress) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
+def measure_each(
+    ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], progress: Progress
+) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
     """As `measure_all`, each measure as soon as it is there."""
     total, done = sum(entry.effort for entry in entries), 0.0
     for entry in entries:
@@ -119,8 +156,9 @@ def measure_each(ground: Ground, selections: Mapping[str, np.ndarray], entries: 
         done += entry.effort
 
 
-def _measured(ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry],
-              progress: Progress) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
+def _measured(
+    ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], progress: Progress
+) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
     """The graph, if it has to be found, then the measures that are left of the panel, the quick ones first."""
     known = Cache(ground.pool.cache_dir).has(graph_entry(ground.corpus.fingerprint))
     graph = 0.0 if known or not entries else GRAPH_EFFORT * min(len(ground), GRAPH_MOST) / GRAPH_ROWS
@@ -129,8 +167,12 @@ def _measured(ground: Ground, selections: Mapping[str, np.ndarray], entries: Seq
     if graph:
         with ground.pool.reporting(_part(progress, begin, graph / whole)):
             ground.graph()
-    yield from measure_each(ground, selections, sorted(entries, key=lambda entry: entry.effort),
-                            _part(progress, begin + graph / whole, left / whole))
+    yield from measure_each(
+        ground,
+        selections,
+        sorted(entries, key=lambda entry: entry.effort),
+        _part(progress, begin + graph / whole, left / whole),
+    )
 
 
 def _part(progress: Progress, low: float, size: float, what: str = "") -> Progress:
@@ -163,8 +205,11 @@ def panel_rows(board: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     rows = []
     for measure in board["measures"]:
         about = {key: measure[key] for key in ("measure", "label", "says", "better", "optimisable", "interval")}
-        beside = {key: measure["selections"][reference]["value"] for key, reference in
-                  (("random", RANDOM), ("top_quality", TOP_QUALITY)) if reference in measure["selections"]}
+        beside = {
+            key: measure["selections"][reference]["value"]
+            for key, reference in (("random", RANDOM), ("top_quality", TOP_QUALITY))
+            if reference in measure["selections"]
+        }
         rows.append({**about, **measure["selections"][name], **beside})
     return rows
 
@@ -178,20 +223,28 @@ def checked_rows(corpus: Corpus, rows: np.ndarray, name: str = "") -> np.ndarray
     rows = np.asarray(rows, dtype=np.int64)
     n, size = len(corpus), len(rows)
     if not 0 < size < n or len(np.unique(rows)) != size or rows.min() < 0 or rows.max() >= n:
-        raise InputError(f"a selection to score must hold 1 to {n - 1:,} distinct rows of the corpus, got {size:,}"
-                         + (f" in {name}" if name else ""))
+        raise InputError(
+            f"a selection to score must hold 1 to {n - 1:,} distinct rows of the corpus, got {size:,}"
+            + (f" in {name}" if name else "")
+        )
     return rows
 
 
 def _row(measured: Measured, interval: str, verdict: Mapping[str, str]) -> dict[str, Any]:
     beside = measured.readings.get(RANDOM)
     return {
-        "measure": measured.name, "label": measured.label, "says": measured.says, "better": measured.better,
-        "optimisable": measured.optimisable or bool(measured.circular), "interval": interval,
+        "measure": measured.name,
+        "label": measured.label,
+        "says": measured.says,
+        "better": measured.better,
+        "optimisable": measured.optimisable or bool(measured.circular),
+        "interval": interval,
         "best": next((name for name, word in verdict.items() if word == BEST), None),
         "tied": [name for name, word in verdict.items() if word == TIED],
-        "selections": {name: _cell(reading, verdict[name], None if name == RANDOM else beside)
-                       for name, reading in measured.readings.items()},
+        "selections": {
+            name: _cell(reading, verdict[name], None if name == RANDOM else beside)
+            for name, reading in measured.readings.items()
+        },
     }
 
 
@@ -199,5 +252,12 @@ def _cell(reading: Reading, verdict: str, beside: Reading | None) -> dict[str, A
     low, high = reading.interval or (None, None)
     apart = None if beside is None else difference(reading, beside)
     against = None if apart is None else dict(zip(("difference", "low", "high"), apart))
-    return {"value": reading.value, "low": low, "high": high, "verdict": verdict, "against_random": against,
-            "note": reading.note, **reading.extra}
+    return {
+        "value": reading.value,
+        "low": low,
+        "high": high,
+        "verdict": verdict,
+        "against_random": against,
+        "note": reading.note,
+        **reading.extra,
+    }

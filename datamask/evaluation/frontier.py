@@ -51,8 +51,14 @@ class FrontierPoint:
     mask: np.ndarray
 
 
-def frontier(pool: Pool, config: SelectionConfig, lambdas: Sequence[float], *, poll: Poll = no_poll,
-             progress: Callable[[float, str], None] = lambda share, what: None) -> list[FrontierPoint]:
+def frontier(
+    pool: Pool,
+    config: SelectionConfig,
+    lambdas: Sequence[float],
+    *,
+    poll: Poll = no_poll,
+    progress: Callable[[float, str], None] = lambda share, what: None,
+) -> list[FrontierPoint]:
     """Select at every lambda.
 
     Pair-wise similarity is solved directly (`datamask.learning.newton`), each lambda from the solution of the one
@@ -85,20 +91,34 @@ def frontier(pool: Pool, config: SelectionConfig, lambdas: Sequence[float], *, p
             bound = max(bound, values.joint)  # float64 rounding where the gap is closed
         shares = at.shares(values)
         raw = sum(weight * values.raw_diversity[name] for name, weight in config.terms)
-        points.append(FrontierPoint(here.lamb, shares["quality"], shares["diversity"], shares["joint"],
-                                    values.raw_quality, raw, bound, None if bound is None else bound - values.joint,
-                                    steps, time.perf_counter() - start, mask.cpu().numpy()))
+        points.append(
+            FrontierPoint(
+                here.lamb,
+                shares["quality"],
+                shares["diversity"],
+                shares["joint"],
+                values.raw_quality,
+                raw,
+                bound,
+                None if bound is None else bound - values.joint,
+                steps,
+                time.perf_counter() - start,
+                mask.cpu().numpy(),
+            )
+        )
     progress(1.0, "finishing")
     return points
 
 
 def at_lambda(posed: Posed, lamb: float) -> Posed:
     """The same problem at another lambda; all that does not depend on it is shared."""
+
     def moved(joint: Joint) -> Joint:
         return Joint(joint.quality, joint.terms, lamb, joint.quality_scale)
 
-    return replace(posed, problem=replace(posed.problem, joint=moved(posed.problem.joint)),
-                   calibrated=moved(posed.calibrated))
+    return replace(
+        posed, problem=replace(posed.problem, joint=moved(posed.problem.joint)), calibrated=moved(posed.calibrated)
+    )
 
 
 def _learned(posed: Posed, config: SelectionConfig, poll: Poll) -> tuple[Tensor, float | None, int]:

@@ -59,8 +59,10 @@ def read_rows(path: str | Path, corpus: Corpus) -> IdList:
     places = pc.index_in(ids, value_set=corpus.ids)
     rows = pc.drop_null(places).to_numpy()
     if not len(rows):
-        raise InputError(f"{path}: none of its {len(ids):,} ids is in the corpus of {len(corpus):,} rows; is it a "
-                         "selection of other shards?")
+        raise InputError(
+            f"{path}: none of its {len(ids):,} ids is in the corpus of {len(corpus):,} rows; is it a "
+            "selection of other shards?"
+        )
     if len(rows) == len(corpus):
         raise InputError(f"{path}: holds all {len(corpus):,} rows of the corpus, which is no selection")
     unknown = ids.filter(places.is_null())
@@ -101,8 +103,9 @@ def overlaps(lists: Mapping[str, np.ndarray], n: int) -> list[dict[str, Any]]:
     found = []
     for (a, first), (b, second) in itertools.combinations(lists.items(), 2):
         shared, value = overlap(first, second)
-        found.append({"a": a, "b": b, "shared": shared, "overlap": value,
-                      "chance": chance_overlap(len(first), len(second), n)})
+        found.append(
+            {"a": a, "b": b, "shared": shared, "overlap": value, "chance": chance_overlap(len(first), len(second), n)}
+        )
     return found
 
 

@@ -58,15 +58,23 @@ def fits(config: SelectionConfig) -> bool:
     return config.objective in QUICK + SLOW and free and config.scale == "calibrated"
 
 
-def open_live(corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Poll = no_poll,
-              progress: Progress | None = None) -> Live:
+def open_live(
+    corpus: Corpus, config: SelectionConfig, cache_dir: Path, poll: Poll = no_poll, progress: Progress | None = None
+) -> Live:
     """Bind a corpus and pose the problem; the neighbour graph, where one is needed, reports its progress.
 
     Raises:
         OptionError, Stopped: as `Live`.
     """
-    pool = Pool(corpus, resolve(config.device), cache_dir, poll=poll, progress=progress, center=config.center,
-                neighbors=config.neighbors)
+    pool = Pool(
+        corpus,
+        resolve(config.device),
+        cache_dir,
+        poll=poll,
+        progress=progress,
+        center=config.center,
+        neighbors=config.neighbors,
+    )
     return Live(pool, config, poll)
 
 
@@ -82,8 +90,10 @@ class Live:
 
     def __init__(self, pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> None:
         if not fits(config):
-            raise OptionError(f"a live lambda needs --objective {', '.join(QUICK + SLOW)} without rules, on the "
-                              f"calibrated scale, got {config.objective}")
+            raise OptionError(
+                f"a live lambda needs --objective {', '.join(QUICK + SLOW)} without rules, on the "
+                f"calibrated scale, got {config.objective}"
+            )
         self._config = config
         self.posed: Posed = pose(pool, config, poll)
         self._known = Solved()
@@ -112,8 +122,18 @@ class Live:
             solution = self._method.solve(problem, lamb, poll)
         answer = self._answer(lamb, solution.mask, solution.upper, True, start)
         bits = np.packbits(answer.mask)
-        self._known.keep(lamb, Known(replace(answer, mask=answer.mask[:0]), bits, len(answer.mask), solution.upper,
-                                     solution.y, solution.products, logits=solution.logits))
+        self._known.keep(
+            lamb,
+            Known(
+                replace(answer, mask=answer.mask[:0]),
+                bits,
+                len(answer.mask),
+                solution.upper,
+                solution.y,
+                solution.products,
+                logits=solution.logits,
+            ),
+        )
         return answer
 
     @property
@@ -124,8 +144,12 @@ class Live:
     def provable(self, lamb: float) -> bool:
         """Whether `prove` has something to do at a lambda: it is solved, nothing is proved there, and can be."""
         known = self._known.get(lamb)
-        return (known is not None and known.upper is None and provable(at_lambda(self.posed, lamb).problem)
-                and self._method.provable)
+        return (
+            known is not None
+            and known.upper is None
+            and provable(at_lambda(self.posed, lamb).problem)
+            and self._method.provable
+        )
 
     def prove(self, lamb: float, poll: Poll = no_poll) -> None:
         """Bound the best possible value at a solved lambda, which bounds those beside it too.
@@ -137,8 +161,14 @@ class Live:
         if known is None:
             raise ValueError(f"lambda {lamb:g} has to be solved before something is proved there; call solve first")
         mask = torch.from_numpy(known.mask).to(self.posed.problem.joint.device)
-        found = certify(at_lambda(self.posed, lamb).problem, mask, known.answer.joint, poll, PROOF_STEPS,
-                        None if near is None else near[1].astype(np.float64))
+        found = certify(
+            at_lambda(self.posed, lamb).problem,
+            mask,
+            known.answer.joint,
+            poll,
+            PROOF_STEPS,
+            None if near is None else near[1].astype(np.float64),
+        )
         if found is not None:
             known.upper = found.upper_bound
             known.prices = None if found.prices is None else found.prices.astype(np.float32)
@@ -227,5 +257,14 @@ class Live:
         raw, exact = self._method.diversity(mask)
         diversity = float(self._term.scale(raw))
         value = lamb * quality + (1 - lamb) * diversity
-        return Answer(lamb, mask.cpu().numpy(), quality, diversity, value,
-                      None if upper is None else max(upper - value, 0.0), exact, solved, time.perf_counter() - start)
+        return Answer(
+            lamb,
+            mask.cpu().numpy(),
+            quality,
+            diversity,
+            value,
+            None if upper is None else max(upper - value, 0.0),
+            exact,
+            solved,
+            time.perf_counter() - start,
+        )

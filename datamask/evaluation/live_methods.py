@@ -1,8 +1,8 @@
 """How a live lambda is solved and answered between solved ones, for each kind of objective.
 
-    PairwiseMethod    Newton's steps from the nearest lambda; between two, at their interpolated dual solution
-    FacilityMethod    greedy and swaps; between two, greedy alone from the rows that both selected
-    LearnedMethod     the settings' own estimator, from the nearest lambda; between two, nothing at once
+PairwiseMethod    Newton's steps from the nearest lambda; between two, at their interpolated dual solution
+FacilityMethod    greedy and swaps; between two, greedy alone from the rows that both selected
+LearnedMethod     the settings' own estimator, from the nearest lambda; between two, nothing at once
 """
 
 from __future__ import annotations
@@ -182,8 +182,12 @@ class LearnedMethod(LiveMethod):
         near, start = self.known.nearest(lamb, "logits", FARTHEST), None
         if near is not None and catalogue.objective(config.objective).warm:
             known, before = near
-            start = Start(torch.from_numpy(known.mask).to(before.device), before.double().nan_to_num(-torch.inf),
-                          before.double() if weights else None, None if weights else before)
+            start = Start(
+                torch.from_numpy(known.mask).to(before.device),
+                before.double().nan_to_num(-torch.inf),
+                before.double() if weights else None,
+                None if weights else before,
+            )
         estimator = learning.load(config.estimator)(problem, config, start=start)
         learned = learn(estimator, poll=poll)
         if not weights:

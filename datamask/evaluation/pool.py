@@ -46,8 +46,17 @@ class Pool:
             where nobody noted it.
     """
 
-    def __init__(self, corpus: Corpus, device: torch.device, cache_dir: Path, *, poll: Poll = no_poll,
-                 progress: Progress | None = None, center: bool = False, neighbors: str = "auto") -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        device: torch.device,
+        cache_dir: Path,
+        *,
+        poll: Poll = no_poll,
+        progress: Progress | None = None,
+        center: bool = False,
+        neighbors: str = "auto",
+    ) -> None:
         """Args: center: subtract the corpus's mean from the features, which then take the memory of a second copy.
             neighbors: ``auto``, ``exact`` or ``approximate``, how the neighbour graph is found.
 
@@ -74,8 +83,15 @@ class Pool:
         k = min(k, len(self))
         if self._graph is None or self._graph.indices.shape[1] < k:
             start = lanes.clock()
-            self._graph = neighbors_for(self.space, k, self.cache_dir, search=self.neighbors, device=str(self.device),
-                                        progress=self._progress, should_stop=self._should_stop)
+            self._graph = neighbors_for(
+                self.space,
+                k,
+                self.cache_dir,
+                search=self.neighbors,
+                device=str(self.device),
+                progress=self._progress,
+                should_stop=self._should_stop,
+            )
             self.seconds_graph += lanes.clock() - start
         return self._graph
 
@@ -145,8 +161,10 @@ class Pool:
             lists, exact = None, True
             if k:
                 graph = self.graph(k)
-                lists = (tensor(graph.indices[:, :k]).to(self.device),
-                         tensor(graph.similarities[:, :k]).to(self.device))
+                lists = (
+                    tensor(graph.indices[:, :k]).to(self.device),
+                    tensor(graph.similarities[:, :k]).to(self.device),
+                )
                 exact = graph.exact
             self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
         return self._functions[key]

@@ -63,19 +63,27 @@ class Posed:
         joint = self.calibrated
         quality = joint.quality_scale(values.raw_quality)
         diversity = sum(term.weight * term.scale(values.raw_diversity[term.name]) for term in joint.terms)
-        return {"quality": quality, "diversity": diversity,
-                "joint": joint.lamb * quality + (1 - joint.lamb) * diversity}
+        return {
+            "quality": quality,
+            "diversity": diversity,
+            "joint": joint.lamb * quality + (1 - joint.lamb) * diversity,
+        }
 
     def anchors(self) -> dict[str, Any]:
         """The anchors as plain values, as they are stored."""
-        return {"quality": self.quality_anchor.to_dict(),
-                "diversity": {name: anchor.to_dict() for name, anchor in self.diversity_anchors.items()}}
+        return {
+            "quality": self.quality_anchor.to_dict(),
+            "diversity": {name: anchor.to_dict() for name, anchor in self.diversity_anchors.items()},
+        }
 
     def switched_off(self) -> list[str]:
         """A sentence for every term that no selection can change."""
         named = {"quality": self.quality_anchor, **self.diversity_anchors}
-        return [f"{name} is the same for every selection of this size, so it is switched off"
-                for name, anchor in named.items() if anchor.constant]
+        return [
+            f"{name} is the same for every selection of this size, so it is switched off"
+            for name, anchor in named.items()
+            if anchor.constant
+        ]
 
 
 def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
@@ -93,7 +101,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     """
     pinned, banned, given = (_named(pool, getattr(config, option), option) for option in ("pin", "ban", "given"))
     for (a, first), (b, second) in itertools.combinations((("pin", pinned), ("ban", banned), ("given", given)), 2):
-        if (both := int((first & second).sum())):
+        if both := int((first & second).sum()):
             raise OptionError(f"--{a} and --{b} both name {both:,} rows; take them out of one of the two")
     size = config.size(len(pool), pool.tokens) + int(given.sum())
     eligible = _eligible(pool, config, size, pinned | given, banned)
@@ -112,14 +120,32 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     def joint(calibrated: bool) -> Joint:
         def scale(anchor: Anchor) -> Scale:
             return Scale.calibrated(anchor) if calibrated else Scale()
-        terms = tuple(Term(name, weight, pool.function(name, size, tokens), scale(diversity[name]))
-                      for name, weight in config.terms)
+
+        terms = tuple(
+            Term(name, weight, pool.function(name, size, tokens), scale(diversity[name]))
+            for name, weight in config.terms
+        )
         return Joint(pool.quality_under(tokens), terms, config.lamb, scale(quality))
 
-    problem = Problem(joint(config.scale == "calibrated"), size, eligible, pool.ties(config.seed), pool.features,
-                      rules, _column(pool, config), budget)
-    return Posed(problem, joint(True), quality, diversity, given, quality_best(pool, size, tokens, config.seed),
-                 {"pinned": int(pinned.sum()), "banned": int(banned.sum())})
+    problem = Problem(
+        joint(config.scale == "calibrated"),
+        size,
+        eligible,
+        pool.ties(config.seed),
+        pool.features,
+        rules,
+        _column(pool, config),
+        budget,
+    )
+    return Posed(
+        problem,
+        joint(True),
+        quality,
+        diversity,
+        given,
+        quality_best(pool, size, tokens, config.seed),
+        {"pinned": int(pinned.sum()), "banned": int(banned.sum())},
+    )
 
 
 def _check_finite(name: str, anchor: Anchor) -> None:
@@ -132,10 +158,14 @@ def _check_finite(name: str, anchor: Anchor) -> None:
         return
     came = f"{anchor.random:g} for a random selection and {anchor.best:g} for the best one"
     if name == "quality":
-        raise InputError(f"the quality scores must add up to finite numbers, got a mean of {came}; rescale the column, "
-                         "for instance with --quality_column NAME:1:z")
-    raise InputError(f"objective {name} must give finite numbers, got {came}; for an objective of your own, `python -m "
-                     "datamask check-objective` tells more")
+        raise InputError(
+            f"the quality scores must add up to finite numbers, got a mean of {came}; rescale the column, "
+            "for instance with --quality_column NAME:1:z"
+        )
+    raise InputError(
+        f"objective {name} must give finite numbers, got {came}; for an objective of your own, `python -m "
+        "datamask check-objective` tells more"
+    )
 
 
 def _column(pool: Pool, config: SelectionConfig) -> Tensor | None:
@@ -145,8 +175,10 @@ def _column(pool: Pool, config: SelectionConfig) -> Tensor | None:
         return None
     roles = pool.corpus.provenance.columns
     if name not in (columns := list(roles["quality"])):
-        raise OptionError(f"--estimator {config.estimator}: {name!r} is no quality column of this corpus; it has "
-                          f"{', '.join(columns)}; name more with --quality_column")
+        raise OptionError(
+            f"--estimator {config.estimator}: {name!r} is no quality column of this corpus; it has "
+            f"{', '.join(columns)}; name more with --quality_column"
+        )
     if len(columns) == 1:
         return pool.quality.scores
     values = pool.corpus.metadata[name].to_numpy().astype(np.float64)
@@ -159,14 +191,17 @@ def _named(pool: Pool, path: str | None, option: str) -> np.ndarray:
     if path is not None:
         listed = read_rows(path, pool.corpus)
         if listed.unknown:
-            raise InputError(f"--{option} {path}: {listed.unknown:,} of its ids are not in the corpus, such as "
-                             f"{listed.example!r}; take them out, or open the shards they are in")
+            raise InputError(
+                f"--{option} {path}: {listed.unknown:,} of its ids are not in the corpus, such as "
+                f"{listed.example!r}; take them out, or open the shards they are in"
+            )
         mask[listed.rows] = True
     return mask
 
 
-def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, given: np.ndarray,
-           eligible: np.ndarray) -> Rules:
+def _rules(
+    pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, given: np.ndarray, eligible: np.ndarray
+) -> Rules:
     """Pins and quotas over the eligible rows."""
     group, low, high, names = quota_groups(config.quotas, pool.corpus.metadata, size, given)
     rules = Rules(pinned[eligible], group[eligible], low, high, names, given[eligible])
@@ -174,14 +209,17 @@ def _rules(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray, g
     return rules
 
 
-def _budgeted(pool: Pool, wanted: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
-              ) -> tuple[Tensor, Budget]:
+def _budgeted(
+    pool: Pool, wanted: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
+) -> tuple[Tensor, Budget]:
     """The budget of the `wanted` tokens and the given ones, and the eligible rows that fit into it at all."""
     lengths, rows = pool.token_lengths, eligible.cpu().numpy()
     if len(empty := rows[lengths[rows] <= 0]):
-        raise OptionError(f"--budget: {len(empty):,} rows have no tokens in "
-                          f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
-                          "--ban them, or use --select_ratio")
+        raise OptionError(
+            f"--budget: {len(empty):,} rows have no tokens in "
+            f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
+            "--ban them, or use --select_ratio"
+        )
     had = float(lengths[given].sum())
     most = wanted + had
     rows = rows[pinned[rows] | (lengths[rows] <= most - lengths[pinned].sum())]
@@ -207,5 +245,6 @@ def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray
         beside = f" beside {size - wanted:,} given ones" if size > wanted else ""
         raise OptionError(
             f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count - size + wanted:,} of "
-            f"{n:,} rows{beside}, but {wanted:,} are to be selected; prune less, or lower --select_ratio")
+            f"{n:,} rows{beside}, but {wanted:,} are to be selected; prune less, or lower --select_ratio"
+        )
     return torch.from_numpy(keep.nonzero()[0]).to(pool.device)

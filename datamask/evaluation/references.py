@@ -23,14 +23,19 @@ RANDOM_SEED, CUT_SEED, TIES_SEED = 1_000, 1_001, 0
 def reference_rows(corpus: Corpus, size: int, tokens: float | None = None) -> dict[str, np.ndarray]:
     """Rows of a random and of the top-quality selection of `size` rows, or of at most `tokens` tokens where given."""
     hashes = row_hash(corpus.ids, RANDOM_SEED)
-    orders = {RANDOM: np.argsort(hashes, kind="stable"),
-              TOP_QUALITY: np.lexsort((row_hash(corpus.ids, TIES_SEED), -corpus.quality))}
-    return {name: np.sort(order[:size] if tokens is None else _up_to(order, token_lengths(corpus), tokens))
-            for name, order in orders.items()}
+    orders = {
+        RANDOM: np.argsort(hashes, kind="stable"),
+        TOP_QUALITY: np.lexsort((row_hash(corpus.ids, TIES_SEED), -corpus.quality)),
+    }
+    return {
+        name: np.sort(order[:size] if tokens is None else _up_to(order, token_lengths(corpus), tokens))
+        for name, order in orders.items()
+    }
 
 
-def comparable(corpus: Corpus, selections: Mapping[str, np.ndarray], cut: bool = False
-               ) -> tuple[dict[str, np.ndarray], float | None, list[str]]:
+def comparable(
+    corpus: Corpus, selections: Mapping[str, np.ndarray], cut: bool = False
+) -> tuple[dict[str, np.ndarray], float | None, list[str]]:
     """Selections that may be compared: of one size, or of one number of tokens.
 
     Args:
@@ -54,14 +59,19 @@ def comparable(corpus: Corpus, selections: Mapping[str, np.ndarray], cut: bool =
         fewest = min(tokens.values())
         if fewest > 0 and (cut or max(tokens.values()) <= ALIKE * fewest):
             order = row_hash(corpus.ids, CUT_SEED)
-            kept = {name: rows if tokens[name] == fewest
-                    else np.sort(_up_to(rows[np.argsort(order[rows], kind="stable")], corpus.lengths, fewest))
-                    for name, rows in selections.items()}
+            kept = {
+                name: rows
+                if tokens[name] == fewest
+                else np.sort(_up_to(rows[np.argsort(order[rows], kind="stable")], corpus.lengths, fewest))
+                for name, rows in selections.items()
+            }
             return kept, fewest, [f"Selections of unequal size were cut at random to {fewest:,.0f} tokens."]
     if most > ALIKE * least and not cut:
         listed = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
-        raise InputError(f"selections are compared at the same ratio, but their sizes differ ({listed}); select again "
-                         "at one ratio, or let the larger ones be cut at random")
+        raise InputError(
+            f"selections are compared at the same ratio, but their sizes differ ({listed}); select again "
+            "at one ratio, or let the larger ones be cut at random"
+        )
     order = row_hash(corpus.ids, CUT_SEED)
     kept = {name: np.sort(rows[np.argsort(order[rows], kind="stable")[:least]]) for name, rows in selections.items()}
     return kept, None, [f"Selections of unequal size were cut at random to {least:,} rows."]
@@ -69,4 +79,4 @@ def comparable(corpus: Corpus, selections: Mapping[str, np.ndarray], cut: bool =
 
 def _up_to(rows: np.ndarray, lengths: np.ndarray, tokens: float) -> np.ndarray:
     """The first of `rows`, in their order, that hold at most `tokens` tokens, and at least one row."""
-    return rows[:max(1, int(np.searchsorted(np.cumsum(lengths[rows]), tokens * (1 + 1e-12), side="right")))]
+    return rows[: max(1, int(np.searchsorted(np.cumsum(lengths[rows]), tokens * (1 + 1e-12), side="right")))]

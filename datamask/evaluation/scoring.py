@@ -18,9 +18,18 @@ from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
 
 
-def score_selection(corpus: Corpus, rows: np.ndarray, cache_dir: str | Path, device: str = "auto",
-                    progress: Progress | None = None, poll: Poll = no_poll, *, panel: bool = False,
-                    center: bool = False, objectives: Sequence[str] = ()) -> dict[str, Any]:
+def score_selection(
+    corpus: Corpus,
+    rows: np.ndarray,
+    cache_dir: str | Path,
+    device: str = "auto",
+    progress: Progress | None = None,
+    poll: Poll = no_poll,
+    *,
+    panel: bool = False,
+    center: bool = False,
+    objectives: Sequence[str] = (),
+) -> dict[str, Any]:
     """Exact values of a selection on every objective, and on request on every measure.
 
     Args:

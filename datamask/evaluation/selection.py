@@ -53,8 +53,16 @@ class Selection:
     corpus: Corpus
 
     @classmethod
-    def measured(cls, corpus: Corpus, config: SelectionConfig, posed: Posed, mask: Tensor, logits: Tensor | None,
-                 poll: Poll = no_poll, trace: Trace = no_trace) -> Selection:
+    def measured(
+        cls,
+        corpus: Corpus,
+        config: SelectionConfig,
+        posed: Posed,
+        mask: Tensor,
+        logits: Tensor | None,
+        poll: Poll = no_poll,
+        trace: Trace = no_trace,
+    ) -> Selection:
         """Measure a final subset.
 
         Args:
@@ -94,8 +102,19 @@ class Selection:
             "gap": None if proof is None else proof.upper_bound - proof.value,
             "bound_holds_for": None if proof is None else proof.holds_for,
         }
-        return cls(rows, corpus.ids.take(pa.array(rows)), chosen, eligible, posed.given, strengths, score, quality,
-                   diversity, summary, corpus)
+        return cls(
+            rows,
+            corpus.ids.take(pa.array(rows)),
+            chosen,
+            eligible,
+            posed.given,
+            strengths,
+            score,
+            quality,
+            diversity,
+            summary,
+            corpus,
+        )
 
     def rows_table(self) -> pa.Table:
         """All N rows in input order: the columns of rows.parquet."""
@@ -105,31 +124,38 @@ class Selection:
         else:
             logit = pa.array(self.logits, mask=~np.isfinite(self.logits))
         files = pa.array(list(corpus.provenance.files), pa.string())
-        return pa.table({
-            corpus.provenance.columns["id"]: corpus.ids,
-            "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file), files),
-            "source_row": pa.array(corpus.source_row),
-            "selected": pa.array(self.mask),
-            "eligible": pa.array(self.eligible),
-            "given": pa.array(self.given),
-            "logit": logit,
-            "score": pa.array(self.score),
-            "quality": pa.array(corpus.quality),
-            "marginal_quality": pa.array(self.marginal_quality),
-            "marginal_diversity": pa.array(self.marginal_diversity),
-        })
+        return pa.table(
+            {
+                corpus.provenance.columns["id"]: corpus.ids,
+                "source_file": pa.DictionaryArray.from_arrays(pa.array(corpus.source_file), files),
+                "source_row": pa.array(corpus.source_row),
+                "selected": pa.array(self.mask),
+                "eligible": pa.array(self.eligible),
+                "given": pa.array(self.given),
+                "logit": logit,
+                "score": pa.array(self.score),
+                "quality": pa.array(corpus.quality),
+                "marginal_quality": pa.array(self.marginal_quality),
+                "marginal_diversity": pa.array(self.marginal_diversity),
+            }
+        )
 
     def table(self) -> pa.Table:
         """The selected rows by rank: the columns of OUT.parquet."""
         taken = self.rows_table().take(pa.array(self.rows))
         id_column = self.corpus.provenance.columns["id"]
-        return pa.table({
-            id_column: taken[id_column],
-            "rank": pa.array(np.arange(1, len(self.rows) + 1)),
-            **{name: taken[name] for name in ("logit", "score", "quality", "marginal_quality", "marginal_diversity")},
-            "source_file": taken["source_file"].cast(pa.string()),
-            "source_row": taken["source_row"],
-        })
+        return pa.table(
+            {
+                id_column: taken[id_column],
+                "rank": pa.array(np.arange(1, len(self.rows) + 1)),
+                **{
+                    name: taken[name]
+                    for name in ("logit", "score", "quality", "marginal_quality", "marginal_diversity")
+                },
+                "source_file": taken["source_file"].cast(pa.string()),
+                "source_row": taken["source_row"],
+            }
+        )
 
 
 def _by_priority(problem: Problem, score: np.ndarray) -> np.ndarray:

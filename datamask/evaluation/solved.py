@@ -93,8 +93,11 @@ class Solved:
 
     def nearest(self, lamb: float, what: str, farthest: float = 1.0) -> tuple[Known, Any] | None:
         """The nearest lambda that has this attribute, and the attribute; None where none has within `farthest`."""
-        having = [(abs(other - lamb), known, found) for other, known in self
-                  if (found := getattr(known, what)) is not None and abs(other - lamb) <= farthest]
+        having = [
+            (abs(other - lamb), known, found)
+            for other, known in self
+            if (found := getattr(known, what)) is not None and abs(other - lamb) <= farthest
+        ]
         return min(having, key=lambda one: one[0])[1:] if having else None
 
     def beside(self, lamb: float, what: str = "bits") -> tuple[tuple[float, Known], tuple[float, Known]] | None:

@@ -15,6 +15,8 @@ def token_lengths(corpus: Corpus) -> np.ndarray:
         InputError: the corpus has no lengths.
     """
     if corpus.lengths is None:
-        raise InputError("the tokens of every row are needed, and this corpus has no lengths; name their column with "
-                         "--length_column, or count rows")
+        raise InputError(
+            "the tokens of every row are needed, and this corpus has no lengths; name their column with "
+            "--length_column, or count rows"
+        )
     return corpus.lengths

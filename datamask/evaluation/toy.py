@@ -50,8 +50,10 @@ class Toy:
 
     def shares(self) -> dict[str, dict[str, float]]:
         """By objective and group, the share of the group that was selected."""
-        return {name: {label: float(mask[self.group == place].mean()) for place, label in enumerate(GROUPS)}
-                for name, mask in self.masks.items()}
+        return {
+            name: {label: float(mask[self.group == place].mean()) for place, label in enumerate(GROUPS)}
+            for name, mask in self.masks.items()
+        }
 
     def families(self, objective: str) -> int:
         """Of how many families of copies at least one member was selected."""
@@ -89,8 +91,17 @@ def solve(cache_dir: Path, poll: Poll = no_poll) -> Toy:
     n = len(points)
     print_ = hashlib.sha256(features.tobytes() + quality.tobytes()).hexdigest()
     columns = {"id": "id", "feature": "features", "quality": ["quality"], "length": None, "text": None}
-    corpus = Corpus(pa.array(np.arange(n)), quality, features, None, pa.table({"group": pa.array(group)}),
-                    np.zeros(n, np.int32), np.arange(n), print_, Provenance(("toy",), n, n, columns))
+    corpus = Corpus(
+        pa.array(np.arange(n)),
+        quality,
+        features,
+        None,
+        pa.table({"group": pa.array(group)}),
+        np.zeros(n, np.int32),
+        np.arange(n),
+        print_,
+        Provenance(("toy",), n, n, columns),
+    )
     pool = Pool(corpus, torch.device("cpu"), cache_dir, poll=poll)
     masks = {}
     for name in OBJECTIVES:

@@ -19,8 +19,13 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
     quality = {"quality"} if config.lamb > 0 else set()
     terms = {name for name, weight in config.terms if weight > 0 and config.lamb < 1}
     # the estimators that follow something else than the objective they are given
-    own = {"random": set(), catalogue.IMPORTED.name: set(), "top-quality": {"quality"},
-           "semdedup": {"quality", "near_copies"}, "direct": quality | ({"pairwise"} if config.lamb < 1 else set())}
+    own = {
+        "random": set(),
+        catalogue.IMPORTED.name: set(),
+        "top-quality": {"quality"},
+        "semdedup": {"quality", "near_copies"},
+        "direct": quality | ({"pairwise"} if config.lamb < 1 else set()),
+    }
     found = set(own.get(catalogue.estimator(config.estimator).name, quality | terms))
     if config.prune > 0:
         found.add("quality")
@@ -29,23 +34,27 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
     return frozenset(found)
 
 
-def optimised_sets(optimised: Mapping[str, Collection[str]] | None, names: Collection[str]
-                   ) -> dict[str, frozenset[str]]:
+def optimised_sets(
+    optimised: Mapping[str, Collection[str]] | None, names: Collection[str]
+) -> dict[str, frozenset[str]]:
     """What each of `names` optimised, checked, top-quality included.
 
     Raises:
         OptionError: an unknown selection or measure, which would silently let a selection win on its own ground.
     """
     known = {entry.name for entry in PANEL}
-    given = {name: [_canonical(measure) for measure in measures]
-             for name, measures in {TOP_QUALITY: ("quality",), **(optimised or {})}.items()}
+    given = {
+        name: [_canonical(measure) for measure in measures]
+        for name, measures in {TOP_QUALITY: ("quality",), **(optimised or {})}.items()
+    }
     for name, measures in given.items():
         if name not in names and name != TOP_QUALITY:
             raise OptionError(f"optimised names the selection {name!r}; there are {', '.join(names)}")
         for measure in measures:
             if measure.split(":")[0] not in known:
-                raise OptionError(f"optimised[{name!r}] names the measure {measure!r}; there are "
-                                  f"{', '.join(sorted(known))}")
+                raise OptionError(
+                    f"optimised[{name!r}] names the measure {measure!r}; there are {', '.join(sorted(known))}"
+                )
     return {name: frozenset(given.get(name, ())) for name in names}
 
 
@@ -62,8 +71,9 @@ def verdicts(measured: Measured, optimised: Mapping[str, Set[str]]) -> dict[str,
     """
     names = {measured.name, *measured.circular}
     found = {name: HATCHED if optimised.get(name, frozenset()) & names else "" for name in measured.readings}
-    running = {name: reading for name, reading in measured.readings.items()
-               if not found[name] and reading.interval is not None}
+    running = {
+        name: reading for name, reading in measured.readings.items() if not found[name] and reading.interval is not None
+    }
     if measured.better == "neither" or len(running) < 2:
         return found
     sign = 1.0 if measured.better == "higher" else -1.0

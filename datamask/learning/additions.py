@@ -209,8 +209,11 @@ def _serve(indices, similarities, offsets, rows, near, best, gain, i):
 
 
 FOLLOWERS: dict[type[SetFunction], Callable[..., Additions]] = {
-    Pairwise: PairwiseAdditions, DiSFFixed: DiSFFixedAdditions, Facility: FacilityAdditions,
-    GraphCut: GraphCutAdditions}
+    Pairwise: PairwiseAdditions,
+    DiSFFixed: DiSFFixedAdditions,
+    Facility: FacilityAdditions,
+    GraphCut: GraphCutAdditions,
+}
 """Objective -> what follows it; any other is asked for its gains."""
 
 

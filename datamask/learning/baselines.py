@@ -41,8 +41,9 @@ class Baseline:
             ValueError: what is wrong with it.
         """
         scored = len(self.problem.eligible) if state.step else 0
-        check_state(state, self.problem, logits=(scored,), kinds=(torch.float64, torch.float32), rng=0,
-                    steps=self.total_steps)
+        check_state(
+            state, self.problem, logits=(scored,), kinds=(torch.float64, torch.float32), rng=0, steps=self.total_steps
+        )
         check_finite(state.logits)
 
     def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
@@ -121,4 +122,5 @@ class RandomSubset(Baseline):
     def scores(self) -> Tensor:
         generator = torch.Generator().manual_seed(self.config.seed)
         return torch.rand(len(self.problem.eligible), generator=generator, dtype=torch.float64).to(
-            self.problem.joint.quality.scores)
+            self.problem.joint.quality.scores
+        )

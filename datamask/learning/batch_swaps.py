@@ -102,6 +102,6 @@ def _best_move(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, gain:
     if not float(change[row, column]) > 0:
         return None
     trial = mask.clone()
-    trial[worst[column:column + 1]] = False
-    trial[best[row:row + 1]] = True
+    trial[worst[column : column + 1]] = False
+    trial[best[row : row + 1]] = True
     return trial

@@ -81,9 +81,15 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
             crowding = 2.0 * ((here @ moment) * here).sum(1)
             # what coming in adds to the sum of squares, what leaving takes from it; quality pays for both
             price = torch.where(inside, crowding - own[rows], crowding + own[rows]) - worth[rows]
-            swapped = torch.from_numpy(_swap(
-                price.cpu().numpy(), function.kernel(here, here).cpu().numpy(), inside.cpu().numpy(),
-                group[rows].cpu().numpy(), least)).to(device)
+            swapped = torch.from_numpy(
+                _swap(
+                    price.cpu().numpy(),
+                    function.kernel(here, here).cpu().numpy(),
+                    inside.cpu().numpy(),
+                    group[rows].cpu().numpy(),
+                    least,
+                )
+            ).to(device)
             if not len(swapped):
                 continue
             leaving, coming = here[swapped[:, 0]], here[swapped[:, 1]]

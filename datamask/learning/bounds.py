@@ -100,6 +100,7 @@ def _told(trace: Trace, value: float) -> Callable[[int, float], None]:
         nonlocal lowest
         lowest = min(lowest, max(bound, value))
         trace(TracePoint({"dual_steps": steps, "upper_bound": lowest, "joint": value}))
+
     return tell
 
 
@@ -123,19 +124,42 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
     target = (value - constant) / weight + dual.scale.zero
     choose = None
     if problem.limited:
+
         def choose(scores: np.ndarray) -> np.ndarray:
             return problem.vertex(torch.from_numpy(scores).to(joint.device)[problem.eligible]).cpu().numpy()
+
     if start is None:
         nearest = function.close_coverage(mask, poll, needed=1)
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
     lists = function.indices.cpu().numpy(), function.similarities.cpu().numpy()
     own = bonus.cpu().numpy()
     tell = _told(effort.trace, value)
-    descent = descend(*lists, problem.size, target, start, own, choose=choose, steps=effort.dual_steps,
-                      tolerance=ENOUGH / weight, poll=poll,
-                      told=lambda steps, bound: tell(steps, constant + weight * (bound - dual.scale.zero)))
-    bound = proved(function.features.cpu().numpy(), *lists, problem.size, descent.prices, own, choose=choose,
-                   exact_lists=function.exact_lists, poll=poll)
-    return Certificate(constant + weight * (bound - dual.scale.zero),
-                       "exact" if function.exact_lists else "listed", value, descent.prices,
-                       weight * product_error(function.d))
+    descent = descend(
+        *lists,
+        problem.size,
+        target,
+        start,
+        own,
+        choose=choose,
+        steps=effort.dual_steps,
+        tolerance=ENOUGH / weight,
+        poll=poll,
+        told=lambda steps, bound: tell(steps, constant + weight * (bound - dual.scale.zero)),
+    )
+    bound = proved(
+        function.features.cpu().numpy(),
+        *lists,
+        problem.size,
+        descent.prices,
+        own,
+        choose=choose,
+        exact_lists=function.exact_lists,
+        poll=poll,
+    )
+    return Certificate(
+        constant + weight * (bound - dual.scale.zero),
+        "exact" if function.exact_lists else "listed",
+        value,
+        descent.prices,
+        weight * product_error(function.d),
+    )

@@ -62,14 +62,20 @@ class Budget:
             OptionError: the pins alone are too long, or no row fits beside them, or every row does.
         """
         if self.fixed > self.most:
-            raise OptionError(f"--pin names rows of {self.fixed - self.given:,.0f} tokens, but the budget is "
-                              f"{self.wanted:,.0f}; raise --budget")
+            raise OptionError(
+                f"--pin names rows of {self.fixed - self.given:,.0f} tokens, but the budget is "
+                f"{self.wanted:,.0f}; raise --budget"
+            )
         if self.pinned.all() or self.lengths[~self.pinned].min() > self.most - self.fixed:
-            raise OptionError(f"--budget of {self.wanted:,.0f} tokens leaves {self.most - self.fixed:,.0f} to choose, "
-                              "which no row fits in; raise it")
+            raise OptionError(
+                f"--budget of {self.wanted:,.0f} tokens leaves {self.most - self.fixed:,.0f} to choose, "
+                "which no row fits in; raise it"
+            )
         if self.lengths.sum() <= self.most:
-            raise OptionError(f"--budget of {self.wanted:,.0f} tokens holds all {self.lengths.sum() - self.given:,.0f} "
-                              "that may be selected; lower it, prune less, or ban fewer")
+            raise OptionError(
+                f"--budget of {self.wanted:,.0f} tokens holds all {self.lengths.sum() - self.given:,.0f} "
+                "that may be selected; lower it, prune less, or ban fewer"
+            )
 
     def fill(self, scores: Tensor, ties: Tensor) -> Tensor:
         """The mask ``(m,)`` of the highest scores that fit, one after another; what no longer fits is skipped.
@@ -88,8 +94,9 @@ class Budget:
         free = np.flatnonzero(~self.pinned)
         with np.errstate(divide="ignore", invalid="ignore"):
             # a row without tokens is free of charge: in if it helps, else never
-            rate = np.where(self.lengths[free] > 0, gain[free] / self.lengths[free],
-                            np.where(gain[free] > 0, np.inf, -np.inf))
+            rate = np.where(
+                self.lengths[free] > 0, gain[free] / self.lengths[free], np.where(gain[free] > 0, np.inf, -np.inf)
+            )
         order = free[np.argsort(-rate, kind="stable")]
         lengths = self.lengths[order]
         helping = self.fixed + float(lengths[np.sort(rate)[::-1] > 0].sum())

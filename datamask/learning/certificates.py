@@ -36,8 +36,15 @@ def provable(problem: Problem) -> bool:
     return solver_of(problem).bound is not None
 
 
-def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, dual_steps: int = DUAL_STEPS,
-            prices: np.ndarray | None = None, trace: Trace = no_trace) -> Certificate | None:
+def certify(
+    problem: Problem,
+    mask: Tensor,
+    value: float,
+    poll: Poll = no_poll,
+    dual_steps: int = DUAL_STEPS,
+    prices: np.ndarray | None = None,
+    trace: Trace = no_trace,
+) -> Certificate | None:
     """Bound the best possible value, starting from a selection.
 
     Args:
@@ -53,7 +60,8 @@ def certify(problem: Problem, mask: Tensor, value: float, poll: Poll = no_poll, 
     if not np.isfinite(proof.upper_bound):
         return None
     if proof.upper_bound < proof.value - proof.rounding - ROUNDING * max(1.0, abs(proof.value)):
-        log.warning("a bound of %.12g lies below the value %.12g it should bound: not proved", proof.upper_bound,
-                    proof.value)
+        log.warning(
+            "a bound of %.12g lies below the value %.12g it should bound: not proved", proof.upper_bound, proof.value
+        )
         return None
     return replace(proof, upper_bound=max(proof.upper_bound, proof.value))

@@ -31,8 +31,9 @@ class Counterfactual(Learner):
         # no part of the state; batches of different rows cannot be compared
         self._last: Tensor | None = None
 
-    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
-                  ) -> tuple[Tensor, dict[str, float]]:
+    def direction(
+        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
+    ) -> tuple[Tensor, dict[str, float]]:
         values, credits = joint.values_and_marginals(masks, poll)
         step = counterfactual_step(self.problem.priority(sum(credits.values())[moved]))
         metrics = gauges.spreads(values) | gauges.variance_shares({name: part[moved] for name, part in credits.items()})

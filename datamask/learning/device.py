@@ -14,8 +14,10 @@ def resolve(device: str) -> torch.device:
         OptionError: the device is not there; names those that are. Or it is Apple's mps, which has no float64 numbers.
     """
     if device == "mps":
-        raise OptionError("--device mps cannot be used: Apple's mps has no float64 numbers, in which values are "
-                          "reported and proved; use --device cpu")
+        raise OptionError(
+            "--device mps cannot be used: Apple's mps has no float64 numbers, in which values are "
+            "reported and proved; use --device cpu"
+        )
     cuda = [f"cuda:{k}" for k in range(torch.cuda.device_count())]
     if device == "auto":
         return torch.device(cuda[0] if cuda else "cpu")

@@ -51,10 +51,20 @@ class DualBound:
     steps: int
 
 
-def descend(indices: np.ndarray, similarities: np.ndarray, size: int, value: float, start: np.ndarray,
-            bonus: np.ndarray | None = None, *, choose: Callable[[np.ndarray], np.ndarray] | None = None,
-            steps: int = 400, tolerance: float = 0.0, poll: Poll = no_poll,
-            told: Callable[[int, float], None] = lambda steps, bound: None) -> DualBound:
+def descend(
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    size: int,
+    value: float,
+    start: np.ndarray,
+    bonus: np.ndarray | None = None,
+    *,
+    choose: Callable[[np.ndarray], np.ndarray] | None = None,
+    steps: int = 400,
+    tolerance: float = 0.0,
+    poll: Poll = no_poll,
+    told: Callable[[int, float], None] = lambda steps, bound: None,
+) -> DualBound:
     """Lower the dual bound towards `value`.
 
     Args:
@@ -127,9 +137,18 @@ def product_error(dimensions: int) -> float:
     return 1.001 * rounding / (1.0 - rounding)
 
 
-def proved(features: np.ndarray, indices: np.ndarray, similarities: np.ndarray, size: int, prices: np.ndarray,
-           bonus: np.ndarray, *, choose: Callable[[np.ndarray], np.ndarray] | None = None, exact_lists: bool = True,
-           poll: Poll = no_poll) -> float:
+def proved(
+    features: np.ndarray,
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    size: int,
+    prices: np.ndarray,
+    bonus: np.ndarray,
+    *,
+    choose: Callable[[np.ndarray], np.ndarray] | None = None,
+    exact_lists: bool = True,
+    poll: Poll = no_poll,
+) -> float:
     """The bound of some prices in float64, on the exact products of the float32 rows.
 
     An unlisted pair's product was at most the last listed one in float32, so exactly it is at most that and its

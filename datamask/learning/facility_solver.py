@@ -89,7 +89,7 @@ def _spent_anew(problem: Problem, mask: Tensor, poll: Poll, trace: Trace) -> Ten
         free = mask[problem.eligible].cpu().numpy() & ~problem.budget.pinned
         order = np.flatnonzero(free)[np.argsort(worth[free], kind="stable")]
         freed = np.cumsum(lengths[rows[order]])
-        leaving = rows[order[:int(np.searchsorted(freed, share * problem.budget.most)) + 1]]
+        leaving = rows[order[: int(np.searchsorted(freed, share * problem.budget.most)) + 1]]
         kept = mask.cpu().numpy().copy()
         kept[leaving] = False
         room = problem.budget.most - lengths[kept].sum()
@@ -120,20 +120,26 @@ def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
         per_member = per_member - per_member.mean()
     bonus[eligible] = per_member[eligible] * (joint.lamb * joint.quality_scale.slope / weight * joint.n)
     visit = np.argsort(problem.ties.cpu().numpy(), kind="stable")
-    return (function.indices.cpu().numpy().astype(np.int32, copy=False), function.similarities.cpu().numpy(), bonus,
-            visit)
+    return (
+        function.indices.cpu().numpy().astype(np.int32, copy=False),
+        function.similarities.cpu().numpy(),
+        bonus,
+        visit,
+    )
 
 
-def _swapped(problem: Problem, indices, similarities, reverse, bonus, member, visit, poll: Poll,
-             trace: Trace = no_trace) -> Tensor:
+def _swapped(
+    problem: Problem, indices, similarities, reverse, bonus, member, visit, poll: Poll, trace: Trace = no_trace
+) -> Tensor:
     position = quiet = done = 0
     rules, thinned = _rule_arrays(problem), Thinned()
     log = np.empty((CANDIDATES_AT_ONCE, 2), dtype=np.int64)
     while quiet < problem.joint.n:
         poll()
         before = member.copy()
-        position, quiet, made = swaps(indices, similarities, *reverse, bonus, member, visit, position, quiet,
-                                      CANDIDATES_AT_ONCE, *rules, log)
+        position, quiet, made = swaps(
+            indices, similarities, *reverse, bonus, member, visit, position, quiet, CANDIDATES_AT_ONCE, *rules, log
+        )
         # several points of one call: small corpora are done within it
         last = 0
         for count in marks(made):

@@ -68,8 +68,14 @@ class Greedy:
         Raises:
             ValueError: what is wrong with it.
         """
-        check_state(state, self.problem, logits=(len(self.problem.eligible),), kinds=(torch.float32,), rng=0,
-                    steps=self.problem.size)
+        check_state(
+            state,
+            self.problem,
+            logits=(len(self.problem.eligible),),
+            kinds=(torch.float32,),
+            rng=0,
+            steps=self.problem.size,
+        )
         if not torch.equal(state.logits, self._state(picks_of(state.logits)).logits):
             raise ValueError("logits must number the picks from 0 downwards, and be -inf for all other rows")
         if (made := int(torch.isfinite(state.logits).sum())) != state.step:
@@ -115,8 +121,10 @@ class Greedy:
         if state.step >= self.problem.size:
             return f"all {self.problem.size:,} picks made"
         if state.quiet:
-            return (f"ended after {state.step:,} of {self.problem.size:,} picks: what another sample would add is no "
-                    "finite number; the rest is filled up by the hash that breaks ties")
+            return (
+                f"ended after {state.step:,} of {self.problem.size:,} picks: what another sample would add is no "
+                "finite number; the rest is filled up by the hash that breaks ties"
+            )
         return None
 
     def result(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:

@@ -46,8 +46,10 @@ class Learner(abc.ABC):
         self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
         self._cut = problem.cut if problem.limited else None
         if problem.limited and config.partial < 1:
-            raise OptionError(f"--pin, --quota, --given and --budget need --partial 1, got {config.partial:g}: a batch "
-                              "cannot keep rules that hold for the whole selection")
+            raise OptionError(
+                f"--pin, --quota, --given and --budget need --partial 1, got {config.partial:g}: a batch "
+                "cannot keep rules that hold for the whole selection"
+            )
 
     @property
     def total_steps(self) -> int:
@@ -124,8 +126,7 @@ class Learner(abc.ABC):
             metrics |= gauges
         return state, StepRecord(state.step, metrics, values)
 
-    def _drawn(self, logits: Tensor, size: int, generator: torch.Generator, poll: Poll
-               ) -> tuple[Tensor, Tensor | None]:
+    def _drawn(self, logits: Tensor, size: int, generator: torch.Generator, poll: Poll) -> tuple[Tensor, Tensor | None]:
         """The step's masks, bool ``(G, b)``, and the scores of their ordered draws if the learner wants them."""
         if self.config.score != "exact":
             return gumbel_top_k(logits, size, self.config.n_rollout, generator, poll, self._cut), None
@@ -140,8 +141,14 @@ class Learner(abc.ABC):
             ValueError: what is wrong with it.
         """
         generator = torch.Generator(self.device)
-        check_state(state, self.problem, logits=(len(self.problem.eligible),), kinds=(torch.float32,),
-                    rng=len(generator.get_state()), steps=self.config.n_epochs)
+        check_state(
+            state,
+            self.problem,
+            logits=(len(self.problem.eligible),),
+            kinds=(torch.float32,),
+            rng=len(generator.get_state()),
+            steps=self.config.n_epochs,
+        )
         check_finite(state.logits)
         try:
             generator.set_state(state.rng)
@@ -149,8 +156,9 @@ class Learner(abc.ABC):
             raise ValueError(f"rng must be the state of a generator: {error}") from error
 
     @abc.abstractmethod
-    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
-                  ) -> tuple[Tensor, dict[str, float]]:
+    def direction(
+        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
+    ) -> tuple[Tensor, dict[str, float]]:
         """From an objective and masks on its pool to a step direction.
 
         Args:
@@ -171,8 +179,10 @@ class Learner(abc.ABC):
             chance = inclusion(state.logits, self.problem.size)
         else:
             chance = inclusion(state.logits, budget.most, torch.from_numpy(budget.lengths).to(state.logits.device))
-        gauges = {"decided": float(((chance < DECIDED) | (chance > 1 - DECIDED)).float().mean()),
-                  "missed": self.problem.joint.missed(mask)}
+        gauges = {
+            "decided": float(((chance < DECIDED) | (chance > 1 - DECIDED)).float().mean()),
+            "missed": self.problem.joint.missed(mask),
+        }
         if state.subset is not None:
             gauges["changed"] = float((mask & ~state.subset).sum() / mask.sum())
         quiet = state.quiet + 1 if gauges.get("changed") == 0.0 else 0

@@ -94,8 +94,9 @@ class ShareWatch(Watch):
         self._progress(min(state.step / self._total, 1.0), f"step {state.step:,} of {self._total:,}")
 
 
-def learn(estimator: Estimator, state: State | None = None, *, poll: Poll = no_poll, watch: Watch = UNWATCHED
-          ) -> Learned:
+def learn(
+    estimator: Estimator, state: State | None = None, *, poll: Poll = no_poll, watch: Watch = UNWATCHED
+) -> Learned:
     """Let an estimator find its selection.
 
     Args:

@@ -18,8 +18,14 @@ NOISE_AT_ONCE = 8_000_000
 """Noise values per chunk of masks: 32 MB, under 0.3 s on two cores."""
 
 
-def gumbel_top_k(logits: Tensor, size: int, count: int, generator: torch.Generator, poll: Poll = no_poll,
-                 cut: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+def gumbel_top_k(
+    logits: Tensor,
+    size: int,
+    count: int,
+    generator: torch.Generator,
+    poll: Poll = no_poll,
+    cut: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
     """Draw `count` masks of `size` members without replacement from softmax(logits).
 
     Args:

@@ -20,8 +20,7 @@ from datamask.compiling import compiled
 
 def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Turn row -> listed candidates ``(n, K)`` into candidate -> rows: offsets ``(n + 1,)``, rows and similarities."""
-    return _reverse(np.ascontiguousarray(indices, dtype=np.int32),
-                    np.ascontiguousarray(similarities, dtype=np.float32))
+    return _reverse(np.ascontiguousarray(indices, dtype=np.int32), np.ascontiguousarray(similarities, dtype=np.float32))
 
 
 @compiled
@@ -72,19 +71,32 @@ class LazyGreedy:
         picks: int64 ``(S,)``, of which the first `done` are made.
     """
 
-    def __init__(self, offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int,
-                 order: np.ndarray, averaged: bool = False, picks: np.ndarray | None = None,
-                 group: np.ndarray | None = None, low: np.ndarray | None = None, high: np.ndarray | None = None
-                 ) -> None:
+    def __init__(
+        self,
+        offsets: np.ndarray,
+        rows: np.ndarray,
+        near: np.ndarray,
+        bonus: np.ndarray,
+        size: int,
+        order: np.ndarray,
+        averaged: bool = False,
+        picks: np.ndarray | None = None,
+        group: np.ndarray | None = None,
+        low: np.ndarray | None = None,
+        high: np.ndarray | None = None,
+    ) -> None:
         if averaged and (bonus[bonus != -np.inf] < 0).any():
             raise ValueError(f"averaged bonuses must be at least 0, got {bonus[bonus != -np.inf].min():g}")
         self._lists, self._bonus, self._order, self._averaged = (offsets, rows, near), bonus, order, averaged
         n = len(offsets) - 1
-        self._rules = ((np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, size)) if group is None
-                       else (group, low, high))
+        self._rules = (
+            (np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, size))
+            if group is None
+            else (group, low, high)
+        )
         self.picks = np.empty(size, dtype=np.int64)
         self.done = 0 if picks is None else len(picks)
-        self.picks[:self.done] = [] if picks is None else picks
+        self.picks[: self.done] = [] if picks is None else picks
         self._best = np.zeros(len(offsets) - 1)
         self._bounds = np.empty(len(offsets) - 1)
         _begin(*self._lists, bonus, averaged, self._best, self._bounds, self.picks, self.done)
@@ -94,12 +106,31 @@ class LazyGreedy:
 
         Args: until: or once so many are made; None: S.
         """
-        self.done = _pick(*self._lists, self._bonus, self._averaged, self._order, self._best, self._bounds, self.picks,
-                          self.done, len(self.picks) if until is None else until, LOOKED_AT_ONCE, *self._rules)
+        self.done = _pick(
+            *self._lists,
+            self._bonus,
+            self._averaged,
+            self._order,
+            self._best,
+            self._bounds,
+            self.picks,
+            self.done,
+            len(self.picks) if until is None else until,
+            LOOKED_AT_ONCE,
+            *self._rules,
+        )
 
 
-def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, size: int, order: np.ndarray,
-           poll: Callable[[], None] = lambda: None, picks: np.ndarray | None = None) -> np.ndarray:
+def greedy(
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    bonus: np.ndarray,
+    size: int,
+    order: np.ndarray,
+    poll: Callable[[], None] = lambda: None,
+    picks: np.ndarray | None = None,
+) -> np.ndarray:
     """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates."""
     solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks)
     before = -1
@@ -107,7 +138,7 @@ def greedy(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.nd
         poll()
         before = solver.done
         solver.advance()
-    return solver.picks[:solver.done]
+    return solver.picks[: solver.done]
 
 
 @compiled
@@ -228,8 +259,27 @@ def _cheapest(member, pinned, group, loss, groups):
 
 
 @compiled
-def swaps(indices, similarities, offsets, rows, near, bonus, member, visit, start, quiet, budget, pinned, group, low,
-          high, lengths, least, most, log):
+def swaps(
+    indices,
+    similarities,
+    offsets,
+    rows,
+    near,
+    bonus,
+    member,
+    visit,
+    start,
+    quiet,
+    budget,
+    pinned,
+    group,
+    low,
+    high,
+    lengths,
+    least,
+    most,
+    log,
+):
     """Eager swaps from a subset, at most `budget` candidates in this call.
 
     Args:

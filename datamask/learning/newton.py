@@ -116,8 +116,12 @@ class PairwiseDual:
         best, steps = self._search(start, tolerance, poll)
         return DualSolution(self.rounded(best, poll), self.upper_bound(best.y, poll), best.y, steps)
 
-    def bound(self, tolerance: float = TOLERANCE, poll: Poll = no_poll,
-              told: Callable[[int, float], None] = lambda steps, bound: None) -> float:
+    def bound(
+        self,
+        tolerance: float = TOLERANCE,
+        poll: Poll = no_poll,
+        told: Callable[[int, float], None] = lambda steps, bound: None,
+    ) -> float:
         """The upper bound alone, without a rounding; `told` is told the steps taken and the bound there, in float32."""
         if self.modular:
             return self.upper_bound(torch.zeros(0), poll)
@@ -128,8 +132,13 @@ class PairwiseDual:
         """Whether no diversity counts, so that the best selection is a sort and there is nothing to search."""
         return self.kappa <= 0
 
-    def _search(self, start: Tensor | None, tolerance: float, poll: Poll,
-                told: Callable[[int, float], None] = lambda steps, bound: None) -> tuple[DualPoint, int]:
+    def _search(
+        self,
+        start: Tensor | None,
+        tolerance: float,
+        poll: Poll,
+        told: Callable[[int, float], None] = lambda steps, bound: None,
+    ) -> tuple[DualPoint, int]:
         best = here = self.begin(start, poll)
         steps = 0
         while here.gap > tolerance and steps < STEPS:
@@ -275,8 +284,9 @@ def _balanced(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return taken
 
 
-def _swapped(taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, wanted: int,
-             poll: Poll) -> None:
+def _swapped(
+    taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, wanted: int, poll: Poll
+) -> None:
     """Bring `taken` to `wanted` members, then swap the best pair as long as one helps; exact, in place.
 
     Args:

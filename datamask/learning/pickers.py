@@ -78,6 +78,7 @@ class LazyPicker:
 
         def solver(bonus: np.ndarray, picks: np.ndarray) -> LazyGreedy:
             return LazyGreedy(*reverse, bonus, problem.size, order, True, picks, *_grouped(problem))
+
         pinned = np.zeros(joint.n, dtype=bool)
         if problem.rules is not None:
             pinned[eligible] = problem.rules.pinned
@@ -90,13 +91,13 @@ class LazyPicker:
 
     @property
     def picks(self) -> np.ndarray:
-        return self._place[self._greedy.picks[:self.made]]
+        return self._place[self._greedy.picks[: self.made]]
 
     def advance(self, poll: Poll, until: int) -> None:
         pinning = self.made < self._pins
         self._greedy.advance(until)
         if pinning and self.made == self._pins:
-            self._greedy = self._solver(self._bonus, self._greedy.picks[:self.made])
+            self._greedy = self._solver(self._bonus, self._greedy.picks[: self.made])
 
 
 def _grouped(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[()]:
@@ -115,8 +116,10 @@ class PlainPicker:
         self._quality = _quality(problem)
         self._ties = problem.ties[problem.eligible]
         joint = problem.joint
-        self._terms = [((1 - joint.lamb) * term.weight * term.scale.slope, additions(term.function, problem.eligible))
-                       for term in joint.counting]
+        self._terms = [
+            ((1 - joint.lamb) * term.weight * term.scale.slope, additions(term.function, problem.eligible))
+            for term in joint.counting
+        ]
         self._open = torch.ones(len(problem.eligible), dtype=torch.bool, device=joint.device)
         self._picks: list[int] = []
         self._rules, self._size = problem.rules, problem.size

@@ -22,12 +22,17 @@ class Reinforce(Learner):
     gradient of E f itself.
     """
 
-    def direction(self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
-                  ) -> tuple[Tensor, dict[str, float]]:
+    def direction(
+        self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
+    ) -> tuple[Tensor, dict[str, float]]:
         found = joint.values(masks, poll)
         values = found.joint
         credited = masks if scores is None else scores
-        metrics = {**gauges.spreads(found), **gauges.variance_shares(found.parts), "flat": gauges.flat(values),
-                   **gauges.signal_to_noise(gauges.halves(credited, values))}
+        metrics = {
+            **gauges.spreads(found),
+            **gauges.variance_shares(found.parts),
+            "flat": gauges.flat(values),
+            **gauges.signal_to_noise(gauges.halves(credited, values)),
+        }
         direction = reinforce_step(credited, values)
         return (direction[moved] if scores is None else direction), metrics

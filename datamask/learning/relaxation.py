@@ -64,9 +64,11 @@ def advance(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Iter
     # F(p + t (v - p)) = F(p) + t gap + t^2 bend, and F(v) tells the bend
     bend = min(value - here.value - gap, 0.0)
     share = min(1.0, gap / (-2.0 * bend)) if bend < 0 else 1.0
-    mixed = Iterate(here.weights + share * (vertex - here.weights),
-                    here.gradient + share * (gradient - here.gradient),
-                    here.value + share * gap + share * share * bend)
+    mixed = Iterate(
+        here.weights + share * (vertex - here.weights),
+        here.gradient + share * (gradient - here.gradient),
+        here.value + share * gap + share * share * bend,
+    )
     return mixed, gap
 
 

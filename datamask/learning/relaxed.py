@@ -31,7 +31,8 @@ class Relaxed:
             fit = [e.name for e in catalogue.OBJECTIVES if e.proof == "relaxation"]
             raise OptionError(
                 f"--estimator relaxed needs a concave objective, got --objective {config.objective}; use one or a sum "
-                f"of {', '.join(fit)}, facility alone, or --estimator counterfactual")
+                f"of {', '.join(fit)}, facility alone, or --estimator counterfactual"
+            )
         self._steps = steps(problem, config.n_epochs, start)
 
     @property

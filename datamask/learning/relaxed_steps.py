@@ -1,9 +1,9 @@
 """What a step of `relaxed` is, for each way there is to solve a problem without masks.
 
-    NewtonSteps       pair-wise similarity: Newton steps on the dual; logits keep y, mu and tau, ``(d + 2,)``
-    FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, ``(m,)``
-    DirectSteps       facility location: one step, the whole solution; its relaxation is a linear programme whose dual
-                      `datamask.learning.bounds` solves, and greedy with swaps ends within a fraction of a percent of it
+NewtonSteps       pair-wise similarity: Newton steps on the dual; logits keep y, mu and tau, ``(d + 2,)``
+FrankWolfeSteps   concave terms: Frank-Wolfe on inclusion weights, which logits keep, ``(m,)``
+DirectSteps       facility location: one step, the whole solution; its relaxation is a linear programme whose dual
+                  `datamask.learning.bounds` solves, and greedy with swaps ends within a fraction of a percent of it
 """
 
 from __future__ import annotations
@@ -77,14 +77,21 @@ class RelaxedSteps(abc.ABC):
         if state.step and state.best is None:
             raise ValueError(f"best must be there after step {state.step:,}")
 
-    def stepped(self, state: State, logits: Tensor, mask: Tensor, values: Values, solved: bool, bound: float
-                ) -> tuple[State, StepRecord]:
+    def stepped(
+        self, state: State, logits: Tensor, mask: Tensor, values: Values, solved: bool, bound: float
+    ) -> tuple[State, StepRecord]:
         """The next state and its record, from a rounding and the bound that goes with it."""
-        changed = {} if state.subset is None else {
-            "changed": float((mask & ~state.subset).sum() / mask.sum())}
+        changed = {} if state.subset is None else {"changed": float((mask & ~state.subset).sum() / mask.sum())}
         better = values.joint > state.best_joint
-        after = State(logits, state.step + 1, state.rng, mask, mask if better else state.best,
-                      values.joint if better else state.best_joint, 1 if solved else 0)
+        after = State(
+            logits,
+            state.step + 1,
+            state.rng,
+            mask,
+            mask if better else state.best,
+            values.joint if better else state.best_joint,
+            1 if solved else 0,
+        )
         return after, StepRecord(after.step, {"upper_bound": bound, **changed}, values)
 
 
@@ -115,13 +122,20 @@ class NewtonSteps(RelaxedSteps):
         dual, joint = self._dual, self.problem.joint
         if dual.modular:
             mask = self.problem.subset(dual.b)
-            return self.stepped(state, state.logits, mask, joint.evaluate(mask, poll), True,
-                                dual.upper_bound(state.logits, poll))
+            return self.stepped(
+                state, state.logits, mask, joint.evaluate(mask, poll), True, dual.upper_bound(state.logits, poll)
+            )
         # from the packed numbers alone, so that a resumed run takes the very same steps
         point = dual.advance(dual.at(*_unpacked(state.logits), poll), poll)
         mask = self.problem.subset(point.weights)
-        return self.stepped(state, _packed(point), mask, joint.evaluate(mask, poll), point.gap <= TOLERANCE,
-                            dual.upper_bound(point.y, poll))
+        return self.stepped(
+            state,
+            _packed(point),
+            mask,
+            joint.evaluate(mask, poll),
+            point.gap <= TOLERANCE,
+            dual.upper_bound(point.y, poll),
+        )
 
     def best(self, state: State, poll: Poll) -> Tensor:
         if not self._dual.modular:
@@ -160,8 +174,9 @@ class FrankWolfeSteps(RelaxedSteps):
         after, gap = advance(self.problem, iterate, poll)
         mask, values = rounded(self.problem, iterate, poll)
         self._reached = (state.step + 1, after)
-        return self.stepped(state, after.weights[self.problem.eligible], mask, values, gap <= CLOSED,
-                            iterate.value + max(gap, 0.0))
+        return self.stepped(
+            state, after.weights[self.problem.eligible], mask, values, gap <= CLOSED, iterate.value + max(gap, 0.0)
+        )
 
 
 class DirectSteps(RelaxedSteps):
@@ -169,9 +184,15 @@ class DirectSteps(RelaxedSteps):
 
     polishes = False
 
-    def __init__(self, problem: Problem, steps: int, start: Start | None = None, *,
-                 direct: Callable[[Problem, Poll, Trace], Tensor],
-                 polish: Callable[[Problem, Tensor, Poll, Trace], Tensor]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        steps: int,
+        start: Start | None = None,
+        *,
+        direct: Callable[[Problem, Poll, Trace], Tensor],
+        polish: Callable[[Problem, Tensor, Poll, Trace], Tensor],
+    ) -> None:
         super().__init__(problem, steps, start)
         self._solve, self._polish = direct, polish
 
@@ -189,12 +210,17 @@ class DirectSteps(RelaxedSteps):
         _check_weights(state.logits)
 
     def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
-        mask = (self._solve(self.problem, poll, trace) if state.best is None
-                else self._polish(self.problem, state.best, poll, trace))
+        mask = (
+            self._solve(self.problem, poll, trace)
+            if state.best is None
+            else self._polish(self.problem, state.best, poll, trace)
+        )
         values = self.problem.joint.evaluate(mask, poll)
         weights = mask.double()[self.problem.eligible]
-        return (replace(state, logits=weights, step=1, subset=mask, best=mask, best_joint=values.joint),
-                StepRecord(1, {}, values))
+        return (
+            replace(state, logits=weights, step=1, subset=mask, best=mask, best_joint=values.joint),
+            StepRecord(1, {}, values),
+        )
 
     def finished(self, state: State) -> str | None:
         return "greedy, then swaps until no single swap helped" if state.step else None
@@ -202,8 +228,7 @@ class DirectSteps(RelaxedSteps):
 
 def _even(problem: Problem) -> Tensor:
     """Equal weights over the eligible rows, float64 ``(m,)``."""
-    return torch.full((len(problem.eligible),), even_weight(problem), dtype=torch.float64,
-                      device=problem.joint.device)
+    return torch.full((len(problem.eligible),), even_weight(problem), dtype=torch.float64, device=problem.joint.device)
 
 
 def _no_rng() -> Tensor:
@@ -212,7 +237,7 @@ def _no_rng() -> Tensor:
 
 def _check_weights(weights: Tensor) -> None:
     """Raises:
-        ValueError: these are no inclusion weights.
+    ValueError: these are no inclusion weights.
     """
     if not bool(((weights >= -CLOSED) & (weights <= 1 + CLOSED)).all()):
         raise ValueError("inclusion weights must be from 0 to 1, and some are not")

@@ -71,8 +71,8 @@ class SemDeDup(Scored):
         place = torch.arange(len(members), device=self.device)
         for part in chunks(len(members), SIMILARITIES_AT_ONCE // max(len(members), 1)):
             poll()
-            near = features[part] @ features[:part.stop].T
-            near.masked_fill_(place[None, :part.stop] >= place[part, None], -LEADER)
+            near = features[part] @ features[: part.stop].T
+            near.masked_fill_(place[None, : part.stop] >= place[part, None], -LEADER)
             nearest[part] = near.amax(1)
         return nearest
 

@@ -69,7 +69,7 @@ def alone(problem: Problem, objective: type[SetFunction]) -> bool:
 
 def _pairwise(problem: Problem) -> bool:
     """Pair-wise similarity, or no diversity at all, and nothing but S limits the selection."""
-    return ((not problem.joint.counting or alone(problem, Pairwise)) and not problem.limited and problem.size > 1)
+    return (not problem.joint.counting or alone(problem, Pairwise)) and not problem.limited and problem.size > 1
 
 
 def _priced_sum(problem: Problem) -> bool:
@@ -80,10 +80,23 @@ def _priced_sum(problem: Problem) -> bool:
 
 SOLVERS: tuple[Solver, ...] = (
     Solver("Newton's steps", _pairwise, bound=newton_bound, relaxed=NewtonSteps, dual=PairwiseDual),
-    Solver("greedy and swaps", lambda problem: alone(problem, Facility), polish=medoid_swaps, picker=LazyPicker,
-           bound=dual_bound, relaxed=partial(DirectSteps, direct=medoids, polish=medoid_swaps), direct=medoids),
-    Solver("swaps by blocks", lambda problem: alone(problem, DiSFFixed) and problem.budget is None,
-           polish=polish_by_blocks, bound=frank_wolfe_bound, relaxed=FrankWolfeSteps, outdoes_masks=True),
+    Solver(
+        "greedy and swaps",
+        lambda problem: alone(problem, Facility),
+        polish=medoid_swaps,
+        picker=LazyPicker,
+        bound=dual_bound,
+        relaxed=partial(DirectSteps, direct=medoids, polish=medoid_swaps),
+        direct=medoids,
+    ),
+    Solver(
+        "swaps by blocks",
+        lambda problem: alone(problem, DiSFFixed) and problem.budget is None,
+        polish=polish_by_blocks,
+        bound=frank_wolfe_bound,
+        relaxed=FrankWolfeSteps,
+        outdoes_masks=True,
+    ),
     Solver("Frank-Wolfe", relaxable, bound=frank_wolfe_bound, relaxed=FrankWolfeSteps),
     Solver("prices in a sum", _priced_sum, bound=dual_bound),
 )

@@ -19,8 +19,17 @@ SHORTEST = 1e-9
 """Tokens that a row without any is taken to have, so that it has a gain per token."""
 
 
-def spend(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: np.ndarray, lengths: np.ndarray, room: float,
-          order: np.ndarray, picks: np.ndarray, poll: Callable[[], None] = lambda: None) -> np.ndarray:
+def spend(
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    bonus: np.ndarray,
+    lengths: np.ndarray,
+    room: float,
+    order: np.ndarray,
+    picks: np.ndarray,
+    poll: Callable[[], None] = lambda: None,
+) -> np.ndarray:
     """Take the candidate with the highest gain per token that fits, until none fits: bool ``(n,)``, the members.
 
     Args:

@@ -44,8 +44,7 @@ class Start:
     @classmethod
     def from_arrays(cls, device: torch.device, arrays: dict[str, np.ndarray]) -> Start:
         """From arrays named as the attributes."""
-        return cls(**{name: torch.from_numpy(np.ascontiguousarray(array)).to(device)
-                      for name, array in arrays.items()})
+        return cls(**{name: torch.from_numpy(np.ascontiguousarray(array)).to(device) for name, array in arrays.items()})
 
     def subset(self, problem: Problem) -> Tensor:
         """Its selection under the problem's rules, bool ``(n,)``: what may stay stays, then the best scores come in."""

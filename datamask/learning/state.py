@@ -38,8 +38,10 @@ class State:
     def arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The state as named arrays and plain values."""
         named = {"logits": self.logits, "rng": self.rng, "subset": self.subset, "best": self.best}
-        return ({name: t.cpu().numpy() for name, t in named.items() if t is not None},
-                {"step": self.step, "best_joint": self.best_joint, "quiet": self.quiet})
+        return (
+            {name: t.cpu().numpy() for name, t in named.items() if t is not None},
+            {"step": self.step, "best_joint": self.best_joint, "quiet": self.quiet},
+        )
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], values: dict[str, Any], device: torch.device) -> State:
@@ -50,19 +52,29 @@ class State:
         """
         missing, unknown = {"logits", "rng"} - set(arrays), set(arrays) - {"logits", "rng", "subset", "best"}
         if missing or unknown:
-            raise ValueError(f"it must hold logits and rng, and subset and best once there are any; it holds "
-                             f"{', '.join(sorted(arrays)) or 'nothing'}")
+            raise ValueError(
+                f"it must hold logits and rng, and subset and best once there are any; it holds "
+                f"{', '.join(sorted(arrays)) or 'nothing'}"
+            )
 
         def tensor(name: str, where: torch.device) -> Tensor | None:
             return torch.from_numpy(arrays[name].copy()).to(where) if name in arrays else None
-        return cls(tensor("logits", device), int(values["step"]), tensor("rng", torch.device("cpu")),
-                   tensor("subset", device), tensor("best", device),
-                   # JSON has no -inf: a checkpoint from before the first evaluation says null
-                   float("-inf" if values["best_joint"] is None else values["best_joint"]), int(values["quiet"]))
+
+        return cls(
+            tensor("logits", device),
+            int(values["step"]),
+            tensor("rng", torch.device("cpu")),
+            tensor("subset", device),
+            tensor("best", device),
+            # JSON has no -inf: a checkpoint from before the first evaluation says null
+            float("-inf" if values["best_joint"] is None else values["best_joint"]),
+            int(values["quiet"]),
+        )
 
 
-def check_state(state: State, problem: Problem, *, logits: tuple[int, ...], kinds: tuple[torch.dtype, ...], rng: int,
-                steps: int) -> None:
+def check_state(
+    state: State, problem: Problem, *, logits: tuple[int, ...], kinds: tuple[torch.dtype, ...], rng: int, steps: int
+) -> None:
     """Refuse a state that none of a learner's steps can have left; what of a learner's own it holds, `check` looks at.
 
     Args:
@@ -74,8 +86,12 @@ def check_state(state: State, problem: Problem, *, logits: tuple[int, ...], kind
         ValueError: a sentence that names the array or number, what was expected and what came.
     """
     n = problem.joint.n
-    arrays = {"logits": (state.logits, logits, kinds), "rng": (state.rng, (rng,), (torch.uint8,)),
-              "subset": (state.subset, (n,), (torch.bool,)), "best": (state.best, (n,), (torch.bool,))}
+    arrays = {
+        "logits": (state.logits, logits, kinds),
+        "rng": (state.rng, (rng,), (torch.uint8,)),
+        "subset": (state.subset, (n,), (torch.bool,)),
+        "best": (state.best, (n,), (torch.bool,)),
+    }
     for name, (array, shape, allowed) in arrays.items():
         if array is not None and (tuple(array.shape) != shape or array.dtype not in allowed):
             raise ValueError(f"{name} must be {allowed[0]} {shape}, got {array.dtype} {tuple(array.shape)}")
@@ -90,7 +106,7 @@ def check_state(state: State, problem: Problem, *, logits: tuple[int, ...], kind
 
 def check_finite(values: Tensor) -> None:
     """Raises:
-        ValueError: not all of these logits are finite numbers.
+    ValueError: not all of these logits are finite numbers.
     """
     if not bool(torch.isfinite(values).all()):
         raise ValueError("logits must be finite numbers, and some are not")

@@ -1,9 +1,9 @@
 """The way to a selection beside the steps of a learner: picks, swaps, steps of a bound, told as they are made.
 
-    picks         members that greedy has picked so far
-    swaps         swaps made so far, by the polish
-    refills       times that part of a token budget was freed and spent anew
-    dual_steps    steps of the search for a bound; ``upper_bound`` is the lowest so far, on the run's scale
+picks         members that greedy has picked so far
+swaps         swaps made so far, by the polish
+refills       times that part of a token budget was freed and spent anew
+dual_steps    steps of the search for a bound; ``upper_bound`` is the lowest so far, on the run's scale
 """
 
 from __future__ import annotations

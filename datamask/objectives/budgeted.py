@@ -164,8 +164,12 @@ class Budgeted(SetFunction, abc.ABC):
         return self._value(total, weights), self._gradient(total, dtype, poll)
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:
-        centred = (self.kernel(outside, inside) - self.near_mean[outside][:, None] - self.near_mean[inside][None, :]
-                   + self.mean_square)
+        centred = (
+            self.kernel(outside, inside)
+            - self.near_mean[outside][:, None]
+            - self.near_mean[inside][None, :]
+            + self.mean_square
+        )
         return centred * self.u[outside][:, None] * self.u[inside][None, :] * (2.0 * self.scale)
 
     def batch(self, rows: Tensor, size: int) -> SetFunction:

@@ -41,8 +41,9 @@ class SetFunction(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None,
-             exact_lists: bool = True) -> SetFunction:
+    def bind(
+        cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True
+    ) -> SetFunction:
         """Bind the objective to a pool.
 
         Args:
@@ -53,8 +54,9 @@ class SetFunction(abc.ABC):
         """
 
     @classmethod
-    def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool,
-                    poll: Poll) -> SetFunction:
+    def bind_polled(
+        cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool, poll: Poll
+    ) -> SetFunction:
         """`bind` that can be stopped; overridden where binding is work of more than 0.3 s on a large pool."""
         return cls.bind(features, lists, exact_lists)
 
@@ -105,8 +107,9 @@ class SetFunction(abc.ABC):
         """
         return CountingRows(self)
 
-    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True
-                ) -> tuple[float, Tensor] | None:
+    def concave(
+        self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True
+    ) -> tuple[float, Tensor] | None:
         """Value and gradient ``(n,)`` at inclusion weights of a concave function that equals f on masks.
 
         It must be at most quadratic in the weights: Frank-Wolfe's line search relies on it.
@@ -141,8 +144,9 @@ class SetFunction(abc.ABC):
         return None
 
 
-def sampled_random_value(function: SetFunction, size: int, generator: torch.Generator, poll: Poll = no_poll,
-                         draws: int = 32) -> float:
+def sampled_random_value(
+    function: SetFunction, size: int, generator: torch.Generator, poll: Poll = no_poll, draws: int = 32
+) -> float:
     """Mean value of `draws` uniformly random subsets: the random end where there is no closed form."""
     total = 0.0
     for _ in range(draws):
@@ -170,8 +174,9 @@ class CountingRows(SetFunction):
         self.inner, self.n, self.device = inner, inner.n, inner.device
 
     @classmethod
-    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True
-             ) -> CountingRows:
+    def bind(
+        cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True
+    ) -> CountingRows:
         raise ValueError("bind the objective to the pool first, then call its `budgeted`")
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:

@@ -42,8 +42,7 @@ class DiSF(SetFunction):
         return cls(standardise(features))
 
     @classmethod
-    def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool,
-                    poll: Poll) -> DiSF:
+    def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool, poll: Poll) -> DiSF:
         return cls(standardise(features, poll))
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
@@ -78,8 +77,9 @@ class DiSF(SetFunction):
                 total[part] += factor * ((z @ off).mul_(z).sum(1) - z.square_() @ w)
         return total / len(masks)
 
-    def _moments(self, mask: Tensor, dtype: torch.dtype = torch.float32, poll: Poll = no_poll
-                 ) -> tuple[Tensor, Tensor, Tensor]:
+    def _moments(
+        self, mask: Tensor, dtype: torch.dtype = torch.float32, poll: Poll = no_poll
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Correlation ``(d, d)``, mean ``(d,)`` and inverse sd ``(d,)`` (0 where flat) of the members."""
         members = mask.nonzero().squeeze(1)
         size = len(members)

@@ -27,13 +27,13 @@ class DiSFFixed(SetFunction):
         self._own: dict[torch.dtype, Tensor] = {}
 
     @classmethod
-    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None,
-             exact_lists: bool = True) -> DiSFFixed:
+    def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSFFixed:
         return cls(standardise(features))
 
     @classmethod
-    def bind_polled(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool,
-                    poll: Poll) -> DiSFFixed:
+    def bind_polled(
+        cls, features: Tensor, lists: tuple[Tensor, Tensor] | None, exact_lists: bool, poll: Poll
+    ) -> DiSFFixed:
         return cls(standardise(features, poll))
 
     def moment(self, weights: Tensor, dtype: torch.dtype, poll: Poll = no_poll) -> Tensor:

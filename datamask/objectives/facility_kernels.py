@@ -12,8 +12,9 @@ from datamask.compiling import compiled
 
 
 @compiled
-def cover(indices: np.ndarray, similarities: np.ndarray, member: np.ndarray
-          ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def cover(
+    indices: np.ndarray, similarities: np.ndarray, member: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Best, second, owner and found of every row, as in `Coverage`.
 
     Args:

@@ -76,6 +76,7 @@ class GraphCut(SetFunction):
             out = torch.zeros(len(rows), len(others) + 1, device=self.device)
             out.scatter_add_(1, where.remainder(len(others) + 1), self.similarities[rows] * (where >= 0))
             return out[:, :-1]
+
         return (listed(outside, inside) + listed(inside, outside).T) / size
 
     def batch(self, rows: Tensor, size: int) -> GraphCut:

@@ -160,8 +160,9 @@ class Joint:
             InputError: a term's value is no finite number.
         """
         raw_quality = self.quality.value(mask)
-        raw = {term.name: (term.function.exact_value if exact else term.function.value)(mask, poll)
-               for term in self.terms}
+        raw = {
+            term.name: (term.function.exact_value if exact else term.function.value)(mask, poll) for term in self.terms
+        }
         for name, value in (("quality", raw_quality), *raw.items()):
             if not math.isfinite(value):
                 came = f"{float(value):g} for a selection of {int(mask.sum()):,} rows"
@@ -180,8 +181,9 @@ class Joint:
             diversity += term.weight * term.scale.slope * marginals
         return quality, diversity
 
-    def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True,
-                without: Sequence[str] = ()) -> tuple[float, Tensor] | None:
+    def concave(
+        self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True, without: Sequence[str] = ()
+    ) -> tuple[float, Tensor] | None:
         """Value and gradient float64 ``(n,)`` at inclusion weights of a concave function that equals f on masks.
 
         Args:
@@ -235,7 +237,11 @@ def _check_finite(name: str, what: str, numbers: Tensor) -> None:
 
 def _not_finite(name: str, what: str, came: str) -> str:
     if name == "quality":
-        return (f"quality {what} must be finite numbers, got {came}; qualities this large cannot be added up: rescale "
-                "the column (--quality_column NAME:1:z), or use --scale calibrated")
-    return (f"objective {name}: its {what} must be finite numbers, got {came}; for an objective of your own, `python "
-            "-m datamask check-objective` tells more")
+        return (
+            f"quality {what} must be finite numbers, got {came}; qualities this large cannot be added up: rescale "
+            "the column (--quality_column NAME:1:z), or use --scale calibrated"
+        )
+    return (
+        f"objective {name}: its {what} must be finite numbers, got {came}; for an objective of your own, `python "
+        "-m datamask check-objective` tells more"
+    )

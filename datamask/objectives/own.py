@@ -30,8 +30,9 @@ def permit(name: str) -> type[SetFunction]:
         OptionError: the name is none of that kind, or what it names cannot be imported or is no objective.
     """
     if not catalogue.is_own(name):
-        raise OptionError("an objective of your own is named module:Class, such as mypackage.mymodule:MyObjective, "
-                          f"got {name!r}")
+        raise OptionError(
+            f"an objective of your own is named module:Class, such as mypackage.mymodule:MyObjective, got {name!r}"
+        )
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
@@ -53,20 +54,27 @@ def load(name: str) -> type[SetFunction]:
         raise OptionError(
             f"{name} is an objective of somebody's own, and loading it runs its code; datamask does that only where "
             f"its name is typed on the command line, never because a run, a page, a link or a sweep names it: use "
-            f"`python -m datamask select ... --objective {name}`, or `resume RUN --objective {name}`")
+            f"`python -m datamask select ... --objective {name}`, or `resume RUN --objective {name}`"
+        )
     module_name, _, class_name = name.partition(":")
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # code of a stranger to us: whatever it raises, the way out is the same
-        raise OptionError(f"--objective {name}: {module_name} cannot be imported ({type(error).__name__}: {error}); "
-                          "it is looked for where Python looks, and in the folder you are in") from error
+        raise OptionError(
+            f"--objective {name}: {module_name} cannot be imported ({type(error).__name__}: {error}); "
+            "it is looked for where Python looks, and in the folder you are in"
+        ) from error
     found = getattr(module, class_name, None)
     if not (isinstance(found, type) and issubclass(found, SetFunction)):
-        raise OptionError(f"--objective {name}: {module_name} must have a class {class_name} derived from "
-                          f"datamask.objectives.contract.SetFunction, got {found!r}")
+        raise OptionError(
+            f"--objective {name}: {module_name} must have a class {class_name} derived from "
+            f"datamask.objectives.contract.SetFunction, got {found!r}"
+        )
     if missing := sorted(found.__abstractmethods__):
-        raise OptionError(f"--objective {name}: {class_name} lacks {', '.join(missing)}; "
-                          f"`python -m datamask check-objective {name}` checks the rest once they are there")
+        raise OptionError(
+            f"--objective {name}: {class_name} lacks {', '.join(missing)}; "
+            f"`python -m datamask check-objective {name}` checks the rest once they are there"
+        )
     return found
 
 

@@ -11,5 +11,24 @@ from datamask.options.option import Control, Option
 from datamask.options.quotas import Quota
 from datamask.options.table import FIND, LEARNER_OPTIONS, OPTIONS, WHAT, SelectionOptions
 
-__all__ = ["FIND", "LEARNER_OPTIONS", "OPTIONS", "WHAT", "Choice", "Control", "Copies", "Device", "Flag", "IdFile",
-           "Kind", "Number", "Option", "Quota", "Quotas", "SelectionOptions", "Text", "Tokens", "Whole"]
+__all__ = [
+    "FIND",
+    "LEARNER_OPTIONS",
+    "OPTIONS",
+    "WHAT",
+    "Choice",
+    "Control",
+    "Copies",
+    "Device",
+    "Flag",
+    "IdFile",
+    "Kind",
+    "Number",
+    "Option",
+    "Quota",
+    "Quotas",
+    "SelectionOptions",
+    "Text",
+    "Tokens",
+    "Whole",
+]

@@ -164,8 +164,9 @@ class Copies(Kind):
             cosine = float(text)
         except ValueError:
             cosine = math.nan
-        check(math.isfinite(cosine) and 0 < cosine <= 1, name, "'none', 'exact' or a cosine above 0 and at most 1",
-              value)
+        check(
+            math.isfinite(cosine) and 0 < cosine <= 1, name, "'none', 'exact' or a cosine above 0 and at most 1", value
+        )
         return f"{cosine:g}"
 
 
@@ -187,8 +188,10 @@ class Quotas(Kind):
     def canonical(self, value: Any, name: str) -> tuple[Quota, ...]:
         quotas = tuple(value)
         listed = ", ".join(map(str, quotas))
-        for condition, expected in ((len({quota.column for quota in quotas}) <= 1, "on one column"),
-                                    (len({quota.value for quota in quotas}) == len(quotas), "given once per value")):
+        for condition, expected in (
+            (len({quota.column for quota in quotas}) <= 1, "on one column"),
+            (len({quota.value for quota in quotas}) == len(quotas), "given once per value"),
+        ):
             if not condition:
                 raise OptionError(f"--{name} must be {expected}, got {listed!r}")
         return quotas

@@ -75,12 +75,32 @@ class Option:
         return value
 
 
-def option(kind: Kind, label: str, line: str, metavar: str, group: str, *, default: Any = None,
-           required: bool = False, **about: Any) -> Any:
+def option(
+    kind: Kind,
+    label: str,
+    line: str,
+    metavar: str,
+    group: str,
+    *,
+    default: Any = None,
+    required: bool = False,
+    **about: Any,
+) -> Any:
     """A dataclass field that is this `Option`; its name is the field's. `required`: the record has no default."""
-    return field(default=MISSING if required else default,
-                 metadata={"option": {"kind": kind, "label": label, "line": line, "metavar": metavar, "group": group,
-                                      "default": default, **about}})
+    return field(
+        default=MISSING if required else default,
+        metadata={
+            "option": {
+                "kind": kind,
+                "label": label,
+                "line": line,
+                "metavar": metavar,
+                "group": group,
+                "default": default,
+                **about,
+            }
+        },
+    )
 
 
 def options_of(record: type) -> dict[str, Option]:

@@ -22,8 +22,7 @@ class Quota:
 
     def __post_init__(self) -> None:
         fits = finite(self.low) and finite(self.high) and 0 <= self.low <= self.high <= 1
-        check(bool(self.column) and fits, "quota", "COLUMN=VALUE:LOW:HIGH with shares 0 <= LOW <= HIGH <= 1",
-              str(self))
+        check(bool(self.column) and fits, "quota", "COLUMN=VALUE:LOW:HIGH with shares 0 <= LOW <= HIGH <= 1", str(self))
 
     @classmethod
     def parse(cls, text: str) -> Quota:
@@ -35,8 +34,9 @@ class Quota:
         except ValueError as error:
             if isinstance(error, OptionError):
                 raise
-            raise OptionError(f"--quota must be COLUMN=VALUE:LOW:HIGH, such as source=python:0.1:0.3, got {text!r}"
-                              ) from None
+            raise OptionError(
+                f"--quota must be COLUMN=VALUE:LOW:HIGH, such as source=python:0.1:0.3, got {text!r}"
+            ) from None
 
     def __str__(self) -> str:
         return f"{self.column}={self.value}:{self.low!r}:{self.high!r}"

@@ -50,8 +50,15 @@ class Outcome:
         return self.error is not None and not isinstance(self.error, DatamaskError)
 
 
-def attempt(run: Run, *, should_stop: Callable[[], bool], progress: Callable[[float, str], None] | None = None,
-            threads: int | None = None, pool: Pool | None = None, warn: Callable[[str], None] | None = None) -> Outcome:
+def attempt(
+    run: Run,
+    *,
+    should_stop: Callable[[], bool],
+    progress: Callable[[float, str], None] | None = None,
+    threads: int | None = None,
+    pool: Pool | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
     `pool` is the run's corpus where it is open already (`datamask.runs.sweep`); `warn` is told what is wrong with it.

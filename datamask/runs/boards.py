@@ -62,8 +62,9 @@ def keep_board(board: dict, runs: Sequence[Run], fingerprint: str, cache_dir: st
 def read_boards(fingerprint: str, cache_dir: str | Path) -> list[dict]:
     """Every scoreboard of a corpus's runs, the newest first."""
     cache = Cache(cache_dir)
-    boards = (cache.find(_board_entry(fingerprint, key), _kept_board)
-              for key in cache.keys(_board_entry(fingerprint, "*")))
+    boards = (
+        cache.find(_board_entry(fingerprint, key), _kept_board) for key in cache.keys(_board_entry(fingerprint, "*"))
+    )
     return [board for board in boards if board is not None]
 
 
@@ -72,8 +73,9 @@ def read_agreement(run: Run, fingerprint: str, cache_dir: str | Path) -> tuple[n
     return Cache(cache_dir).find(agreement_entry(run, fingerprint), _kept_agreement)
 
 
-def keep_agreement(appeared: np.ndarray, selected: np.ndarray, run: Run, fingerprint: str,
-                   cache_dir: str | Path) -> None:
+def keep_agreement(
+    appeared: np.ndarray, selected: np.ndarray, run: Run, fingerprint: str, cache_dir: str | Path
+) -> None:
     """Keep an agreement.
 
     Raises:
@@ -91,11 +93,15 @@ def _kept_board(content: Content, names: Collection[str] | None = None) -> dict:
     require(names is None or set(names) <= set(selected) <= {*names, *BESIDE}, "the scoreboard is of other runs")
     require(all(0 < size <= board["n"] for size in selected.values()), "a selection has more rows than there are")
     require(all(isinstance(note, str) for note in board["notes"]), "the notes are no sentences")
-    require(all(isinstance(measure["measure"], str) and isinstance(measure["label"], str) for measure in board["left"]),
-            "what is left is no measure")
+    require(
+        all(isinstance(measure["measure"], str) and isinstance(measure["label"], str) for measure in board["left"]),
+        "what is left is no measure",
+    )
     for measure in board["measures"]:
-        require(all(isinstance(measure[name], str) for name in ("measure", "label", "says", "better")),
-                "a measure without its words")
+        require(
+            all(isinstance(measure[name], str) for name in ("measure", "label", "says", "better")),
+            "a measure without its words",
+        )
         require(set(measure["selections"]) <= set(selected), "a measure of other selections")
         for cell in measure["selections"].values():
             _check_cell(cell)
@@ -112,7 +118,9 @@ def _check_cell(cell: Mapping[str, Any]) -> None:
 def _kept_agreement(content: Content) -> tuple[np.ndarray, np.ndarray]:
     """The counts that a file holds. Raises Implausible where they are none."""
     appeared, selected = content.arrays["appeared"], content.arrays["selected"]
-    require(appeared.dtype == selected.dtype == np.int32 and appeared.ndim == 1 and appeared.shape == selected.shape,
-            "the counts are of another kind")
+    require(
+        appeared.dtype == selected.dtype == np.int32 and appeared.ndim == 1 and appeared.shape == selected.shape,
+        "the counts are of another kind",
+    )
     require((selected >= 0).all() and (selected <= appeared).all(), "a row was selected more often than it appeared")
     return appeared, selected

@@ -103,8 +103,9 @@ def selected_rows(shard: ShardRows, poll: Callable[[], None]) -> Iterator[pa.Tab
 def _without_views(rows: pa.Table) -> pa.Table:
     """The rows with plain texts in the place of views, of which pyarrow cannot take some."""
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return rows.cast(pa.schema([field.with_type(plain.get(field.type, field.type)) for field in rows.schema],
-                               rows.schema.metadata))
+    return rows.cast(
+        pa.schema([field.with_type(plain.get(field.type, field.type)) for field in rows.schema], rows.schema.metadata)
+    )
 
 
 def changed(path: Path, how: str) -> InputError:
@@ -185,7 +186,7 @@ class Digest:
         buffer, width = values.buffers()[1], values.type.bit_width // 8
         if buffer is None:
             return
-        data = np.frombuffer(buffer, np.uint8)[values.offset * width:(values.offset + len(values)) * width]
+        data = np.frombuffer(buffer, np.uint8)[values.offset * width : (values.offset + len(values)) * width]
         if values.null_count:
             data = data.reshape(len(values), width) * pc.is_valid(values).to_numpy(zero_copy_only=False)[:, None]
         self._hasher(name).update(np.ascontiguousarray(data))
@@ -194,8 +195,8 @@ class Digest:
         _, offsets, data = values.buffers()
         if data is None or not len(values):
             return
-        edges = np.frombuffer(offsets, np.int64)[values.offset:values.offset + len(values) + 1]
-        self._hasher(name).update(memoryview(data)[int(edges[0]):int(edges[-1])])
+        edges = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+        self._hasher(name).update(memoryview(data)[int(edges[0]) : int(edges[-1])])
 
     def _hasher(self, name: str) -> hashlib.blake2b:
         if name not in self._parts:
@@ -204,10 +205,21 @@ class Digest:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-            or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+    return (
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_list_view(kind)
+        or pa.types.is_large_list_view(kind)
+    )
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-            or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+    )

@@ -59,9 +59,13 @@ def _digest(rows: pa.Table) -> str:
     return digest.text()
 
 
-def digests(shards: Iterable[ShardRows], opened: Stamps, poll: Callable[[], None],
-            progress: Callable[[float], None] = lambda share: None, same: Callable[[], bool] = lambda: False
-            ) -> dict[str, str | None]:
+def digests(
+    shards: Iterable[ShardRows],
+    opened: Stamps,
+    poll: Callable[[], None],
+    progress: Callable[[float], None] = lambda share: None,
+    same: Callable[[], bool] = lambda: False,
+) -> dict[str, str | None]:
     """A digest of the contents of the selected rows, by file, None where there is no telling; files without selected
     rows are left out.
 
@@ -104,5 +108,6 @@ def digests(shards: Iterable[ShardRows], opened: Stamps, poll: Callable[[], None
     if touched and same():
         opened.update((path, now[path]) for path in touched)
         now = stamps(by_path)
-    return {path: UNSETTLED if path in opened and now[path] != opened[path] else digest
-            for path, digest in by_path.items()}
+    return {
+        path: UNSETTLED if path in opened and now[path] != opened[path] else digest for path, digest in by_path.items()
+    }

@@ -71,8 +71,15 @@ class Poll:
         return self._writer.stop_requested()
 
 
-def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progress: Progress | None = None,
-            threads: int | None = None, pool: Pool | None = None, warn: Callable[[str], None] | None = None) -> dict:
+def execute(
+    run: Run,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    progress: Progress | None = None,
+    threads: int | None = None,
+    pool: Pool | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> dict:
     """Do a run from where it stands to its end, or to where it is stopped.
 
     Args:
@@ -112,8 +119,9 @@ def execute(run: Run, *, should_stop: Callable[[], bool] = lambda: False, progre
 class _Execution:
     """One attempt at a run, with what its stages share."""
 
-    def __init__(self, run: Run, writer: RunWriter, poll: Poll, progress: Progress, warn: Callable[[str], None]
-                 ) -> None:
+    def __init__(
+        self, run: Run, writer: RunWriter, poll: Poll, progress: Progress, warn: Callable[[str], None]
+    ) -> None:
         self.run, self.writer, self.poll, self.progress, self.warn = run, writer, poll, progress, warn
         self.config = run.config.selection
         self.clock = Clock()
@@ -134,12 +142,17 @@ class _Execution:
         if known and known != corpus.fingerprint:
             raise RunStateError(
                 f"the corpus of run {self.run.id} has changed since it started (fingerprint {known[:12]}, now "
-                f"{corpus.fingerprint[:12]}); start a new run on the new files")
-        self.writer.update_facts(**outcome.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens),
-                                 device=str(pool.device))
+                f"{corpus.fingerprint[:12]}); start a new run on the new files"
+            )
+        self.writer.update_facts(
+            **outcome.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens), device=str(pool.device)
+        )
         self.writer.update_facts(**outcome.of_own_code(self.config, self.run.facts()))
-        if len(corpus) > MANY_ROWS and not pool.has_graph and any(
-                catalogue.objective(name).needs_neighbors for name, _ in self.config.terms):
+        if (
+            len(corpus) > MANY_ROWS
+            and not pool.has_graph
+            and any(catalogue.objective(name).needs_neighbors for name, _ in self.config.terms)
+        ):
             self.ready = READY_WITH_GRAPH
         self.say(self.opened, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
@@ -148,23 +161,38 @@ class _Execution:
         if self.config.n_epochs:
             self.alone = outcome.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
-        estimator = learning.load(self.config.estimator)(posed.problem, self.config,
-                                                         **self.start(corpus, pool.device))
+        estimator = learning.load(self.config.estimator)(posed.problem, self.config, **self.start(corpus, pool.device))
         learned, recorder = self.learn(estimator)
-        selection = Selection.measured(corpus, self.config, posed, learned.mask, estimator.logits(learned.state),
-                                       self.poll, recorder.traced)
+        selection = Selection.measured(
+            corpus, self.config, posed, learned.mask, estimator.logits(learned.state), self.poll, recorder.traced
+        )
         recorder.count_seconds()
-        summary = {"run_id": self.run.id, "status": "done"} | selection.summary | {
-            "steps": learned.state.step - self.first, "warm_from": self.run.facts().get("warm_from"),
-            "seconds": self.clock.learning, "seconds_graph": self.clock.graph,
-            "seconds_total": self.clock.total, "peak_memory_bytes": outcome.peak_memory(), "device": str(pool.device),
-            "neighbors": pool.graph_facts(), "warnings": recorder.look()}
+        summary = (
+            {"run_id": self.run.id, "status": "done"}
+            | selection.summary
+            | {
+                "steps": learned.state.step - self.first,
+                "warm_from": self.run.facts().get("warm_from"),
+                "seconds": self.clock.learning,
+                "seconds_graph": self.clock.graph,
+                "seconds_total": self.clock.total,
+                "peak_memory_bytes": outcome.peak_memory(),
+                "device": str(pool.device),
+                "neighbors": pool.graph_facts(),
+                "warnings": recorder.look(),
+            }
+        )
         self.writer.update_facts(selected=summary["selected"])  # until here a guess, where there is a budget
         self.writer.write_rows(selection.rows_table())
-        self.writer.update_facts(contents=digests.digests(
-            contents.shards_of(self.run), pool.stamps, self.poll,
-            lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold"),
-            lambda: digests.still_same(self.run.config.corpus, corpus, self.poll.stopped)))
+        self.writer.update_facts(
+            contents=digests.digests(
+                contents.shards_of(self.run),
+                pool.stamps,
+                self.poll,
+                lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold"),
+                lambda: digests.still_same(self.run.config.corpus, corpus, self.poll.stopped),
+            )
+        )
         self.writer.write_selection(selection.table(), outcome.provenance(self.run))
         self.writer.finish("done", summary, learned.ending, step=learned.state.step, total_steps=estimator.total_steps)
         self.progress(1.0, "done")
@@ -175,11 +203,20 @@ class _Execution:
         device = resolve(self.config.device)
         self.say(0.0, "opening the corpus")
         opened = digests.stamps(list_files(self.run.config.corpus.inputs, should_stop=self.poll.stopped))
-        corpus = shelf().get(self.run.config.corpus, progress=lambda share, what: self.say(self.opened * share, what),
-                             should_stop=self.poll.stopped)
-        pool = Pool(corpus, device, self.run.path.parent / ".cache", poll=self.poll,
-                    progress=lambda share, what: self.say(self.opened + (self.ready - self.opened) * share, what),
-                    center=self.config.center, neighbors=self.config.neighbors)
+        corpus = shelf().get(
+            self.run.config.corpus,
+            progress=lambda share, what: self.say(self.opened * share, what),
+            should_stop=self.poll.stopped,
+        )
+        pool = Pool(
+            corpus,
+            device,
+            self.run.path.parent / ".cache",
+            poll=self.poll,
+            progress=lambda share, what: self.say(self.opened + (self.ready - self.opened) * share, what),
+            center=self.config.center,
+            neighbors=self.config.neighbors,
+        )
         pool.stamps = opened
         return pool
 
@@ -220,8 +257,18 @@ class _Execution:
         def say(share: float, what: str) -> None:
             self.share = max(self.share, self.ready + (LEARNED - self.ready) * share)
             self.progress(self.share, what)
-        recorder = Recorder(self.run, self.writer, estimator, self.clock, poll=self.poll, progress=say, warn=self.warn,
-                            alone=self.alone, first=self.first)
+
+        recorder = Recorder(
+            self.run,
+            self.writer,
+            estimator,
+            self.clock,
+            poll=self.poll,
+            progress=say,
+            warn=self.warn,
+            alone=self.alone,
+            first=self.first,
+        )
         traced = 0 if stored is None else int(stored[1].get("traced", 0))  # of a version that told steps alone: 0
         if stored is not None:
             recorder.resume(state, traced)

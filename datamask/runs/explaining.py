@@ -14,8 +14,13 @@ from datamask.evaluation.pool import Pool
 from datamask.runs.store import Run
 
 
-def explainer_of(run: Run, *, pool: Pool | None = None, progress: Callable[[float, str], None] | None = None,
-                 should_stop: Callable[[], bool] = lambda: False) -> Explainer:
+def explainer_of(
+    run: Run,
+    *,
+    pool: Pool | None = None,
+    progress: Callable[[float, str], None] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Explainer:
     """The explainer of a run's selection; its graph and anchors come from the cache beside the runs.
 
     Args:
@@ -34,15 +39,24 @@ def explainer_of(run: Run, *, pool: Pool | None = None, progress: Callable[[floa
     poll = poll_of(should_stop, "explaining was stopped")
     report = progress or (lambda share, what: None)
     if pool is None:
-        corpus = shelf().get(run.config.corpus, progress=lambda share, what: report(0.5 * share, what),
-                             should_stop=should_stop)
-        pool = Pool(corpus, torch.device("cpu"), run.path.parent / ".cache", poll=poll,
-                    progress=lambda share, what: report(0.5 + 0.3 * share, what), center=run.config.selection.center,
-                    neighbors=run.config.selection.neighbors)
+        corpus = shelf().get(
+            run.config.corpus, progress=lambda share, what: report(0.5 * share, what), should_stop=should_stop
+        )
+        pool = Pool(
+            corpus,
+            torch.device("cpu"),
+            run.path.parent / ".cache",
+            poll=poll,
+            progress=lambda share, what: report(0.5 + 0.3 * share, what),
+            center=run.config.selection.center,
+            neighbors=run.config.selection.neighbors,
+        )
     known = run.facts().get("fingerprint")
     if known != pool.corpus.fingerprint:
-        raise RunStateError(f"the corpus of run {run.id} has changed since (fingerprint {str(known)[:12]}, now "
-                            f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows")
+        raise RunStateError(
+            f"the corpus of run {run.id} has changed since (fingerprint {str(known)[:12]}, now "
+            f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows"
+        )
     report(0.8, "taking the selection apart")
     mask = run.rows()["selected"].to_numpy().astype(bool)
     explainer = Explainer(pool, run.config.selection, np.asarray(mask), poll)

@@ -94,15 +94,17 @@ def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     dangerous = pc.match_substring_regex(column, FORMULA_STARTS)
-    return pc.if_else(dangerous, pc.binary_join_element_wise(pa.scalar("'", column.type), column,
-                                                             pa.scalar("", column.type)), column)
+    return pc.if_else(
+        dangerous, pc.binary_join_element_wise(pa.scalar("'", column.type), column, pa.scalar("", column.type)), column
+    )
 
 
 # -- the corpus's own rows --------------------------------------------------------------------------------------------
 
 
-def filtered_rows(run: Run, path: str | Path, *, progress: Progress | None = None,
-                  should_stop: Callable[[], bool] | None = None) -> int:
+def filtered_rows(
+    run: Run, path: str | Path, *, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
+) -> int:
     """Write the selected rows as the corpus has them: original columns and types, in input order.
 
     Shards are streamed; where their columns differ, a missing one is null.
@@ -133,8 +135,9 @@ def filtered_rows(run: Run, path: str | Path, *, progress: Progress | None = Non
     return written
 
 
-def mask_per_shard(run: Run, folder: str | Path, *, progress: Progress | None = None,
-                   should_stop: Callable[[], bool] | None = None) -> list[Path]:
+def mask_per_shard(
+    run: Run, folder: str | Path, *, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
+) -> list[Path]:
     """Write one small parquet per shard that says, for each of its rows in order, whether it was selected.
 
     Columns: ``selected`` (uint8, 0 or 1) and ``considered`` (bool): whether the row was in the corpus at all; a row
@@ -177,8 +180,10 @@ def unchecked(run: Run) -> str | None:
     known = _known(run)
     if known is not None and None not in known.values():
         return None
-    return ("This run keeps no digest of what its selected rows hold: whether the shards still hold the same cannot be "
-            "checked beyond ids and lengths.")
+    return (
+        "This run keeps no digest of what its selected rows hold: whether the shards still hold the same cannot be "
+        "checked beyond ids and lengths."
+    )
 
 
 @contextlib.contextmanager
@@ -233,15 +238,18 @@ def _common_schema(shards: list[ShardRows]) -> pa.Schema:
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:
-        raise InputError(f"the shards' columns do not go into one table: {error}; use a mask per shard instead"
-                         ) from error
+        raise InputError(
+            f"the shards' columns do not go into one table: {error}; use a mask per shard instead"
+        ) from error
 
 
 def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     if rows.schema.names == schema.names:  # a name may occur twice
         return pa.table([column.cast(kind) for column, kind in zip(rows.columns, schema.types)], schema=schema)
-    columns = [rows[field.name].cast(field.type) if field.name in rows.column_names
-               else pa.nulls(rows.num_rows, field.type) for field in schema]
+    columns = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
     return pa.table(columns, schema=schema)
 
 

@@ -34,8 +34,9 @@ SWEPT = (".cache", ".uploads", ".rules")
 def valid_id(run_id: str) -> str:
     """The id itself, safe as the name of a folder. Raises InputError where it is no id of a run."""
     if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
-        raise InputError(f"a run id has only lower-case letters, digits and hyphens, at most {LONGEST_ID}, got "
-                         f"{str(run_id)[:80]!r}")
+        raise InputError(
+            f"a run id has only lower-case letters, digits and hyphens, at most {LONGEST_ID}, got {str(run_id)[:80]!r}"
+        )
     return run_id
 
 
@@ -60,8 +61,13 @@ def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None
     staging = root / f".new-{run_id}-{secrets.token_hex(4)}"
     now = time.time()
     facts = {"output": output, "versions": _versions(), "command": config.arguments(output or "OUT.parquet")}
-    record = {"format_version": FORMAT_VERSION, "run_id": run_id, "created": now, "config": config.to_dict(),
-              "facts": facts}
+    record = {
+        "format_version": FORMAT_VERSION,
+        "run_id": run_id,
+        "created": now,
+        "config": config.to_dict(),
+        "facts": facts,
+    }
     try:
         staging.mkdir(parents=True)
         try:
@@ -79,8 +85,9 @@ def create_folder(root: Path, run_id: str, config: RunConfig, output: str | None
             raise RunStateError(f"run {run_id} exists already; choose another id or leave it out") from error
         blocker = next((p for p in (root, *root.parents) if p.exists() and not p.is_dir()), None)
         reason = f"{blocker} is a file, not a folder" if blocker else error.strerror or str(error)
-        raise StoreError(f"the runs folder {root} cannot be written: {reason}; choose another with --runs_dir"
-                         ) from error
+        raise StoreError(
+            f"the runs folder {root} cannot be written: {reason}; choose another with --runs_dir"
+        ) from error
     return folder
 
 

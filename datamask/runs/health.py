@@ -85,8 +85,14 @@ def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> tuple
         metrics: columns of metrics.jsonl. facts: of the run folder, for the value of a random subset.
     """
     metrics = of_steps(metrics)
-    checks = [_divergence(metrics, config, facts), _collapse(metrics, config), _one_sided(metrics, config),
-              _dominated(metrics, config, facts), _flat(metrics, config), _faint(metrics, config)]
+    checks = [
+        _divergence(metrics, config, facts),
+        _collapse(metrics, config),
+        _one_sided(metrics, config),
+        _dominated(metrics, config, facts),
+        _flat(metrics, config),
+        _faint(metrics, config),
+    ]
     # masks that have become all alike are the same story as their flat steps and their lost signal, and a selection of
     # one term's the same as its share of the reward
     covered = {"flat", "faint"} if checks[1] is not None else set()
@@ -131,8 +137,9 @@ def reward_shares(metrics: Metrics, config: SelectionConfig) -> dict[str, float]
     weights = np.ones(there.sum())
     if config.estimator == "reinforce":
         weights = metrics["batch_joint_std"][there] ** 2
-    return {name.removeprefix("share_"): float(np.average(row[there], weights=weights))
-            for name, row in zip(names, shares)}
+    return {
+        name.removeprefix("share_"): float(np.average(row[there], weights=weights)) for name, row in zip(names, shares)
+    }
 
 
 def gains(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> dict[str, float]:
@@ -142,8 +149,10 @@ def gains(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> dict[str
         return {name: float(values[-1]) for name, values in known.items() if len(values)}
     shares_of_gain, anchors = {}, facts.get("anchors") or {}
     # a raw weighted sum of objectives has no anchor of its own
-    for name, anchor in (("quality", anchors.get("quality")),
-                         ("diversity", (anchors.get("diversity") or {}).get(config.objective))):
+    for name, anchor in (
+        ("quality", anchors.get("quality")),
+        ("diversity", (anchors.get("diversity") or {}).get(config.objective)),
+    ):
         values = finite(metrics, f"raw_{name}")
         if len(values) and anchor and anchor["best"] > anchor["random"]:
             shares_of_gain[name] = float((values[-1] - anchor["random"]) / (anchor["best"] - anchor["random"]))
@@ -156,8 +165,9 @@ def reach(config: SelectionConfig, facts: Mapping) -> float:
         return 1.0
     anchors = facts.get("anchors") or {}
     weighted = [(config.lamb, anchors.get("quality"))]
-    weighted += [((1 - config.lamb) * weight, (anchors.get("diversity") or {}).get(name))
-                 for name, weight in config.terms]
+    weighted += [
+        ((1 - config.lamb) * weight, (anchors.get("diversity") or {}).get(name)) for name, weight in config.terms
+    ]
     return sum(weight * (anchor["best"] - anchor["random"]) for weight, anchor in weighted if anchor)
 
 
@@ -178,8 +188,11 @@ def _divergence(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Co
     gained, lost = best - start, best - float(values[-SETTLED_EVALUATIONS:].max())
     if not (gained > 0 and lost > max(DIVERGED * gained, LEAST_LOSS * reach(config, facts))):
         return None
-    return Concern("divergence", f"The value has fallen: {_percent(lost / gained)} of what had been gained over a "
-                   "random subset is lost again.", f"Lower --max_lr (now {config.max_lr:g}){_more_masks(config)}.")
+    return Concern(
+        "divergence",
+        f"The value has fallen: {_percent(lost / gained)} of what had been gained over a random subset is lost again.",
+        f"Lower --max_lr (now {config.max_lr:g}){_more_masks(config)}.",
+    )
 
 
 def _collapse(metrics: Metrics, config: SelectionConfig) -> Concern | None:
@@ -190,12 +203,16 @@ def _collapse(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     steps = metrics["step"]
     first = np.median(spread[:SETTLED_EVALUATIONS])
     # a median of neighbours: a single step may be alike by chance
-    smooth = np.array([np.median(spread[k:k + SETTLED_EVALUATIONS]) for k in range(len(spread) - 2)])
+    smooth = np.array([np.median(spread[k : k + SETTLED_EVALUATIONS]) for k in range(len(spread) - 2)])
     alike = np.flatnonzero(smooth < SPREAD_LEFT * first)
     if not len(alike) or steps[alike[0]] > TOO_EARLY * total:
         return None
-    return Concern("collapse", f"The sampled masks have been all alike since step {steps[alike[0]]:,.0f} of {total:,}, "
-                   "so the later steps learn nothing.", f"Lower --max_lr (now {config.max_lr:g}){_more_masks(config)}.")
+    return Concern(
+        "collapse",
+        f"The sampled masks have been all alike since step {steps[alike[0]]:,.0f} of {total:,}, "
+        "so the later steps learn nothing.",
+        f"Lower --max_lr (now {config.max_lr:g}){_more_masks(config)}.",
+    )
 
 
 def _one_sided(metrics: Metrics, config: SelectionConfig) -> Concern | None:
@@ -204,14 +221,21 @@ def _one_sided(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     # a run that starts from quality begins with quality's own selection
     if config.init == "quality" and metrics["step"][-1] < TOO_EARLY * config.n_epochs:
         return None
-    overlaps = {name.removeprefix("overlap_"): finite(metrics, name)[-1] for name in metrics
-                if name.startswith("overlap_") and len(finite(metrics, name))}
+    overlaps = {
+        name.removeprefix("overlap_"): finite(metrics, name)[-1]
+        for name in metrics
+        if name.startswith("overlap_") and len(finite(metrics, name))
+    }
     same = [name for name, value in overlaps.items() if value >= SAME_SELECTION]
     # where the best by either term are the same rows, there is nothing to balance
     if len(same) != 1 or len(overlaps) < 2:
         return None
-    return Concern("collapse", f"The selection is almost the one that {same[0]} alone would make (overlap "
-                   f"{_percent(overlaps[same[0]])}), although --lamb is {config.lamb:g}.", _balance(config))
+    return Concern(
+        "collapse",
+        f"The selection is almost the one that {same[0]} alone would make (overlap "
+        f"{_percent(overlaps[same[0]])}), although --lamb is {config.lamb:g}.",
+        _balance(config),
+    )
 
 
 def _dominated(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Concern | None:
@@ -223,18 +247,25 @@ def _dominated(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Con
     gained = gains(metrics, config, facts).get(others)
     if share <= DOMINATED or gained is None or gained >= UNHEARD:
         return None
-    return Concern("dominated", f"{_percent(min(share, 1.0))} of the reward's variance is due to {name}, and "
-                   f"{others} is {_percent(gained)} of the way from random to its best.", _balance(config))
+    return Concern(
+        "dominated",
+        f"{_percent(min(share, 1.0))} of the reward's variance is due to {name}, and "
+        f"{others} is {_percent(gained)} of the way from random to its best.",
+        _balance(config),
+    )
 
 
 def _flat(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     flat = finite(metrics, "flat")
-    flat = flat[:math.ceil(TOO_EARLY * (config.n_epochs or 0))]
+    flat = flat[: math.ceil(TOO_EARLY * (config.n_epochs or 0))]
     if not len(flat) or not flat.mean() > FLAT_STEPS:
         return None
-    return Concern("flat", f"In {_percent(float(flat.mean()))} of the first steps all {config.n_rollout} masks had "
-                   "one value, so these steps taught nothing.", "Check that the quality column differs between rows, "
-                   "raise --n_rollout, or use --estimator counterfactual.")
+    return Concern(
+        "flat",
+        f"In {_percent(float(flat.mean()))} of the first steps all {config.n_rollout} masks had "
+        "one value, so these steps taught nothing.",
+        "Check that the quality column differs between rows, raise --n_rollout, or use --estimator counterfactual.",
+    )
 
 
 def _faint(metrics: Metrics, config: SelectionConfig) -> Concern | None:
@@ -247,9 +278,13 @@ def _faint(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     ahead = math.sqrt(max(signal.mean(), 0.0) * rows)
     if max(heard.max(), math.sqrt(max(likely, 0.0) * rows)) >= HEARD:
         return None
-    return Concern("faint", f"Over all {config.n_epochs:,} steps a logit's signal is only {ahead:.1g} times its noise: "
-                   "chance decides more than the objective.", "Take more masks (--n_rollout), more steps or a larger "
-                   "--partial, or use --estimator counterfactual, whose credit is exact.")
+    return Concern(
+        "faint",
+        f"Over all {config.n_epochs:,} steps a logit's signal is only {ahead:.1g} times its noise: "
+        "chance decides more than the objective.",
+        "Take more masks (--n_rollout), more steps or a larger "
+        "--partial, or use --estimator counterfactual, whose credit is exact.",
+    )
 
 
 def _more_masks(config: SelectionConfig) -> str:

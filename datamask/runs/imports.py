@@ -29,8 +29,13 @@ from datamask.runs import contents, digests, outcome
 from datamask.runs.store import Run, RunStore
 
 
-def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float, str], None] = lambda share, what: None,
-               should_stop: Callable[[], bool] = lambda: False) -> Run:
+def import_ids(
+    store: RunStore,
+    config: RunConfig,
+    *,
+    progress: Callable[[float, str], None] = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Run:
     """Make a done run of the ids in ``config.ids``.
 
     Args:
@@ -51,15 +56,21 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
     opened = digests.stamps(list_files(config.corpus.inputs, should_stop=should_stop))
-    corpus = shelf().get(config.corpus, progress=lambda share, what: progress(0.3 * share, what),
-                         should_stop=should_stop)
+    corpus = shelf().get(
+        config.corpus, progress=lambda share, what: progress(0.3 * share, what), should_stop=should_stop
+    )
     id_list = read_rows(config.ids, corpus)
     if id_list.unknown and not config.ignore_unknown:
-        raise InputError(f"{config.ids}: {id_list.unknown:,} of its {id_list.unknown + len(id_list.rows):,} ids are "
-                         f"not in the corpus of {len(corpus):,} rows, the first of them {id_list.example!r}; "
-                         "--ignore_unknown imports the others")
-    config = replace(config, selection=_sized(config.selection, len(id_list.rows), len(corpus)),
-                     name=config.name or Path(config.ids).stem)
+        raise InputError(
+            f"{config.ids}: {id_list.unknown:,} of its {id_list.unknown + len(id_list.rows):,} ids are "
+            f"not in the corpus of {len(corpus):,} rows, the first of them {id_list.example!r}; "
+            "--ignore_unknown imports the others"
+        )
+    config = replace(
+        config,
+        selection=_sized(config.selection, len(id_list.rows), len(corpus)),
+        name=config.name or Path(config.ids).stem,
+    )
     reached = 0.3
 
     def measuring(share: float, what: str) -> None:
@@ -67,8 +78,15 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
         reached = max(reached, 0.3 + 0.5 * share)
         progress(reached, what)
 
-    pool = Pool(corpus, device, store.cache_dir, poll=poll, progress=measuring, center=config.selection.center,
-                neighbors=config.selection.neighbors)
+    pool = Pool(
+        corpus,
+        device,
+        store.cache_dir,
+        poll=poll,
+        progress=measuring,
+        center=config.selection.center,
+        neighbors=config.selection.neighbors,
+    )
     measuring(0.0, "measuring the ends of the scales")
     posed = pose(pool, config.selection, poll)
     progress(0.8, "measuring the imported ids")
@@ -76,16 +94,36 @@ def import_ids(store: RunStore, config: RunConfig, *, progress: Callable[[float,
     mask[torch.from_numpy(id_list.rows).to(device)] = True
     start = time.perf_counter()
     selection = Selection.measured(corpus, config.selection, posed, mask, None, poll)
-    facts = {**outcome.of_corpus(corpus), **outcome.of_problem(posed, poll), "device": str(device),
-             "neighbors": pool.graph_facts(), "threads": torch.get_num_threads()}
+    facts = {
+        **outcome.of_corpus(corpus),
+        **outcome.of_problem(posed, poll),
+        "device": str(device),
+        "neighbors": pool.graph_facts(),
+        "threads": torch.get_num_threads(),
+    }
     summary = selection.summary | {
-        "steps": 0, "seconds": time.perf_counter() - start, "seconds_graph": pool.seconds_graph,
-        "seconds_total": time.perf_counter() - began, "peak_memory_bytes": outcome.peak_memory(),
-        "device": str(device), "neighbors": pool.graph_facts(), "warnings": [], "warm_from": None,
-        "unknown_ids": id_list.unknown}
-    run = _written(store, config, facts, selection, summary, _ending(config.ids, id_list),
-                   lambda run: digests.digests(contents.shards_of(run), opened, poll,
-                                                same=lambda: digests.still_same(config.corpus, corpus, should_stop)))
+        "steps": 0,
+        "seconds": time.perf_counter() - start,
+        "seconds_graph": pool.seconds_graph,
+        "seconds_total": time.perf_counter() - began,
+        "peak_memory_bytes": outcome.peak_memory(),
+        "device": str(device),
+        "neighbors": pool.graph_facts(),
+        "warnings": [],
+        "warm_from": None,
+        "unknown_ids": id_list.unknown,
+    }
+    run = _written(
+        store,
+        config,
+        facts,
+        selection,
+        summary,
+        _ending(config.ids, id_list),
+        lambda run: digests.digests(
+            contents.shards_of(run), opened, poll, same=lambda: digests.still_same(config.corpus, corpus, should_stop)
+        ),
+    )
     progress(1.0, "done")
     return run
 
@@ -99,8 +137,15 @@ def _sized(selection: SelectionConfig, size: int, n: int) -> SelectionConfig:
     return replace(selection, select_ratio=size / n)
 
 
-def _written(store: RunStore, config: RunConfig, facts: dict, selection: Selection, summary: dict, ending: str,
-             digested: Callable[[Run], dict[str, str | None]]) -> Run:
+def _written(
+    store: RunStore,
+    config: RunConfig,
+    facts: dict,
+    selection: Selection,
+    summary: dict,
+    ending: str,
+    digested: Callable[[Run], dict[str, str | None]],
+) -> Run:
     """The run folder, whole or not at all."""
     run = store.create(config)
     try:

@@ -86,8 +86,9 @@ class Office:
                 raise RunStateError(f"run {run_id} is already queued or running")
             status = run.status()
             if status.state in ("done", "running"):
-                raise RunStateError(f"run {run_id} is {status.state}; only a new, stopped, failed or interrupted run "
-                                    "can be started")
+                raise RunStateError(
+                    f"run {run_id} is {status.state}; only a new, stopped, failed or interrupted run can be started"
+                )
             hold = contextlib.ExitStack()
             hold.enter_context(run.queued())
             try:
@@ -98,8 +99,14 @@ class Office:
                 hold.close()
                 raise
             entry = _Entry(run, hold)
-            job = worker().start(f"run {run.path.resolve()}", entry.work, leaving=entry.leave, about=run_id,
-                                 device=device_key(run.config.selection.device), priority=Priority.RUN)
+            job = worker().start(
+                f"run {run.path.resolve()}",
+                entry.work,
+                leaving=entry.leave,
+                about=run_id,
+                device=device_key(run.config.selection.device),
+                priority=Priority.RUN,
+            )
             self._entries[run_id] = entry, job
 
     def resume(self, run_id: str) -> None:
@@ -143,8 +150,13 @@ class Office:
         for job in waiting:
             # what else is before it is no run of this office
             runs = min(job.ahead, sum(other.ahead < job.ahead for other in jobs if other.device == job.device))
-            job.message = (f"waits for {runs} other run{'s' if runs > 1 else ''}" if runs else
-                           "waits for other work to end" if job.ahead else "starts next")
+            job.message = (
+                f"waits for {runs} other run{'s' if runs > 1 else ''}"
+                if runs
+                else "waits for other work to end"
+                if job.ahead
+                else "starts next"
+            )
         return [job for job in jobs if job not in waiting] + waiting
 
     def close(self, timeout: float = endings.GOODBYE_SECONDS) -> None:

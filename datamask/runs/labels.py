@@ -21,9 +21,9 @@ COLUMNS = ("task", "score", "seed")
 @dataclass(frozen=True)
 class Label:
     """Attributes:
-        name, notes: None where they are still those the run was made with.
-        tags: short words to find it by, each once, in order.
-        archived: put away: kept, but left out of lists.
+    name, notes: None where they are still those the run was made with.
+    tags: short words to find it by, each once, in order.
+    archived: put away: kept, but left out of lists.
     """
 
     name: str | None = None
@@ -39,8 +39,9 @@ class Label:
         """Whatever of it makes sense; the rest is as if it had not been written."""
         texts = {key: data[key] for key in ("name", "notes") if isinstance(data.get(key), str)}
         tags = data.get("tags")
-        return cls(**texts, tags=clean_tags(tags if isinstance(tags, list) else ()),
-                   archived=data.get("archived") is True)
+        return cls(
+            **texts, tags=clean_tags(tags if isinstance(tags, list) else ()), archived=data.get("archived") is True
+        )
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,10 @@ def read_results(text: str, source: str = "the file") -> list[Result]:
     names = [name.strip().lower() for name in rows.fieldnames or ()]
     missing = [name for name in COLUMNS[:2] if name not in names]
     if missing:
-        raise InputError(f"{source} needs the columns task and score (and seed, where there are several); it has "
-                         f"{', '.join(names) or 'none'}")
+        raise InputError(
+            f"{source} needs the columns task and score (and seed, where there are several); it has "
+            f"{', '.join(names) or 'none'}"
+        )
     rows.fieldnames = names
     results = []
     for row in rows:
@@ -81,8 +84,9 @@ def read_results(text: str, source: str = "the file") -> list[Result]:
         except ValueError:
             number = math.nan
         if not task or not math.isfinite(number):
-            raise InputError(f"{source}, line {rows.line_num}: expected a task and a finite score, got {task!r} and "
-                             f"{score!r}")
+            raise InputError(
+                f"{source}, line {rows.line_num}: expected a task and a finite score, got {task!r} and {score!r}"
+            )
         results.append(Result(task, number, (row.get("seed") or "").strip()))
     if not results:
         raise InputError(f"{source} has no rows")

@@ -50,15 +50,20 @@ def _kept_answer(content: Content, entry: Entry) -> dict:
     require(answer["version"] == VERSION, f"its version is {answer['version']!r}, not {VERSION}")
     require(answer["key"] == entry.key and answer["fingerprint"] == entry.subject, "it answers another question")
     require(0 < answer["rows"] <= answer["n"] and math.isfinite(answer["created"]), "it is of rows that are not there")
-    require(isinstance(answer["headline"], str) and all(isinstance(note, str) for note in answer["notes"]),
-            "it has no sentences")
-    require({measure["name"] for measure in answer["measures"]} == {"cross_entropy", "coverage"},
-            "a measure is missing")
+    require(
+        isinstance(answer["headline"], str) and all(isinstance(note, str) for note in answer["notes"]),
+        "it has no sentences",
+    )
+    require(
+        {measure["name"] for measure in answer["measures"]} == {"cross_entropy", "coverage"}, "a measure is missing"
+    )
     for measure in answer["measures"]:
         for curve in measure["curves"]:
             for point in curve["points"]:
                 require(0 <= point["lamb"] <= 1, "a lambda is not between 0 and 1")
                 low, value, high = point["low"], point["difference"], point["high"]
-                require(None in (low, value, high) or (low <= high and all(map(math.isfinite, (low, value, high)))),
-                        "a difference is none")
+                require(
+                    None in (low, value, high) or (low <= high and all(map(math.isfinite, (low, value, high)))),
+                    "a difference is none",
+                )
     return answer

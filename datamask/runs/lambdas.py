@@ -13,9 +13,16 @@ from datamask.evaluation.lambdas.kept import forget, kept_for
 from datamask.runs.lambda_answers import VERSION, save
 
 
-def answer(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, texts: Sequence[str] = (),
-           device: str = "auto", progress: Callable[[float, str], None] = lambda share, what: None,
-           should_stop: Callable[[], bool] = lambda: False) -> dict:
+def answer(
+    corpus: Corpus,
+    question: LambdaQuestion,
+    cache_dir: str | Path,
+    *,
+    texts: Sequence[str] = (),
+    device: str = "auto",
+    progress: Callable[[float, str], None] = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> dict:
     """Compute the answer and keep it; see `datamask.evaluation.lambdas.which_lambda` for what it holds.
 
     What is selected on the way is kept until the answer is, of the newest question on a corpus only: asked the same
@@ -26,11 +33,22 @@ def answer(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, t
         Stopped: `should_stop` answered true.
     """
     forget(cache_dir, corpus.fingerprint, but=question.key)
-    poll = poll_of(should_stop, "the search for a lambda was stopped; asked the same again, it goes on from what it "
-                                "has selected")
-    record = {"version": VERSION, **which_lambda(corpus, question, cache_dir, texts=texts, device=device,
-                                                 progress=progress, poll=poll,
-                                                 keep=kept_for(cache_dir, corpus.fingerprint, question.key))}
+    poll = poll_of(
+        should_stop, "the search for a lambda was stopped; asked the same again, it goes on from what it has selected"
+    )
+    record = {
+        "version": VERSION,
+        **which_lambda(
+            corpus,
+            question,
+            cache_dir,
+            texts=texts,
+            device=device,
+            progress=progress,
+            poll=poll,
+            keep=kept_for(cache_dir, corpus.fingerprint, question.key),
+        ),
+    }
     if save(cache_dir, record):
         forget(cache_dir, corpus.fingerprint)
     return record

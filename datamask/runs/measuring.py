@@ -23,9 +23,14 @@ from datamask.runs.store import Run
 Progress = Callable[[float, str], None]
 
 
-def write_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, *,
-                progress: Progress = lambda share, what: None,
-                should_stop: Callable[[], bool] = lambda: False) -> dict:
+def write_board(
+    runs: Sequence[Run],
+    corpus: Corpus,
+    cache_dir: Path,
+    *,
+    progress: Progress = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> dict:
     """Measure these runs' selections on the whole panel, beside random and top quality, and keep the scoreboard.
 
     Selections of unequal size are cut at random to equal tokens (rows where the corpus has no lengths). Values are raw:
@@ -37,15 +42,29 @@ def write_board(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, *,
             `should_stop` answered true.
     """
     lists = {run.id: _selected(run, corpus) for run in runs}
-    return scoreboard(corpus, lists, cache_dir, cut=True, device="cpu", progress=progress, calibrate=False,
-                      optimised={run.id: optimised_by(run.config.selection) for run in runs},
-                      poll=poll_of(should_stop, "measuring was stopped"),
-                      before=read_board(runs, corpus.fingerprint, cache_dir),
-                      kept=lambda board: keep_board(to_plain(board), runs, corpus.fingerprint, cache_dir))
+    return scoreboard(
+        corpus,
+        lists,
+        cache_dir,
+        cut=True,
+        device="cpu",
+        progress=progress,
+        calibrate=False,
+        optimised={run.id: optimised_by(run.config.selection) for run in runs},
+        poll=poll_of(should_stop, "measuring was stopped"),
+        before=read_board(runs, corpus.fingerprint, cache_dir),
+        kept=lambda board: keep_board(to_plain(board), runs, corpus.fingerprint, cache_dir),
+    )
 
 
-def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Progress = lambda share, what: None,
-                    should_stop: Callable[[], bool] = lambda: False) -> None:
+def write_agreement(
+    run: Run,
+    corpus: Corpus,
+    cache_dir: Path,
+    *,
+    progress: Progress = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> None:
     """Make the run's selection again on random parts of the corpus, and keep how often each row was in.
 
     Raises:
@@ -54,8 +73,9 @@ def write_agreement(run: Run, corpus: Corpus, cache_dir: Path, *, progress: Prog
     """
     _selected(run, corpus)
     config, poll = run.config.selection, poll_of(should_stop, "selecting again was stopped")
-    pool = Pool(corpus, torch.device("cpu"), Path(cache_dir), poll=poll, center=config.center,
-                neighbors=config.neighbors)
+    pool = Pool(
+        corpus, torch.device("cpu"), Path(cache_dir), poll=poll, center=config.center, neighbors=config.neighbors
+    )
     counts = agreement(pool, config, poll=poll, progress=progress)
     keep_agreement(counts.appeared, counts.selected, run, corpus.fingerprint, cache_dir)
 
@@ -79,6 +99,8 @@ def _selected(run: Run, corpus: Corpus) -> np.ndarray:
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to measure")
     known = run.facts().get("fingerprint")
     if known != corpus.fingerprint:
-        raise RunStateError(f"run {run.id} selected from other rows (fingerprint {str(known)[:12]}, this corpus has "
-                            f"{corpus.fingerprint[:12]})")
+        raise RunStateError(
+            f"run {run.id} selected from other rows (fingerprint {str(known)[:12]}, this corpus has "
+            f"{corpus.fingerprint[:12]})"
+        )
     return run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool).nonzero()[0]

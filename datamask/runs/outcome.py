@@ -24,9 +24,16 @@ from datamask.runs.store import Run
 def of_corpus(corpus: Corpus) -> dict:
     """Facts of the corpus, as they are kept in every run."""
     source = corpus.provenance
-    return {"fingerprint": corpus.fingerprint, "n": len(corpus), "dim": corpus.dim, "total_rows": source.total_rows,
-            "columns": source.columns, "files": list(source.files), "dropped": source.dropped,
-            "notes": list(source.notes)}
+    return {
+        "fingerprint": corpus.fingerprint,
+        "n": len(corpus),
+        "dim": corpus.dim,
+        "total_rows": source.total_rows,
+        "columns": source.columns,
+        "files": list(source.files),
+        "dropped": source.dropped,
+        "notes": list(source.notes),
+    }
 
 
 def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
@@ -37,18 +44,25 @@ def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
     """
     now = {name: own.code_digest(name) for name, _ in config.terms if catalogue.is_own(name)}
     if now and facts.get("own_code") not in (None, now):
-        raise RunStateError(f"the code of {', '.join(now)} has changed since the run began, so it cannot go on; start "
-                            "a new one")
+        raise RunStateError(
+            f"the code of {', '.join(now)} has changed since the run began, so it cannot go on; start a new one"
+        )
     return {"own_code": now} if now else {}
 
 
 def of_problem(posed: Posed, poll: Poll) -> dict:
     """Facts of the posed problem: rows that may be taken, the ends of the scales, and what lies between them."""
     problem = posed.problem
-    return {"selected": posed.wanted, "given": int(posed.given.sum()), **posed.ruled, "eligible": len(problem.eligible),
-            "budget": None if problem.budget is None else problem.budget.wanted,
-            "anchors": posed.anchors(), "references": references(posed, posed.best_quality, poll),
-            "switched_off": posed.switched_off()}
+    return {
+        "selected": posed.wanted,
+        "given": int(posed.given.sum()),
+        **posed.ruled,
+        "eligible": len(problem.eligible),
+        "budget": None if problem.budget is None else problem.budget.wanted,
+        "anchors": posed.anchors(),
+        "references": references(posed, posed.best_quality, poll),
+        "switched_off": posed.switched_off(),
+    }
 
 
 def alone(pool: Pool, posed: Posed, poll: Poll) -> dict[str, Tensor]:
@@ -58,8 +72,10 @@ def alone(pool: Pool, posed: Posed, poll: Poll) -> dict[str, Tensor]:
     """
     problem = posed.problem
     tokens = None if problem.budget is None else problem.budget.most
-    return {"quality": problem.subset(problem.joint.quality.scores[problem.eligible]),
-            **{name: diversity_best(pool, name, problem.size, poll, tokens) for name in posed.diversity_anchors}}
+    return {
+        "quality": problem.subset(problem.joint.quality.scores[problem.eligible]),
+        **{name: diversity_best(pool, name, problem.size, poll, tokens) for name in posed.diversity_anchors},
+    }
 
 
 def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:
@@ -69,25 +85,35 @@ def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:
         best_quality: bool ``(n,)``, the top-quality subset.
     """
     joint = posed.problem.joint
-    at_random = {"quality": joint.quality_scale(posed.quality_anchor.random),
-                 "diversity": sum(term.weight * term.scale(posed.diversity_anchors[term.name].random)
-                                  for term in joint.terms)}
+    at_random = {
+        "quality": joint.quality_scale(posed.quality_anchor.random),
+        "diversity": sum(term.weight * term.scale(posed.diversity_anchors[term.name].random) for term in joint.terms),
+    }
     at_random["joint"] = joint.lamb * at_random["quality"] + (1 - joint.lamb) * at_random["diversity"]
     values = joint.evaluate(best_quality, poll, exact=True)
     return {
         "random": at_random | {"calibrated": {"quality": 0.0, "diversity": 0.0, "joint": 0.0}},
-        "top_quality": {"joint": values.joint, "quality": values.quality, "diversity": values.diversity,
-                        "calibrated": posed.shares(values)},
+        "top_quality": {
+            "joint": values.joint,
+            "quality": values.quality,
+            "diversity": values.diversity,
+            "calibrated": posed.shares(values),
+        },
     }
 
 
 def provenance(run: Run) -> dict:
     """What travels inside selection.parquet: the settings, the corpus and the command line."""
     facts = run.facts()
-    return {"run_id": run.id, "config": run.config.to_dict(), "fingerprint": facts.get("fingerprint"),
-            "versions": facts.get("versions"), "anchors": facts.get("anchors"),
-            "warm_from": facts.get("warm_from"),
-            "command": ["python", "-m", "datamask", *run.config.arguments()]}
+    return {
+        "run_id": run.id,
+        "config": run.config.to_dict(),
+        "fingerprint": facts.get("fingerprint"),
+        "versions": facts.get("versions"),
+        "anchors": facts.get("anchors"),
+        "warm_from": facts.get("warm_from"),
+        "command": ["python", "-m", "datamask", *run.config.arguments()],
+    }
 
 
 def peak_memory() -> int:

@@ -58,9 +58,19 @@ class Recorder(Watch):
         first: the step, from 0, at which learning began.
     """
 
-    def __init__(self, run: Run, writer: RunWriter, estimator: Estimator, clock: Clock, *, poll: Poll,
-                 progress: Callable[[float, str], None], warn: Callable[[str], None], alone: Mapping[str, Tensor],
-                 first: int) -> None:
+    def __init__(
+        self,
+        run: Run,
+        writer: RunWriter,
+        estimator: Estimator,
+        clock: Clock,
+        *,
+        poll: Poll,
+        progress: Callable[[float, str], None],
+        warn: Callable[[str], None],
+        alone: Mapping[str, Tensor],
+        first: int,
+    ) -> None:
         self._run, self._writer, self._estimator, self._clock = run, writer, estimator, clock
         self._poll, self._progress, self._warn, self._alone = poll, progress, warn, alone
         self._history: dict[int, np.ndarray] = {}
@@ -134,8 +144,10 @@ class Recorder(Watch):
 
     def look(self) -> list[str]:
         """What is wrong with the run as it stands, in sentences; those that are new are told at once."""
-        concerns = {concern.name: str(concern) for concern in health.concerns(
-            self._run.metrics(), self._run.config.selection, self._run.facts())}
+        concerns = {
+            concern.name: str(concern)
+            for concern in health.concerns(self._run.metrics(), self._run.config.selection, self._run.facts())
+        }
         for name, sentence in concerns.items():
             if name not in self._warned:
                 self._warned.add(name)
@@ -149,9 +161,13 @@ class Recorder(Watch):
             if subset is not None:
                 line |= {f"overlap_{name}": overlap(subset, mask) for name, mask in self._alone.items()}
             weights = dict(self._run.config.selection.terms)
-            line |= {"joint": values.joint, "quality": values.quality, "diversity": values.diversity,
-                     "raw_quality": values.raw_quality,
-                     "raw_diversity": sum(weights[name] * raw for name, raw in values.raw_diversity.items())}
+            line |= {
+                "joint": values.joint,
+                "quality": values.quality,
+                "diversity": values.diversity,
+                "raw_quality": values.raw_quality,
+                "raw_diversity": sum(weights[name] * raw for name, raw in values.raw_diversity.items()),
+            }
         return line
 
     def _checkpoint(self, state: State) -> None:
@@ -160,6 +176,13 @@ class Recorder(Watch):
         steps = sorted(self._history)
         if steps:
             self._writer.write_history(step=np.array(steps), logits=np.stack([self._history[step] for step in steps]))
-        self._writer.save_checkpoint(arrays, {
-            "state": values, "traced": self._traced_before, "seconds": self._clock.learning,
-            "seconds_total": self._clock.total, "seconds_graph": self._clock.graph})
+        self._writer.save_checkpoint(
+            arrays,
+            {
+                "state": values,
+                "traced": self._traced_before,
+                "seconds": self._clock.learning,
+                "seconds_total": self._clock.total,
+                "seconds_graph": self._clock.graph,
+            },
+        )

@@ -55,49 +55,118 @@ ANCHORS: Schema = {"quality": ANCHOR, "diversity": {EVERY: ANCHOR}}
 NEIGHBORS: Schema = Complete(kind=TEXT, k=COUNT, recall=NUMBER, recall_rows=COUNT)
 
 SUMMARY: Schema = {
-    **TERMS, "run_id": TEXT, "status": TEXT, "estimator": TEXT, "scale": TEXT, "n": COUNT, "selected": COUNT,
-    "given": COUNT, "unknown_ids": COUNT, "steps": COUNT, "budget": NUMBER | NONE, "tokens": NUMBER | NONE,
-    "upper_bound": NUMBER | NONE, "gap": NUMBER | NONE, "bound_holds_for": TEXT | NONE, "warm_from": TEXT | NONE,
-    "seconds": NUMBER, "seconds_graph": NUMBER, "seconds_total": NUMBER, "peak_memory_bytes": COUNT, "device": TEXT,
-    "calibrated": TERMS, "objectives": {EVERY: NUMBER | NONE}, "anchors": ANCHORS, "neighbors": (NEIGHBORS, NONE),
+    **TERMS,
+    "run_id": TEXT,
+    "status": TEXT,
+    "estimator": TEXT,
+    "scale": TEXT,
+    "n": COUNT,
+    "selected": COUNT,
+    "given": COUNT,
+    "unknown_ids": COUNT,
+    "steps": COUNT,
+    "budget": NUMBER | NONE,
+    "tokens": NUMBER | NONE,
+    "upper_bound": NUMBER | NONE,
+    "gap": NUMBER | NONE,
+    "bound_holds_for": TEXT | NONE,
+    "warm_from": TEXT | NONE,
+    "seconds": NUMBER,
+    "seconds_graph": NUMBER,
+    "seconds_total": NUMBER,
+    "peak_memory_bytes": COUNT,
+    "device": TEXT,
+    "calibrated": TERMS,
+    "objectives": {EVERY: NUMBER | NONE},
+    "anchors": ANCHORS,
+    "neighbors": (NEIGHBORS, NONE),
     "warnings": TEXTS,
 }
 
 STATUS: Schema = {
-    "step": COUNT, "total_steps": COUNT, "message": TEXT, "error": TEXT, "traceback": TEXT, "ending": TEXT,
+    "step": COUNT,
+    "total_steps": COUNT,
+    "message": TEXT,
+    "error": TEXT,
+    "traceback": TEXT,
+    "ending": TEXT,
     **dict.fromkeys(("heartbeat", "created", "queued", "started", "ended"), TIME | NONE),
-    "pid": COUNT | NONE, "summary": (SUMMARY, NONE),
+    "pid": COUNT | NONE,
+    "summary": (SUMMARY, NONE),
 }
 
 REFERENCE: Schema = {**TERMS, "calibrated": TERMS}
 FACTS: Schema = {
-    "output": TEXT | NONE, "versions": {EVERY: TEXT}, "command": TEXTS, "threads": COUNT, "fingerprint": TEXT,
-    "n": COUNT, "dim": COUNT, "total_rows": COUNT, "files": TEXTS, "notes": TEXTS, "dropped": {EVERY: COUNT},
-    "columns": {"id": TEXT, "feature": TEXT, "quality": TEXTS, "falling": TEXTS, "length": TEXT | NONE,
-                "text": TEXT | NONE},
-    "device": TEXT, "given": COUNT, "pinned": COUNT, "banned": COUNT, "eligible": COUNT, "selected": COUNT,
-    "budget": NUMBER | NONE, "anchors": ANCHORS, "references": {"random": REFERENCE, "top_quality": REFERENCE},
-    "switched_off": TEXTS, "neighbors": (NEIGHBORS, NONE), "warm_from": TEXT | NONE, "start_from": TEXT | NONE,
-    "first_step": COUNT, "sweep": TEXT, "swept": {}, "own_code": {EVERY: TEXT},
+    "output": TEXT | NONE,
+    "versions": {EVERY: TEXT},
+    "command": TEXTS,
+    "threads": COUNT,
+    "fingerprint": TEXT,
+    "n": COUNT,
+    "dim": COUNT,
+    "total_rows": COUNT,
+    "files": TEXTS,
+    "notes": TEXTS,
+    "dropped": {EVERY: COUNT},
+    "columns": {
+        "id": TEXT,
+        "feature": TEXT,
+        "quality": TEXTS,
+        "falling": TEXTS,
+        "length": TEXT | NONE,
+        "text": TEXT | NONE,
+    },
+    "device": TEXT,
+    "given": COUNT,
+    "pinned": COUNT,
+    "banned": COUNT,
+    "eligible": COUNT,
+    "selected": COUNT,
+    "budget": NUMBER | NONE,
+    "anchors": ANCHORS,
+    "references": {"random": REFERENCE, "top_quality": REFERENCE},
+    "switched_off": TEXTS,
+    "neighbors": (NEIGHBORS, NONE),
+    "warm_from": TEXT | NONE,
+    "start_from": TEXT | NONE,
+    "first_step": COUNT,
+    "sweep": TEXT,
+    "swept": {},
+    "own_code": {EVERY: TEXT},
     "contents": ({EVERY: TEXT | NONE}, NONE),
 }
 
 _TEXTS = [name for name, option in OPTIONS.items() if option.kind.is_text]
 CONFIG: Schema = {
-    "corpus": {"inputs": TEXTS, "features": TEXTS, "scores": TEXTS, "rows": COUNT | NONE, "drop_invalid": FLAG,
-               "seed": COUNT, **dict.fromkeys(("id_column", "feature_column", "length_column"), TEXT | NONE),
-               "quality_columns": [Complete(name=TEXT, weight=NUMBER, transform=TEXT)]},
-    "selection": {**dict.fromkeys(_TEXTS, TEXT | NONE), "quotas": [Complete(column=TEXT, value=TEXT, low=NUMBER,
-                                                                                 high=NUMBER)]},
-    "name": TEXT, "notes": TEXT, "ids": TEXT | NONE, "ignore_unknown": FLAG,
+    "corpus": {
+        "inputs": TEXTS,
+        "features": TEXTS,
+        "scores": TEXTS,
+        "rows": COUNT | NONE,
+        "drop_invalid": FLAG,
+        "seed": COUNT,
+        **dict.fromkeys(("id_column", "feature_column", "length_column"), TEXT | NONE),
+        "quality_columns": [Complete(name=TEXT, weight=NUMBER, transform=TEXT)],
+    },
+    "selection": {
+        **dict.fromkeys(_TEXTS, TEXT | NONE),
+        "quotas": [Complete(column=TEXT, value=TEXT, low=NUMBER, high=NUMBER)],
+    },
+    "name": TEXT,
+    "notes": TEXT,
+    "ids": TEXT | NONE,
+    "ignore_unknown": FLAG,
 }
 
 RESULTS: Schema = Complete(results=[Complete(task=TEXT, score=NUMBER)])
 
 CHECKPOINT: Schema = Complete(
     state=Complete(step=COUNT, best_joint=NUMBER | NONE, quiet=COUNT),
-    **dict.fromkeys(("seconds", "seconds_total", "seconds_graph"),
-                    ValueType("seconds", lambda value: _is_number(value) and value >= 0)))
+    **dict.fromkeys(
+        ("seconds", "seconds_total", "seconds_graph"),
+        ValueType("seconds", lambda value: _is_number(value) and value >= 0),
+    ),
+)
 
 TRACED: Schema = {"traced": COUNT}
 """Of a checkpoint, where it is there: lines of metrics.jsonl up to it that were no steps of the estimator."""
@@ -152,7 +221,7 @@ class RunRecord:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunRecord:
         """Raises:
-            ValueError: it is not of a run.
+        ValueError: it is not of a run.
         """
         check(data, RECORD)
         try:

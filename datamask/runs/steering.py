@@ -64,15 +64,17 @@ class RuleBook:
 
     def adding(self, rule: Rule) -> RuleBook:
         """With one more; a quota takes the place of the one on the same value, and no rule is there twice."""
+
         def same(other: Rule) -> bool:
             if rule.quota is None or other.quota is None:
                 return (rule.kind, rule.ids, rule.quota) == (other.kind, other.ids, other.quota)
             return (rule.quota.column, rule.quota.value) == (other.quota.column, other.quota.value)
+
         return replace(self, rules=(*(other for other in self.rules if not same(other)), rule))
 
     def without(self, place: int) -> RuleBook:
         """Without the rule at that place."""
-        return replace(self, rules=self.rules[:place] + self.rules[place + 1:])
+        return replace(self, rules=self.rules[:place] + self.rules[place + 1 :])
 
     def of(self, kind: str) -> tuple[Rule, ...]:
         """The rules of one kind."""
@@ -107,13 +109,15 @@ class RuleShelf:
             InputError: it is gone, or of another corpus.
         """
         import pyarrow.compute as pc
+
         path = self._path(name, ".parquet")
         try:
             check_regular(path)
             ids = read_table(path).column(0)
         except UNREADABLE as error:
-            raise InputError(f"the ids of a rule cannot be read ({reason(error)}); remove the rule and make it anew"
-                             ) from error
+            raise InputError(
+                f"the ids of a rule cannot be read ({reason(error)}); remove the rule and make it anew"
+            ) from error
         places = pc.index_in(ids, value_set=corpus.ids)
         if places.null_count:
             raise InputError("a rule names samples that are not in this corpus; remove it and make it anew")
@@ -139,8 +143,10 @@ class RuleShelf:
             if _digest(text.removesuffix(b"\n")) != name:
                 return None
             data = parse_json(text)
-            rules = tuple(Rule(**{**rule, "quota": None if rule["quota"] is None else Quota(**rule["quota"])})
-                          for rule in data["rules"])
+            rules = tuple(
+                Rule(**{**rule, "quota": None if rule["quota"] is None else Quota(**rule["quota"])})
+                for rule in data["rules"]
+            )
             return RuleBook(str(data["fingerprint"]), rules)
         except (OSError, ValueError, KeyError, TypeError, DatamaskError):
             return None
@@ -157,7 +163,9 @@ class RuleShelf:
         masks = {kind: self._mask(book.of(kind), corpus) for kind in (PIN, BAN, GIVEN)}
         options: dict[str, Any] = {
             kind: str(self._path(self.keep_rows(corpus, np.flatnonzero(mask)), ".parquet").absolute())
-            for kind, mask in masks.items() if mask.any()}
+            for kind, mask in masks.items()
+            if mask.any()
+        }
         options["quotas"] = tuple(rule.quota for rule in book.of(QUOTA))
         ruled = replace(config, **options)
         check(ruled, corpus, masks[PIN], masks[BAN], masks[GIVEN])
@@ -186,7 +194,7 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
     """
     named = ((PIN, pinned), (BAN, banned), (GIVEN, given))
     for (a, first), (b, second) in itertools.combinations(named, 2):
-        if (both := int((first & second).sum())):
+        if both := int((first & second).sum()):
             raise OptionError(f"--{a} and --{b} both name {both:,} samples; remove one of the two rules")
     for kind, mask in named:
         if mask.all():
@@ -198,8 +206,10 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
     size = wanted + int(given.sum())
     left = int((~banned & ~given).sum())
     if left <= wanted:
-        raise OptionError(f"--ban and --given leave {left:,} samples, but {wanted:,} are to be selected; ban fewer, or "
-                          "lower --select_ratio")
+        raise OptionError(
+            f"--ban and --given leave {left:,} samples, but {wanted:,} are to be selected; ban fewer, or "
+            "lower --select_ratio"
+        )
     if config.ruled:
         group, low, high, names = quota_groups(config.quotas, corpus.metadata, size, given)
         check_rules((group[~banned], low, high, names), (pinned | given)[~banned], given[~banned], size)
@@ -212,8 +222,9 @@ def _check_budget(budget: float, corpus: Corpus, pinned: np.ndarray, banned: np.
     if (fixed := float(lengths[pinned].sum())) > budget:
         raise OptionError(f"--pin names samples of {fixed:,.0f} tokens, but the budget is {budget:,.0f}; raise it")
     if (left := float(lengths[~banned & ~given].sum())) <= budget:
-        raise OptionError(f"--budget of {budget:,.0f} tokens holds all {left:,.0f} that may be selected; lower it, or "
-                          "ban fewer")
+        raise OptionError(
+            f"--budget of {budget:,.0f} tokens holds all {left:,.0f} that may be selected; lower it, or ban fewer"
+        )
 
 
 def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
@@ -223,12 +234,18 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
         facts: of the run; a run from before pins and bans were counted says their files instead.
     """
     rules = []
-    for path, fact, what in ((config.pin, "pinned", "pinned"), (config.ban, "banned", "banned"),
-                             (config.given, "given", "had already")):
+    for path, fact, what in (
+        (config.pin, "pinned", "pinned"),
+        (config.ban, "banned", "banned"),
+        (config.given, "given", "had already"),
+    ):
         if path is not None:
             count = facts.get(fact)
-            rules.append(f"{what} as {Path(path).name} says" if count is None else
-                         f"{count:,} sample{'' if count == 1 else 's'} {what}")
+            rules.append(
+                f"{what} as {Path(path).name} says"
+                if count is None
+                else f"{count:,} sample{'' if count == 1 else 's'} {what}"
+            )
     if config.prune:
         rules.append(f"the worst {100 * config.prune:.4g} % by quality left out")
     if config.collapse != "none":

@@ -283,22 +283,29 @@ class Run:
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         path = self.path / name
         if not path.is_file():
-            raise RunStateError(f"run {self.id} has no {name} yet: it is {self.status().state}; wait for it to finish, "
-                                "or resume it")
+            raise RunStateError(
+                f"run {self.id} has no {name} yet: it is {self.status().state}; wait for it to finish, or resume it"
+            )
         try:
             with open_regular(path) as file:
                 table = pq.read_table(file, columns=None if columns is None else list(columns))
                 # whoever follows a dictionary index that lies outside its dictionary reads foreign memory
-                _VALID.get(file.fileno(), lambda: table.validate(full=True),
-                           aspect=None if columns is None else tuple(columns))
+                _VALID.get(
+                    file.fileno(), lambda: table.validate(full=True), aspect=None if columns is None else tuple(columns)
+                )
         except UNREADABLE as error:
             raise StoreError(f"{path} is damaged: {reason(error)}") from error
         return table
 
     # -- what any process may do --------------------------------------------------------------------------------
 
-    def relabel(self, name: str | None = None, notes: str | None = None, tags: Sequence[str] | None = None,
-                archived: bool | None = None) -> None:
+    def relabel(
+        self,
+        name: str | None = None,
+        notes: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> None:
         """Give it another name, other notes or tags, put it away or bring it back; None keeps what there is."""
         label = self.label()
         given = {"name": name, "notes": notes, "tags": None if tags is None else clean_tags(tags), "archived": archived}

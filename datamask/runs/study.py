@@ -48,9 +48,15 @@ class Study:
     facts: dict[str, Any]
 
 
-def study(kind: str, store: RunStore, plan: Plan, arms: Sequence[Arm], *,
-          progress: Callable[[float, str], None] = lambda share, what: None,
-          should_stop: Callable[[], bool] = lambda: False) -> Study:
+def study(
+    kind: str,
+    store: RunStore,
+    plan: Plan,
+    arms: Sequence[Arm],
+    *,
+    progress: Callable[[float, str], None] = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Study:
     """Do the runs of a study that are not done yet, and read them all.
 
     Args:
@@ -65,13 +71,22 @@ def study(kind: str, store: RunStore, plan: Plan, arms: Sequence[Arm], *,
     # paths were made absolute in the plan's points, so arms and runs meet by place in the list
     place = {point.selection: i for i, point in enumerate(points_of(arms))}
     runs = {arm.name: [done[place[point.selection]].run for point in arm.points] for arm in arms}
-    rows = [{"arm": arm.name, **dict(arm.levels), "runs": len(runs[arm.name]),
-             **_spread([_measured(run) for run in runs[arm.name]]), "upper_bound": _bound(runs[arm.name])}
-            for arm in arms]
+    rows = [
+        {
+            "arm": arm.name,
+            **dict(arm.levels),
+            "runs": len(runs[arm.name]),
+            **_spread([_measured(run) for run in runs[arm.name]]),
+            "upper_bound": _bound(runs[arm.name]),
+        }
+        for arm in arms
+    ]
     seeds = max(map(len, runs.values()))
     spread = f"± is the standard deviation over {seeds} seeds. " if seeds > 1 else ""
-    notes = [f"Values are shares of the attainable gain: 0 is a random subset of this size, 1 the best that a term "
-             f"reaches alone. {spread}Seconds are those of the learning steps."]
+    notes = [
+        f"Values are shares of the attainable gain: 0 is a random subset of this size, 1 the best that a term "
+        f"reaches alone. {spread}Seconds are those of the learning steps."
+    ]
     curves: dict[str, tuple[list[float], list[float]]] = {}
     if kind == "single":
         pool = open_pool(store, plan, progress, should_stop)
@@ -126,33 +141,40 @@ def _bound_note(row: Mapping[str, Any], scale: str) -> list[str]:
         return ["There is no bound for this objective; the reference is the best selection found."]
     if scale != "calibrated":
         return [f"Upper bounds are on the {scale} scale, on which the runs were made."]
-    return [f"Upper bound: no selection of this size out of the rows that the arm may take, whatever finds it, has a "
-            f"higher joint value. The reference has {row['joint']:.4f} of {row['upper_bound']:.4f} after "
-            f"{row['seconds']:.1f} s."]
+    return [
+        f"Upper bound: no selection of this size out of the rows that the arm may take, whatever finds it, has a "
+        f"higher joint value. The reference has {row['joint']:.4f} of {row['upper_bound']:.4f} after "
+        f"{row['seconds']:.1f} s."
+    ]
 
 
-def _panel(pool: Pool, arms: Sequence[Arm], rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]]
-           ) -> list[str]:
+def _panel(pool: Pool, arms: Sequence[Arm], rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]]) -> list[str]:
     """Quality and every objective of every selection, into `rows` in place of the run's own terms."""
     config = arms[0].points[0].selection
     names = list(dict.fromkeys(name for arm in arms for name, _ in arm.points[0].selection.terms))
     # with given rows, values and scales are those of the selection and the given ones together
     size = config.size(len(pool)) + int(runs[rows[0]["arm"]][0].facts().get("given", 0))
-    scales = {"quality": Scale.calibrated(quality_anchor(pool, size)),
-              **{name: Scale.calibrated(diversity_anchor(pool, name, size)) for name in names}}
+    scales = {
+        "quality": Scale.calibrated(quality_anchor(pool, size)),
+        **{name: Scale.calibrated(diversity_anchor(pool, name, size)) for name in names},
+    }
     for row in rows:
         measured = []
         for run in runs[row["arm"]]:
             mask = torch.from_numpy(_counting(run.rows())).to(pool.device)
-            raw = {"quality": pool.quality.value(mask),
-                   **{name: pool.function(name, size).exact_value(mask) for name in names}}
+            raw = {
+                "quality": pool.quality.value(mask),
+                **{name: pool.function(name, size).exact_value(mask) for name in names},
+            }
             measured.append({name: float(scales[name](value)) for name, value in raw.items()})
         seconds = {name: row.pop(name) for name in ("seconds", "seconds_sd")}
         for name in ("quality", "quality_sd", "diversity", "diversity_sd", "joint", "joint_sd", "upper_bound"):
             row.pop(name)
         row |= {**_spread(measured), **seconds}
-    return ["Each line is a selection, each column a measure of it: what a term is worth to the others. A value above "
-            "1 is better than the best end of its scale, which is then only the best that its reference solver found."]
+    return [
+        "Each line is a selection, each column a measure of it: what a term is worth to the others. A value above "
+        "1 is better than the best end of its scale, which is then only the best that its reference solver found."
+    ]
 
 
 def _counting(rows: pa.Table) -> np.ndarray:
@@ -170,8 +192,10 @@ def _times_to_level(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]
             reached = np.flatnonzero(joint >= level)
             times.append({"seconds_to_level": float(seconds[reached[0]]) if len(reached) else None})
         row |= _spread(times)
-    return [f"Seconds to level: until the value on the whole corpus first reaches {level:.3f}, which is what the plain "
-            f"arm ends with less {CLOSE:g}; blank where a seed never does. All arms take the same number of steps."]
+    return [
+        f"Seconds to level: until the value on the whole corpus first reaches {level:.3f}, which is what the plain "
+        f"arm ends with less {CLOSE:g}; blank where a seed never does. All arms take the same number of steps."
+    ]
 
 
 def _stable(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]], arms: Sequence[Arm]) -> list[str]:
@@ -186,12 +210,20 @@ def _stable(rows: list[dict[str, Any]], runs: Mapping[str, Sequence[Run]], arms:
         row["stable"] = bool(max(falls) <= STABLE and (row["joint_sd"] or 0.0) <= STABLE)
     stable = [dict(arm.levels)["n_rollout"] for arm, row in zip(arms, rows) if row.get("stable")]
     best = max(rows[:-1], key=lambda row: row["joint_at_equal_time"])
-    rule = (f"A G is stable if no seed ends more than {STABLE:g} below the best value it had on the way, and its seeds "
-            f"spread by at most {STABLE:g}. ")
-    advice = (f"The smallest stable G here is {min(stable)}." if stable else
-              "No G is stable here: lower --max_lr, or take more rows per step.")
-    return [rule + advice, f"At equal time ({equal:.1f} s, what the fastest arm takes in all) {best['arm']} is ahead "
-                           f"with {best['joint_at_equal_time']:.3f}."]
+    rule = (
+        f"A G is stable if no seed ends more than {STABLE:g} below the best value it had on the way, and its seeds "
+        f"spread by at most {STABLE:g}. "
+    )
+    advice = (
+        f"The smallest stable G here is {min(stable)}."
+        if stable
+        else "No G is stable here: lower --max_lr, or take more rows per step."
+    )
+    return [
+        rule + advice,
+        f"At equal time ({equal:.1f} s, what the fastest arm takes in all) {best['arm']} is ahead "
+        f"with {best['joint_at_equal_time']:.3f}.",
+    ]
 
 
 def _facts(plan: Plan, run: Run) -> dict[str, Any]:
@@ -199,7 +231,13 @@ def _facts(plan: Plan, run: Run) -> dict[str, Any]:
     facts = run.facts()
     settings = [point.selection.to_dict() for point in plan.points]
     studied = [selection for selection in settings if selection["estimator"] == settings[-2]["estimator"]]
-    common = {name: value for name, value in studied[0].items()
-              if value is not None and all(selection[name] == value for selection in studied)}
-    return {"sweep": plan.id, **{name: facts[name] for name in ("n", "dim", "selected", "fingerprint", "threads",
-                                                                "device", "versions")}, "settings": common}
+    common = {
+        name: value
+        for name, value in studied[0].items()
+        if value is not None and all(selection[name] == value for selection in studied)
+    }
+    return {
+        "sweep": plan.id,
+        **{name: facts[name] for name in ("n", "dim", "selected", "fingerprint", "threads", "device", "versions")},
+        "settings": common,
+    }

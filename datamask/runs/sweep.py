@@ -57,16 +57,27 @@ class Done:
         summary = self.status.summary or {}
         calibrated = summary.get("calibrated") or {}
         state = "failed" if self.error is not None else self.status.state
-        return {**dict(self.point.swept), "run_id": self.run.id, "state": state,
-                **{term: calibrated.get(term) for term in ("quality", "diversity", "joint")},
-                **{f"raw_{term}": summary.get(term) for term in ("quality", "diversity", "joint")},
-                **{key: summary.get(key) for key in ("upper_bound", "gap", "seconds", "steps")},
-                "error": self.error}
+        return {
+            **dict(self.point.swept),
+            "run_id": self.run.id,
+            "state": state,
+            **{term: calibrated.get(term) for term in ("quality", "diversity", "joint")},
+            **{f"raw_{term}": summary.get(term) for term in ("quality", "diversity", "joint")},
+            **{key: summary.get(key) for key in ("upper_bound", "gap", "seconds", "steps")},
+            "error": self.error,
+        }
 
 
-def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, what: None,
-          should_stop: Callable[[], bool] = lambda: False, threads: int | None = None, reuse: bool = False,
-          turn: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext) -> list[Done]:
+def sweep(
+    store: RunStore,
+    plan: Plan,
+    *,
+    progress: Progress = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+    reuse: bool = False,
+    turn: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
+) -> list[Done]:
     """Do all points that are not done yet, one after the other.
 
     A point that fails (a ratio that selects all rows, say) is recorded and the others go on; a fault of the program
@@ -99,13 +110,15 @@ def sweep(store: RunStore, plan: Plan, *, progress: Progress = lambda share, wha
         if status.state == "done":
             point_done = Done(point, run, status)
         else:
+
             def report(share: float, what: str, place: int = place, label: str = label) -> None:
                 progress(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
 
             with run.queued(), turn():
                 outcome = attempt(run, should_stop=should_stop, progress=report, pool=pool, threads=threads)
-            point_done = Done(point, run, outcome.status, _why_failed(outcome),
-                              outcome.error if outcome.faulty else None)
+            point_done = Done(
+                point, run, outcome.status, _why_failed(outcome), outcome.error if outcome.faulty else None
+            )
         done.append(point_done)
         if point_done.fault is not None:
             break
@@ -125,11 +138,19 @@ def _why_failed(outcome: Outcome) -> str | None:
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
     opened = digests.stamps(list_files(plan.corpus.inputs, should_stop=should_stop))
-    corpus = shelf().get(plan.corpus, progress=lambda share, what: progress(0.05 * share, what),
-                         should_stop=should_stop)
+    corpus = shelf().get(
+        plan.corpus, progress=lambda share, what: progress(0.05 * share, what), should_stop=should_stop
+    )
     first = plan.points[0].selection
-    pool = Pool(corpus, resolve(first.device), store.cache_dir, poll=poll_of(should_stop),
-                progress=lambda share, what: progress(0.05, what), center=first.center, neighbors=first.neighbors)
+    pool = Pool(
+        corpus,
+        resolve(first.device),
+        store.cache_dir,
+        poll=poll_of(should_stop),
+        progress=lambda share, what: progress(0.05, what),
+        center=first.center,
+        neighbors=first.neighbors,
+    )
     pool.stamps = opened
     return pool
 
@@ -158,8 +179,7 @@ def _fresh(store: RunStore, plan: Plan, point: Point, start: str | None) -> Run:
     name = f"{plan.name}: {point.words}" if plan.name else point.words
     run = store.create(RunConfig(plan.corpus, point.selection, name))
     with run.writer() as writer:
-        writer.update_facts(sweep=plan.id, swept=dict(point.swept),
-                            **({} if start is None else {"start_from": start}))
+        writer.update_facts(sweep=plan.id, swept=dict(point.swept), **({} if start is None else {"start_from": start}))
     return run
 
 
@@ -207,7 +227,10 @@ def write_rows(rows: Sequence[dict[str, Any]], path: str) -> None:
 def whole_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows with the same keys in each: what one lacks (a seed, where the others are not random) is None."""
     rows = list(rows)
-    swept = dict.fromkeys(key for row in rows for key in list(row)[: list(row).index("run_id")]) if rows and (
-        "run_id" in rows[0]) else {}
+    swept = (
+        dict.fromkeys(key for row in rows for key in list(row)[: list(row).index("run_id")])
+        if rows and ("run_id" in rows[0])
+        else {}
+    )
     names = list(dict.fromkeys([*swept, *(key for row in rows for key in row)]))
     return [{name: row.get(name) for name in names} for row in rows]

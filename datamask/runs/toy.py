@@ -25,5 +25,6 @@ def write(cache_dir: str | Path, entry: Entry, *, should_stop: Callable[[], bool
     with threads(1):  # a thousand rows: more threads only wait for each other, and for the server
         toy = solve(Path(cache_dir), poll_of(should_stop, "solving the toy was stopped"))
     masks = {f"mask_{name}": mask for name, mask in toy.masks.items()}
-    Cache(cache_dir).keep(entry, arrays={"points": toy.points, "group": toy.group, "quality": toy.quality, **masks},
-                          required=True)
+    Cache(cache_dir).keep(
+        entry, arrays={"points": toy.points, "group": toy.group, "quality": toy.quality, **masks}, required=True
+    )

@@ -33,8 +33,10 @@ class Point:
     def words(self) -> str:
         """``λ 0.3, seed 1``."""
         words = {name: name if OPTIONS[name].varied is None else OPTIONS[name].varied for name, _ in self.swept}
-        return ", ".join(f"{words[name]} {f'{value:g}' if isinstance(value, float) else value}".lstrip()
-                         for name, value in self.swept)
+        return ", ".join(
+            f"{words[name]} {f'{value:g}' if isinstance(value, float) else value}".lstrip()
+            for name, value in self.swept
+        )
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,14 @@ class Plan:
 def variable() -> tuple[str, ...]:
     """The options that a sweep can vary: first numbers, then whole numbers, then words."""
     kinds = (Number, Whole)
-    return tuple(sorted((name for name, option in OPTIONS.items() if option.varied is not None), key=lambda name: next(
-        (place for place, kind in enumerate(kinds) if isinstance(OPTIONS[name].kind, kind)), len(kinds))))
+    return tuple(
+        sorted(
+            (name for name, option in OPTIONS.items() if option.varied is not None),
+            key=lambda name: next(
+                (place for place, kind in enumerate(kinds) if isinstance(OPTIONS[name].kind, kind)), len(kinds)
+            ),
+        )
+    )
 
 
 def parse_vary(text: str) -> tuple[str, tuple[Value, ...]]:
@@ -85,8 +93,9 @@ def parse_vary(text: str) -> tuple[str, tuple[Value, ...]]:
     return name, tuple(values)
 
 
-def points(given: Mapping[str, Any], varied: Sequence[tuple[str, tuple[Value, ...]]], seeds: int = 1
-           ) -> tuple[Point, ...]:
+def points(
+    given: Mapping[str, Any], varied: Sequence[tuple[str, tuple[Value, ...]]], seeds: int = 1
+) -> tuple[Point, ...]:
     """The cross product of what is varied, the last one changing fastest.
 
     Args:
@@ -106,8 +115,10 @@ def points(given: Mapping[str, Any], varied: Sequence[tuple[str, tuple[Value, ..
         swept = dict(zip(names, values))
         selection = SelectionConfig.from_options(**{**given, **swept})
         if seeds > 1 and "seed" not in names and catalogue.estimator(selection.estimator).seeded:
-            spanned += [Point((*swept.items(), ("seed", seed)), replace(selection, seed=seed))
-                        for seed in range(selection.seed, selection.seed + seeds)]
+            spanned += [
+                Point((*swept.items(), ("seed", seed)), replace(selection, seed=seed))
+                for seed in range(selection.seed, selection.seed + seeds)
+            ]
         else:
             spanned.append(Point(tuple(swept.items()), selection))
         if len(spanned) > MOST_POINTS:

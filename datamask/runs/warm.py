@@ -35,7 +35,8 @@ def warm_start(config: SelectionConfig, runs: Iterable[Run], fingerprint: str) -
         runs: newest first.
     """
     if not catalogue.estimator(config.estimator).warm or not all(
-            catalogue.objective(name).warm for name, _ in config.terms):
+        catalogue.objective(name).warm for name, _ in config.terms
+    ):
         return None
     nearest: tuple[float, float] | None = None
     found = None
@@ -56,10 +57,17 @@ def warm_start(config: SelectionConfig, runs: Iterable[Run], fingerprint: str) -
 
 def _apart(then: SelectionConfig, now: SelectionConfig) -> tuple[float, float] | None:
     """How far two settings are from each other, in lambda and in the amount; None: too far, or something else."""
+
     def bound(settings: SelectionConfig) -> tuple:
         seeded = catalogue.estimator(settings.estimator).seeded
-        return (settings.estimator, settings.objective, settings.center, settings.scale, settings.budget is None,
-                settings.seed if seeded else None)
+        return (
+            settings.estimator,
+            settings.objective,
+            settings.center,
+            settings.scale,
+            settings.budget is None,
+            settings.seed if seeded else None,
+        )
 
     def amount(settings: SelectionConfig) -> float:
         return settings.select_ratio if settings.budget is None else settings.budget

@@ -39,6 +39,7 @@ FLOAT16_MAX = 65504.0
 WAY_OUT = "delete it to start this run from its beginning"
 """What to do about a damaged checkpoint."""
 
+
 def write_label(folder: Path, label: Label) -> None:
     """Write what people added to a run. Any process may; the last one wins."""
     require_folder(folder)
@@ -139,8 +140,9 @@ class RunWriter:
 
         At most one write per `BEAT_SECONDS`; what lies between is remembered, and goes with the next write.
         """
-        self._status = replace(self._status, step=int(step), total_steps=int(total_steps), message=message,
-                               heartbeat=time.time())
+        self._status = replace(
+            self._status, step=int(step), total_steps=int(total_steps), message=message, heartbeat=time.time()
+        )
         if time.monotonic() - self._last_beat < BEAT_SECONDS:
             return
         write_json(self.folder / "status.json", self._status.to_dict(), sync=False)
@@ -177,12 +179,13 @@ class RunWriter:
         try:
             if self._metrics is None:
                 # O_NONBLOCK: opening a pipe that nobody reads would wait for ever
-                self._metrics = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC,
-                                        0o666)
+                self._metrics = os.open(
+                    path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o666
+                )
             size = os.fstat(self._metrics).st_size
             try:
                 while line:
-                    line = line[os.write(self._metrics, line):]
+                    line = line[os.write(self._metrics, line) :]
             except OSError:
                 # a disk that filled up in the middle of the line; not a file (a device) cannot be cut, nor needs it
                 with contextlib.suppress(OSError):

@@ -43,9 +43,20 @@ MOST_GB = 20.0
 NOTES = "openings"
 """A folder under the root that holds no results: what was opened, and under which address."""
 
-BEFORE = ("neighbors.npz", "neighbors-unfinished.npz", "umap.npz", "crowding.npy", "clusters-v1.npz", "topics-v1.npz",
-          "anchor-v[123]-*.json", "anchor-v[123]-*.npy", "board-*.json", "agreement-1-*.npz", "which-lambda/*.json",
-          "which-lambda/*.unfinished/*.npz")
+BEFORE = (
+    "neighbors.npz",
+    "neighbors-unfinished.npz",
+    "umap.npz",
+    "crowding.npy",
+    "clusters-v1.npz",
+    "topics-v1.npz",
+    "anchor-v[123]-*.json",
+    "anchor-v[123]-*.npy",
+    "board-*.json",
+    "agreement-1-*.npz",
+    "which-lambda/*.json",
+    "which-lambda/*.unfinished/*.npz",
+)
 """What results were called before there were digests, in folders named by a fingerprint."""
 
 SWEPT_SHARE = 0.02
@@ -91,8 +102,13 @@ class Cache:
         name = _safe(entry.name) + (f"-{_safe(entry.key)}" if entry.key else "")
         return only_one(self.folder(entry.subject) / f"{name}.lock", should_stop)
 
-    def once(self, entry: Entry, find: Callable[[], object], compute: Callable[[], object],
-             should_stop: Callable[[], bool] | None = None) -> None:
+    def once(
+        self,
+        entry: Entry,
+        find: Callable[[], object],
+        compute: Callable[[], object],
+        should_stop: Callable[[], bool] | None = None,
+    ) -> None:
         """Have a result kept, computed by one process at a time: who comes second waits, and finds it.
 
         Args:
@@ -127,8 +143,15 @@ class Cache:
             self._touch(path.parent)
         return result
 
-    def keep(self, entry: Entry, value: Mapping[str, Any] | None = None,
-             arrays: Mapping[str, np.ndarray] | None = None, *, sync: bool = True, required: bool = False) -> bool:
+    def keep(
+        self,
+        entry: Entry,
+        value: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+        *,
+        sync: bool = True,
+        required: bool = False,
+    ) -> bool:
         """Write a result, whole or not at all; whether it was written.
 
         Args:
@@ -147,8 +170,9 @@ class Cache:
             written = path.stat().st_size
         except OSError as error:
             if required:
-                raise error if isinstance(error, StoreError) else StoreError(f"{path} cannot be written: {error}") \
-                    from error
+                raise (
+                    error if isinstance(error, StoreError) else StoreError(f"{path} cannot be written: {error}")
+                ) from error
             log.warning("%s is not kept: %s", path, error)
             return False
         self._remove(entry, (entry.old, *entry.stale))
@@ -280,8 +304,7 @@ def _safe(name: str) -> str:
 
 
 def _own_files(folder: Path) -> Iterator[Path]:
-    """The results in a folder, and what killed writers left of some. Locks stay: they are empty, and may be waited for.
-    """
+    """The results in a folder, and what killed writers left of some. Locks stay: they are empty; some wait for them."""
     yield from (path for path in folder.glob(f"*-v*{_SUFFIX}") if is_result(path))
     yield from folder.glob(f".*-v*{_SUFFIX}.*.part")
     if _FINGERPRINT.fullmatch(folder.name):

@@ -43,8 +43,16 @@ class Job:
         error: the sentence when it failed. The traceback of a fault of the program's own is in the log.
     """
 
-    def __init__(self, key: str, *, device: str | None = None, priority: Priority = Priority.PAGE,
-                 about: object = None, sign: Any = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        *,
+        device: str | None = None,
+        priority: Priority = Priority.PAGE,
+        about: object = None,
+        sign: Any = None,
+        pace: Pace | None = None,
+    ) -> None:
         self.key, self.device, self.about, self.sign = key, device, about, sign
         self.state, self.share, self.message = QUEUED, 0.0, "starting"
         self.left: float | None = None
@@ -131,8 +139,10 @@ class Job:
             # its words and its traceback may name folders of the server: they are for whoever runs it
             number = secrets.token_hex(4)
             log.exception("fault %s in %s", number, self.key)
-            self.error = (f"This stopped on a fault of the program: {type(error).__name__}. The server's log tells "
-                          f"more under the number {number}")
+            self.error = (
+                f"This stopped on a fault of the program: {type(error).__name__}. The server's log tells "
+                f"more under the number {number}"
+            )
         finally:
             try:
                 if leaving is not None:

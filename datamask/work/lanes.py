@@ -186,8 +186,9 @@ def aside() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked(lock: threading.Lock, should_stop: Callable[[], bool], waiting: Callable[[], None] = lambda: None
-           ) -> Iterator[None]:
+def locked(
+    lock: threading.Lock, should_stop: Callable[[], bool], waiting: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """Hold a lock inside the block; waited for outside the lane, and in a way that can be stopped.
 
     Args:

@@ -53,8 +53,11 @@ class Eta:
         while len(self._seen) > 2 and self._seen[1][0] < now - WINDOW_SECONDS:
             self._seen.popleft()
         recent = next((seen for seen in reversed(self._seen) if seen[0] <= now - RECENT_SECONDS), self._seen[0])
-        estimates = [(1.0 - share) * (now - then) / (share - before) for then, before in (self._seen[0], recent)
-                     if share > before and now > then]
+        estimates = [
+            (1.0 - share) * (now - then) / (share - before)
+            for then, before in (self._seen[0], recent)
+            if share > before and now > then
+        ]
         if share - self._began[1] < EARLY_SHARE and now - self._began[0] < EARLY_SECONDS:
             return None
         return max(estimates, default=None)

@@ -27,9 +27,18 @@ class Worker:
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
 
-    def start(self, key: str, work: Callable[[Job], Any], *, device: str | None = None,
-              priority: Priority = Priority.PAGE, about: object = None, sign: Any = None, pace: Pace | None = None,
-              leaving: Callable[[Job], None] | None = None) -> Job:
+    def start(
+        self,
+        key: str,
+        work: Callable[[Job], Any],
+        *,
+        device: str | None = None,
+        priority: Priority = Priority.PAGE,
+        about: object = None,
+        sign: Any = None,
+        pace: Pace | None = None,
+        leaving: Callable[[Job], None] | None = None,
+    ) -> Job:
         """Do ``work(job)`` in the background, or join the job of that key that has not ended.
 
         Args:

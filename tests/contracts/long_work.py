@@ -34,8 +34,9 @@ class World:
 def _run(world: World) -> Job:
     """A run of ten million steps; asked for again while it is under way, the one that there is."""
     office = Office(world.store.root)
-    settings = SelectionConfig.from_options(objective="pairwise", estimator="reinforce", n_epochs=10_000_000,
-                                            device="cpu")
+    settings = SelectionConfig.from_options(
+        objective="pairwise", estimator="reinforce", n_epochs=10_000_000, device="cpu"
+    )
     run = world.store.create(RunConfig(world.config, settings))
     office.submit(run.id)
     return office.active()[0]

@@ -43,8 +43,9 @@ def corpus(config) -> Corpus:
 def world(tmp_path, config, corpus, monkeypatch) -> World:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     store = RunStore(tmp_path / "runs")
-    run = store.create(RunConfig(config, SelectionConfig.from_options(objective="pairwise", estimator="relaxed",
-                                                                     device="cpu")))
+    run = store.create(
+        RunConfig(config, SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu"))
+    )
     execute(run, threads=1)
     yield World(config, corpus, store, store.get(run.id))
     for job in worker().active():
@@ -86,8 +87,9 @@ def test_live_answers_come_while_it_computes_and_it_can_be_stopped(name, world, 
 def test_it_waits_for_its_turn_and_is_stopped_before_it_began(name, world):
     """The lane is taken by something more urgent that does not poll: nothing computes beside it, and Stop is heard."""
     begun, may_end = threading.Event(), threading.Event()
-    urgent = worker().start(f"urgent {name} {id(world)}", lambda _: (begun.set(), may_end.wait(LONG)), device="cpu",
-                            priority=Priority.LIVE)
+    urgent = worker().start(
+        f"urgent {name} {id(world)}", lambda _: (begun.set(), may_end.wait(LONG)), device="cpu", priority=Priority.LIVE
+    )
     assert begun.wait(LONG)
     try:
         job = WORK[name](world)

@@ -48,8 +48,9 @@ def test_reference_covers_the_catalogue():
 def test_value_is_the_definition(name, pool, subsets, device):
     function = bind(name, pool, device)
     for members in subsets:
-        assert function.value(mask_of(members, N, device)) == pytest.approx(truth.OBJECTIVES[name](pool, members),
-                                                                            rel=1e-5)
+        assert function.value(mask_of(members, N, device)) == pytest.approx(
+            truth.OBJECTIVES[name](pool, members), rel=1e-5
+        )
 
 
 def test_step_values_agree_with_exact_values(name, pool, subsets, device):
@@ -64,8 +65,10 @@ def test_gains_are_exact_differences(name, pool, subsets, device):
     members = list(subsets[0])
     gains = function.gains(mask_of(members, N, device)).cpu().numpy()
     here = f(pool, members)
-    expected = [here - f(pool, [m for m in members if m != i]) if i in members else f(pool, [*members, i]) - here
-                for i in range(N)]
+    expected = [
+        here - f(pool, [m for m in members if m != i]) if i in members else f(pool, [*members, i]) - here
+        for i in range(N)
+    ]
     assert gains == pytest.approx(expected, rel=2e-4, abs=2e-7)
 
 

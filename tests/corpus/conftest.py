@@ -20,8 +20,16 @@ def make_corpus():
     def make(features, quality=None, fingerprint="f" * 32):
         n = len(features)
         quality = np.random.default_rng(0).uniform(size=n) if quality is None else np.asarray(quality, float)
-        return Corpus(pa.array(np.arange(n)), quality, unit(features), None, pa.table({"none": pa.nulls(n)}).select([]),
-                      np.zeros(n, np.int32), np.arange(n), fingerprint,
-                      Provenance(("memory.parquet",), n, n, {"id": "id", "feature": "f", "quality": ["q"]}))
+        return Corpus(
+            pa.array(np.arange(n)),
+            quality,
+            unit(features),
+            None,
+            pa.table({"none": pa.nulls(n)}).select([]),
+            np.zeros(n, np.int32),
+            np.arange(n),
+            fingerprint,
+            Provenance(("memory.parquet",), n, n, {"id": "id", "feature": "f", "quality": ["q"]}),
+        )
 
     return make

@@ -15,8 +15,11 @@ from datamask.errors import InputError
 def table(n=8, dim=4, start=0, drop=(), **columns):
     """A good shard in the paper's format, with anything replaced, added or dropped."""
     rng = np.random.default_rng(start)
-    base = {"chunk_id": [f"c{start + i}" for i in range(n)], "quality_score": rng.uniform(1, 2, n),
-            "feature_arr": lists(rng.normal(size=(n, dim)))}
+    base = {
+        "chunk_id": [f"c{start + i}" for i in range(n)],
+        "quality_score": rng.uniform(1, 2, n),
+        "feature_arr": lists(rng.normal(size=(n, dim))),
+    }
     return pa.table({name: value for name, value in (base | columns).items() if name not in drop})
 
 
@@ -28,7 +31,7 @@ def lists(rows, kind=None):
 def feature_rows(*special, n=8, dim=4):
     """Good features, the first rows replaced."""
     rows = np.random.default_rng(0).normal(size=(n, dim)).tolist()
-    rows[:len(special)] = special
+    rows[: len(special)] = special
     return rows
 
 
@@ -55,14 +58,14 @@ def cut(folder, keep):
     write(folder, table(100))
     path = folder / "part-0.parquet"
     data = path.read_bytes()
-    path.write_bytes(data[:int(len(data) * keep)])
+    path.write_bytes(data[: int(len(data) * keep)])
 
 
 def damage(folder):
     write(folder, table(3000, 16), compression="zstd", use_dictionary=False)
     path = folder / "part-0.parquet"
     data = bytearray(path.read_bytes())
-    data[len(data) // 2:len(data) // 2 + 400] = bytes(400)
+    data[len(data) // 2 : len(data) // 2 + 400] = bytes(400)
     path.write_bytes(data)
 
 
@@ -83,8 +86,11 @@ CASES = {
     "glob without match": (None, {"inputs": "*.parquet"}, r"--input .*\*.parquet matches no file"),
     "folder without parquet": (lambda d: (d / "a.txt").touch(), {}, r"is a folder without any \*.parquet file"),
     "an address": (None, {"inputs": "s3://bucket/x.parquet"}, "is an address; only local files"),
-    "not parquet": (lambda d: (d / "part-0.parquet").write_text("chunk_id,quality\n"), {},
-                    "part-0.parquet is not a parquet file"),
+    "not parquet": (
+        lambda d: (d / "part-0.parquet").write_text("chunk_id,quality\n"),
+        {},
+        "part-0.parquet is not a parquet file",
+    ),
     "empty file": (lambda d: (d / "part-0.parquet").touch(), {}, "part-0.parquet is empty"),
     "cut short": (lambda d: cut(d, 0.7), {}, "part-0.parquet is not a parquet file, or was cut short"),
     "damaged inside": (damage, {}, "part-0.parquet is damaged .*row group 0"),
@@ -92,91 +98,172 @@ CASES = {
     "no rows in any": (shards(table(0), table(0)), {}, "none of the 2 files of --input has any rows"),
     "no id column": (shards(table(drop=["chunk_id"])), {}, "has no id column .*quality_score, feature_arr"),
     "no quality column": (shards(table(drop=["quality_score"])), {}, "no quality column .*--scores"),
-    "no feature column": (shards(table(drop=["feature_arr"])), {},
-                          "no feature column .*prepare.*--features"),
+    "no feature column": (shards(table(drop=["feature_arr"])), {}, "no feature column .*prepare.*--features"),
     "asked id missing": (shards(table()), {"id_column": "key"}, "no column 'key' .*--id-column"),
-    "asked quality missing": (shards(table()), {"quality_columns": (QualityColumn("q"),)},
-                              "no column 'q' .*chunk_id, quality_score, feature_arr.*--quality-column"),
-    "asked features missing": (shards(table()), {"feature_column": "f"},
-                               "no column 'f' .*--feature-column"),
+    "asked quality missing": (
+        shards(table()),
+        {"quality_columns": (QualityColumn("q"),)},
+        "no column 'q' .*chunk_id, quality_score, feature_arr.*--quality-column",
+    ),
+    "asked features missing": (shards(table()), {"feature_column": "f"}, "no column 'f' .*--feature-column"),
     "asked length missing": (shards(table()), {"length_column": "l"}, "no column 'l' .*--length-column"),
-    "column twice": (two_names, {"quality_columns": (QualityColumn("quality_score"),)},
-                     "2 columns called 'quality_score'"),
-    "several features": (shards(table(drop=["feature_arr"], a=lists(feature_rows()), b=lists(feature_rows()))), {},
-                         r"several columns that could be the feature \(a, b\).*--feature-column"),
-    "several qualities": (shards(table(drop=["quality_score"], a=np.ones(8), b=np.ones(8))), {},
-                          r"several columns that could be the quality \(a, b\).*--quality-column"),
-    "quality is text": (shards(table(quality_score=["good"] * 8)),
-                        {"quality_columns": (QualityColumn("quality_score"),)},
-                        "'quality_score' of .*part-0.parquet is string, but quality must be a number column"),
-    "features are numbers": (shards(table(feature_arr=np.ones(8))), {"feature_column": "feature_arr"},
-                             "'feature_arr' .* is double, but feature must be a list"),
-    "features are lists of text": (shards(table(feature_arr=pa.array([["a"]] * 8))),
-                                   {"feature_column": "feature_arr"}, "is list<.*string>, but feature must be"),
-    "ids are floats": (shards(table(chunk_id=np.arange(8.0))), {"id_column": "chunk_id"},
-                       "'chunk_id' .* is double, but id must be an integer or string column"),
-    "lengths within a shard": (shards(bad([1, 2], [1, 2, 3])), {},
-                               "part-0.parquet row 1 has 3 values in column 'feature_arr', but the first row has 2"),
-    "lengths across shards": (shards(table(), table(dim=5, start=50)), {},
-                              "part-1.parquet row 0 has 5 values .* has 4"),
+    "column twice": (
+        two_names,
+        {"quality_columns": (QualityColumn("quality_score"),)},
+        "2 columns called 'quality_score'",
+    ),
+    "several features": (
+        shards(table(drop=["feature_arr"], a=lists(feature_rows()), b=lists(feature_rows()))),
+        {},
+        r"several columns that could be the feature \(a, b\).*--feature-column",
+    ),
+    "several qualities": (
+        shards(table(drop=["quality_score"], a=np.ones(8), b=np.ones(8))),
+        {},
+        r"several columns that could be the quality \(a, b\).*--quality-column",
+    ),
+    "quality is text": (
+        shards(table(quality_score=["good"] * 8)),
+        {"quality_columns": (QualityColumn("quality_score"),)},
+        "'quality_score' of .*part-0.parquet is string, but quality must be a number column",
+    ),
+    "features are numbers": (
+        shards(table(feature_arr=np.ones(8))),
+        {"feature_column": "feature_arr"},
+        "'feature_arr' .* is double, but feature must be a list",
+    ),
+    "features are lists of text": (
+        shards(table(feature_arr=pa.array([["a"]] * 8))),
+        {"feature_column": "feature_arr"},
+        "is list<.*string>, but feature must be",
+    ),
+    "ids are floats": (
+        shards(table(chunk_id=np.arange(8.0))),
+        {"id_column": "chunk_id"},
+        "'chunk_id' .* is double, but id must be an integer or string column",
+    ),
+    "lengths within a shard": (
+        shards(bad([1, 2], [1, 2, 3])),
+        {},
+        "part-0.parquet row 1 has 3 values in column 'feature_arr', but the first row has 2",
+    ),
+    "lengths across shards": (
+        shards(table(), table(dim=5, start=50)),
+        {},
+        "part-1.parquet row 0 has 5 values .* has 4",
+    ),
     "fixed lengths across shards": (
         shards(table(), table(start=50, feature_arr=lists(feature_rows(dim=3), pa.list_(pa.float32(), 3)))),
-        {}, "part-1.parquet row 0 has 3 values"),
+        {},
+        "part-1.parquet row 0 has 3 values",
+    ),
     "empty features": (shards(table(feature_arr=lists([[]] * 8))), {}, "have no values"),
     "features all null": (shards(table(feature_arr=lists([None] * 8))), {}, "null in every row"),
-    "column missing in a shard": (shards(table(), table(start=50, drop=["quality_score"])), {},
-                                  "part-1.parquet has no column 'quality_score' .*part-0.parquet has"),
-    "type differs in a shard": (shards(table(), table(start=50, quality_score=["x"] * 8)), {},
-                                "'quality_score' of .*part-1.parquet is string"),
-    "ids differ in a shard": (shards(table(), table(start=50, chunk_id=np.arange(8))), {},
-                              "'chunk_id' is string in .*part-0.parquet but int64 in .*part-1.parquet"),
-    "NaN": (shards(bad([1, NAN, 1, 1])), {},
-            r"1 row has NaN or infinite features in column 'feature_arr' \(ids 'c0'; .*part-0.parquet row 0\)"),
-    "infinity": (shards(bad([1, INF, 1, 1], [0, 0, 0, -INF])), {},
-                 "2 rows have NaN or infinite features .*'c0', 'c1'.*--drop-invalid"),
-    "many bad rows": (shards(bad(*[[NAN] * 4] * 6)), {},
-                      r"6 rows have NaN .*'c0', 'c1', 'c2', \.\.\."),
-    "all-zero": (shards(bad([0, -0.0, 0, 0])), {},
-                 "1 row has all-zero features .*'c0'.*--drop-invalid"),
-    "null features": (shards(bad([1, 2, 3, 4], None)), {},
-                      "1 row has null features .*'c1'.*--drop-invalid"),
-    "null inside features": (shards(bad([1, None, 3, 4])), {},
-                             "1 row has NaN or infinite features"),
-    "null quality": (shards(table(quality_score=[None, *[1.0] * 7])), {},
-                     "1 row has null quality in column 'quality_score' .*'c0'"),
-    "NaN quality": (shards(table(quality_score=[1.0, NAN, INF, *[1.0] * 5])), {},
-                    "2 rows have NaN or infinite quality .*'c1', 'c2'"),
-    "null length": (shards(table(token_count=[1, None, *[1] * 6])), {},
-                    "null, infinite or negative length"),
-    "negative length": (shards(table(token_count=[1, -1, *[1] * 6])), {},
-                        "negative length in column 'token_count'"),
-    "several faults": (shards(table(quality_score=[None, *[1.0] * 7], feature_arr=lists(feature_rows([0] * 4)))),
-                       {}, "all-zero features .*; 1 row has null quality .*; repair them"),
-    "null id": (shards(table(), table(start=50, chunk_id=["a", None, *"bcdefg"])), {},
-                "part-1.parquet row 1 has a null in the id column 'chunk_id'"),
-    "repeated id within": (shards(table(chunk_id=["a", "b", "b", *"cdefg"])), {},
-                           r"holds 1 id more than once \('b'; 'b' is in .*0.parquet row 1 and .*0.parquet row 2\)"),
-    "repeated id across": (shards(table(), table(start=7)), {},
-                           r"1 id more than once \('c7'; 'c7' is in .*0.parquet row 7 and .*1.parquet row 0\)"),
+    "column missing in a shard": (
+        shards(table(), table(start=50, drop=["quality_score"])),
+        {},
+        "part-1.parquet has no column 'quality_score' .*part-0.parquet has",
+    ),
+    "type differs in a shard": (
+        shards(table(), table(start=50, quality_score=["x"] * 8)),
+        {},
+        "'quality_score' of .*part-1.parquet is string",
+    ),
+    "ids differ in a shard": (
+        shards(table(), table(start=50, chunk_id=np.arange(8))),
+        {},
+        "'chunk_id' is string in .*part-0.parquet but int64 in .*part-1.parquet",
+    ),
+    "NaN": (
+        shards(bad([1, NAN, 1, 1])),
+        {},
+        r"1 row has NaN or infinite features in column 'feature_arr' \(ids 'c0'; .*part-0.parquet row 0\)",
+    ),
+    "infinity": (
+        shards(bad([1, INF, 1, 1], [0, 0, 0, -INF])),
+        {},
+        "2 rows have NaN or infinite features .*'c0', 'c1'.*--drop-invalid",
+    ),
+    "many bad rows": (shards(bad(*[[NAN] * 4] * 6)), {}, r"6 rows have NaN .*'c0', 'c1', 'c2', \.\.\."),
+    "all-zero": (shards(bad([0, -0.0, 0, 0])), {}, "1 row has all-zero features .*'c0'.*--drop-invalid"),
+    "null features": (shards(bad([1, 2, 3, 4], None)), {}, "1 row has null features .*'c1'.*--drop-invalid"),
+    "null inside features": (shards(bad([1, None, 3, 4])), {}, "1 row has NaN or infinite features"),
+    "null quality": (
+        shards(table(quality_score=[None, *[1.0] * 7])),
+        {},
+        "1 row has null quality in column 'quality_score' .*'c0'",
+    ),
+    "NaN quality": (
+        shards(table(quality_score=[1.0, NAN, INF, *[1.0] * 5])),
+        {},
+        "2 rows have NaN or infinite quality .*'c1', 'c2'",
+    ),
+    "null length": (shards(table(token_count=[1, None, *[1] * 6])), {}, "null, infinite or negative length"),
+    "negative length": (shards(table(token_count=[1, -1, *[1] * 6])), {}, "negative length in column 'token_count'"),
+    "several faults": (
+        shards(table(quality_score=[None, *[1.0] * 7], feature_arr=lists(feature_rows([0] * 4)))),
+        {},
+        "all-zero features .*; 1 row has null quality .*; repair them",
+    ),
+    "null id": (
+        shards(table(), table(start=50, chunk_id=["a", None, *"bcdefg"])),
+        {},
+        "part-1.parquet row 1 has a null in the id column 'chunk_id'",
+    ),
+    "repeated id within": (
+        shards(table(chunk_id=["a", "b", "b", *"cdefg"])),
+        {},
+        r"holds 1 id more than once \('b'; 'b' is in .*0.parquet row 1 and .*0.parquet row 2\)",
+    ),
+    "repeated id across": (
+        shards(table(), table(start=7)),
+        {},
+        r"1 id more than once \('c7'; 'c7' is in .*0.parquet row 7 and .*1.parquet row 0\)",
+    ),
     "repeated ids": (shards(table(), table()), {}, r"holds 8 ids more than once .*, \.\.\.;"),
-    "a quality column twice": (shards(table()), {"quality_columns": (QualityColumn("quality_score"),) * 2},
-                               "names a column twice"),
-    "a quality column of one name with another": (two_names, {}, "has 2 columns called 'quality_score', one of which "
-                                                  "could be the quality; rename all but one"),
-    "numbers of one name": (lambda d: renamed(d, ["chunk_id", "k", "feature_arr", "k"], table(a=range(8))), {},
-                            "has 2 columns called 'k', one of which could be the quality"),
-    "features of one name": (lambda d: renamed(d, ["chunk_id", "quality_score", "feature_arr", "feature_arr"],
-                                               table(a=lists(feature_rows()))), {},
-                             "has 2 columns called 'feature_arr', one of which could be the feature"),
+    "a quality column twice": (
+        shards(table()),
+        {"quality_columns": (QualityColumn("quality_score"),) * 2},
+        "names a column twice",
+    ),
+    "a quality column of one name with another": (
+        two_names,
+        {},
+        "has 2 columns called 'quality_score', one of which could be the quality; rename all but one",
+    ),
+    "numbers of one name": (
+        lambda d: renamed(d, ["chunk_id", "k", "feature_arr", "k"], table(a=range(8))),
+        {},
+        "has 2 columns called 'k', one of which could be the quality",
+    ),
+    "features of one name": (
+        lambda d: renamed(
+            d, ["chunk_id", "quality_score", "feature_arr", "feature_arr"], table(a=lists(feature_rows()))
+        ),
+        {},
+        "has 2 columns called 'feature_arr', one of which could be the feature",
+    ),
     "quality beyond all sums": (shards(table(quality_score=[1e308] * 8)), {}, "too large for 8 rows to be summed"),
-    "quality beyond float64": (shards(table(quality_score=[2**62 + i for i in range(8)])), {},
-                               "float64 takes 7 of them for equal to others; rank them with --quality-column"),
-    "lengths beyond all sums": (shards(table(n_tokens=[1e308] * 8)), {},
-                                "length in column 'n_tokens' is up to 1e.308 .*part-0.parquet row 0., too large for 8"),
-    "more than memory": (shards(table(4, feature_arr=huge(4, 2**20), drop=["x"])), {"huge": True},
-                         "4 rows of 1,048,576 dimensions need 0.0156 GiB .*--rows"),
-    "all rows invalid": (shards(table(feature_arr=lists([[0] * 4] * 8))), {"drop_invalid": True},
-                         "every one of the 8 rows is invalid .*8 with all-zero features"),
+    "quality beyond float64": (
+        shards(table(quality_score=[2**62 + i for i in range(8)])),
+        {},
+        "float64 takes 7 of them for equal to others; rank them with --quality-column",
+    ),
+    "lengths beyond all sums": (
+        shards(table(n_tokens=[1e308] * 8)),
+        {},
+        "length in column 'n_tokens' is up to 1e.308 .*part-0.parquet row 0., too large for 8",
+    ),
+    "more than memory": (
+        shards(table(4, feature_arr=huge(4, 2**20), drop=["x"])),
+        {"huge": True},
+        "4 rows of 1,048,576 dimensions need 0.0156 GiB .*--rows",
+    ),
+    "all rows invalid": (
+        shards(table(feature_arr=lists([[0] * 4] * 8))),
+        {"drop_invalid": True},
+        "every one of the 8 rows is invalid .*8 with all-zero features",
+    ),
 }
 
 

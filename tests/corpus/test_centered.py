@@ -31,8 +31,10 @@ def raw(rng) -> np.ndarray:
 @pytest.fixture
 def corpus(raw, rng, tmp_path):
     values = pa.FixedSizeListArray.from_arrays(pa.array(raw.ravel()), D)
-    pq.write_table(pa.table({"chunk_id": np.arange(N), "quality_score": rng.normal(size=N), "feature_arr": values}),
-                   tmp_path / "raw.parquet")
+    pq.write_table(
+        pa.table({"chunk_id": np.arange(N), "quality_score": rng.normal(size=N), "feature_arr": values}),
+        tmp_path / "raw.parquet",
+    )
     return open_corpus(CorpusConfig((str(tmp_path / "raw.parquet"),)))
 
 
@@ -64,8 +66,10 @@ def test_nothing_cached_is_shared_with_the_features_as_they_are(corpus, tmp_path
     plain, seen = (Pool(corpus, torch.device("cpu"), tmp_path, center=center) for center in (False, True))
     for name in ("facility", "pairwise"):
         first = [diversity_anchor(pool, name, 20) for pool in (plain, seen)]
-        again = [diversity_anchor(Pool(corpus, torch.device("cpu"), tmp_path, center=center), name, 20)
-                 for center in (False, True)]
+        again = [
+            diversity_anchor(Pool(corpus, torch.device("cpu"), tmp_path, center=center), name, 20)
+            for center in (False, True)
+        ]
         assert first == again and abs(first[0].random - first[1].random) > 0.05
     lists = [pool.graph(20) for pool in (plain, seen)]
     assert not np.allclose(lists[0].similarities, lists[1].similarities, atol=0.05)
@@ -80,8 +84,10 @@ def test_a_selection_by_centered_features(corpus, raw):
 
 
 def test_a_centered_run_belongs_to_the_corpus_it_was_made_on(corpus, raw, tmp_path):
-    config = RunConfig(CorpusConfig(tuple(corpus.provenance.files)), SelectionConfig.from_options(
-        objective="facility", estimator="greedy", lamb=0.0, center=True))
+    config = RunConfig(
+        CorpusConfig(tuple(corpus.provenance.files)),
+        SelectionConfig.from_options(objective="facility", estimator="greedy", lamb=0.0, center=True),
+    )
     run = RunStore(tmp_path / "runs").create(config)
     summary = execute(run)
     assert run.facts()["fingerprint"] == corpus.fingerprint
@@ -92,13 +98,17 @@ def test_a_centered_run_belongs_to_the_corpus_it_was_made_on(corpus, raw, tmp_pa
 
 def test_rows_at_the_mean_are_refused(tmp_path):
     values = pa.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    pq.write_table(pa.table({"chunk_id": range(4), "quality_score": np.arange(4.0), "feature_arr": values}),
-                   tmp_path / "raw.parquet")
+    pq.write_table(
+        pa.table({"chunk_id": range(4), "quality_score": np.arange(4.0), "feature_arr": values}),
+        tmp_path / "raw.parquet",
+    )
     corpus = open_corpus(CorpusConfig((str(tmp_path / "raw.parquet"),)))
     assert np.isfinite(centered(corpus).features).all()
     values = pa.array([[1.0, 0.5], [3.0, 0.5], [2.0, 0.5], [2.0, 0.5]])
-    pq.write_table(pa.table({"chunk_id": range(4), "quality_score": np.arange(4.0), "feature_arr": values}),
-                   tmp_path / "raw.parquet")
+    pq.write_table(
+        pa.table({"chunk_id": range(4), "quality_score": np.arange(4.0), "feature_arr": values}),
+        tmp_path / "raw.parquet",
+    )
     with pytest.raises(InputError, match="--center leaves 2 of 4 rows"):
         centered(open_corpus(CorpusConfig((str(tmp_path / "raw.parquet"),))))
 

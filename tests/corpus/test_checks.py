@@ -40,12 +40,14 @@ def test_normalise_gives_unit_rows_in_place_at_every_scale():
 
 def test_block_digests_are_of_the_values_before_and_rows_do_not_depend_on_their_block():
     features = np.random.default_rng(2).normal(size=(checks.BLOCK + 5, 3)).astype(np.float32)
-    alone = features[checks.BLOCK:].copy()
-    expected = [hashlib.blake2b(part.tobytes(), digest_size=32).digest()
-                for part in (features[:checks.BLOCK], features[checks.BLOCK:])]
+    alone = features[checks.BLOCK :].copy()
+    expected = [
+        hashlib.blake2b(part.tobytes(), digest_size=32).digest()
+        for part in (features[: checks.BLOCK], features[checks.BLOCK :])
+    ]
     assert normalise(features, norms(features)) == expected
     normalise(alone, norms(alone))
-    np.testing.assert_array_equal(alone, features[checks.BLOCK:])
+    np.testing.assert_array_equal(alone, features[checks.BLOCK :])
 
 
 def test_the_fingerprint_tells_every_part_and_the_order_apart():
@@ -53,8 +55,19 @@ def test_the_fingerprint_tells_every_part_and_the_order_apart():
         lengths = None if lengths is None else np.array(lengths)
         return fingerprint(pa.array(ids, kind), np.array(quality), list(blocks), dim, lengths)
 
-    variants = [of(), of(ids=("b", "a")), of(ids=("ab", "")), of(quality=(2.0, 1.0)), of(blocks=(b"y",)), of(dim=4),
-                of(lengths=(1.0, 2.0)), of(lengths=(2.0, 1.0)), of(ids=(1, 2)), of(ids=("1", "2")), of(ids=(12, 1))]
+    variants = [
+        of(),
+        of(ids=("b", "a")),
+        of(ids=("ab", "")),
+        of(quality=(2.0, 1.0)),
+        of(blocks=(b"y",)),
+        of(dim=4),
+        of(lengths=(1.0, 2.0)),
+        of(lengths=(2.0, 1.0)),
+        of(ids=(1, 2)),
+        of(ids=("1", "2")),
+        of(ids=(12, 1)),
+    ]
     assert len(set(variants)) == len(variants)
     assert of() == of(kind=pa.large_string()) and of(ids=(1, 2), kind=pa.int8()) == of(ids=(1, 2), kind=pa.uint64())
     sliced = fingerprint(pa.array(["z", "a", "b"]).slice(1), np.array([1.0, 2.0]), [b"x"], 3, None)

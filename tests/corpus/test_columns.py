@@ -8,9 +8,18 @@ from datamask.corpus.columns import candidates, guess, is_feature, is_id, is_num
 from datamask.errors import InputError
 
 PAPER = {"chunk_id": pa.string(), "quality_score": pa.float64(), "feature_arr": pa.list_(pa.float32(), 8)}
-FINEWEB = {"text": pa.string(), "id": pa.string(), "dump": pa.string(), "url": pa.string(), "file_path": pa.string(),
-           "language": pa.string(), "language_score": pa.float64(), "token_count": pa.int64(), "score": pa.float64(),
-           "int_score": pa.int64()}
+FINEWEB = {
+    "text": pa.string(),
+    "id": pa.string(),
+    "dump": pa.string(),
+    "url": pa.string(),
+    "file_path": pa.string(),
+    "language": pa.string(),
+    "language_score": pa.float64(),
+    "token_count": pa.int64(),
+    "score": pa.float64(),
+    "int_score": pa.int64(),
+}
 EMBEDDED = pa.list_(pa.float16())
 
 
@@ -23,15 +32,25 @@ def settled(columns, *, features=None, scores=None, **options):
 
 def test_the_papers_names_need_no_note():
     columns = settled(PAPER)
-    assert columns.as_dict() == {"id": "chunk_id", "feature": "feature_arr", "quality": ["quality_score"],
-                                 "length": None, "text": None}
+    assert columns.as_dict() == {
+        "id": "chunk_id",
+        "feature": "feature_arr",
+        "quality": ["quality_score"],
+        "length": None,
+        "text": None,
+    }
     assert columns.notes == ()
 
 
 def test_fineweb_edu_is_known():
     columns = settled(FINEWEB | {"embedding": EMBEDDED})
-    assert columns.as_dict() == {"id": "id", "feature": "embedding", "quality": ["score"], "length": "token_count",
-                                 "text": "text"}
+    assert columns.as_dict() == {
+        "id": "id",
+        "feature": "embedding",
+        "quality": ["score"],
+        "length": "token_count",
+        "text": "text",
+    }
     assert any("'score' was taken as the quality column" in note for note in columns.notes)
 
 
@@ -42,31 +61,48 @@ def test_the_papers_names_win_over_others():
 
 
 def test_the_only_column_of_a_type_is_taken():
-    columns = settled({"name": pa.string(), "text": pa.string(), "edu": pa.float32(), "v": EMBEDDED, "y": pa.int16()},
-                      id_column="name")
+    columns = settled(
+        {"name": pa.string(), "text": pa.string(), "edu": pa.float32(), "v": EMBEDDED, "y": pa.int16()},
+        id_column="name",
+    )
     assert (columns.id, columns.feature, columns.quality[0].name, columns.text) == ("name", "v", "edu", "text")
     assert any("'edu' was taken as the quality column, by its type" in note for note in columns.notes)
     assert settled({"name": pa.string(), "text": pa.string(), "edu": pa.float32(), "v": EMBEDDED}).id == "name"
 
 
 def test_a_known_name_of_the_wrong_type_is_passed_over():
-    columns = settled({"id": pa.float64(), "doc_id": pa.int32(), "quality": pa.string(), "score": pa.int8(),
-                       "features": pa.list_(pa.string()), "vec": EMBEDDED})
+    columns = settled(
+        {
+            "id": pa.float64(),
+            "doc_id": pa.int32(),
+            "quality": pa.string(),
+            "score": pa.int8(),
+            "features": pa.list_(pa.string()),
+            "vec": EMBEDDED,
+        }
+    )
     assert (columns.id, columns.feature, columns.quality[0].name) == ("doc_id", "vec", "score")
 
 
 def test_columns_asked_for_win():
-    columns = settled(PAPER | {"key": pa.uint8(), "a": pa.decimal128(5, 2), "b": pa.int8(), "v": EMBEDDED,
-                               "n": pa.int64()}, id_column="key", feature_column="v", length_column="n",
-                      quality_columns=(QualityColumn("a"), QualityColumn("b", 2.0, "z")))
+    columns = settled(
+        PAPER | {"key": pa.uint8(), "a": pa.decimal128(5, 2), "b": pa.int8(), "v": EMBEDDED, "n": pa.int64()},
+        id_column="key",
+        feature_column="v",
+        length_column="n",
+        quality_columns=(QualityColumn("a"), QualityColumn("b", 2.0, "z")),
+    )
     assert columns.as_dict() == {"id": "key", "feature": "v", "quality": ["a", "b"], "length": "n", "text": None}
     assert columns.notes == ()
 
 
 def test_side_shards_give_features_and_scores_and_asked_scores_may_lie_on_both_sides():
-    columns = settled({"id": pa.string(), "score": pa.float64()}, features={"id": pa.string(), "emb": EMBEDDED},
-                      scores={"id": pa.string(), "dclm": pa.float64()},
-                      quality_columns=(QualityColumn("dclm"), QualityColumn("score")))
+    columns = settled(
+        {"id": pa.string(), "score": pa.float64()},
+        features={"id": pa.string(), "emb": EMBEDDED},
+        scores={"id": pa.string(), "dclm": pa.float64()},
+        quality_columns=(QualityColumn("dclm"), QualityColumn("score")),
+    )
     assert (columns.feature, columns.feature_from) == ("emb", "features")
     assert columns.quality_from == ("scores", "input")
     with pytest.raises(InputError, match="no feature column"):
@@ -88,14 +124,37 @@ def test_candidates_put_known_names_first():
     assert guess(schema, "length") == (None, "none")
 
 
-@pytest.mark.parametrize(("test", "good", "bad"), [
-    (is_id, [pa.int8(), pa.uint64(), pa.string(), pa.large_string(), pa.string_view(),
-             pa.dictionary(pa.int8(), pa.string())], [pa.float32(), pa.bool_(), pa.binary(), pa.list_(pa.int8())]),
-    (is_number, [pa.int8(), pa.float16(), pa.decimal128(4, 2), pa.dictionary(pa.int8(), pa.float32())],
-     [pa.bool_(), pa.string(), pa.date32(), pa.null()]),
-    (is_feature, [pa.list_(pa.float16()), pa.large_list(pa.float32()), pa.list_(pa.float64(), 3),
-                  pa.fixed_shape_tensor(pa.float32(), [4])],
-     [pa.list_(pa.int8()), pa.list_(pa.string()), pa.list_(pa.list_(pa.float32())), pa.float32()]),
-])
+@pytest.mark.parametrize(
+    ("test", "good", "bad"),
+    [
+        (
+            is_id,
+            [
+                pa.int8(),
+                pa.uint64(),
+                pa.string(),
+                pa.large_string(),
+                pa.string_view(),
+                pa.dictionary(pa.int8(), pa.string()),
+            ],
+            [pa.float32(), pa.bool_(), pa.binary(), pa.list_(pa.int8())],
+        ),
+        (
+            is_number,
+            [pa.int8(), pa.float16(), pa.decimal128(4, 2), pa.dictionary(pa.int8(), pa.float32())],
+            [pa.bool_(), pa.string(), pa.date32(), pa.null()],
+        ),
+        (
+            is_feature,
+            [
+                pa.list_(pa.float16()),
+                pa.large_list(pa.float32()),
+                pa.list_(pa.float64(), 3),
+                pa.fixed_shape_tensor(pa.float32(), [4]),
+            ],
+            [pa.list_(pa.int8()), pa.list_(pa.string()), pa.list_(pa.list_(pa.float32())), pa.float32()],
+        ),
+    ],
+)
 def test_types(test, good, bad):
     assert all(test(kind) for kind in good) and not any(test(kind) for kind in bad)

@@ -114,6 +114,7 @@ def test_local_density_is_the_mean_over_the_nearest_others():
     density = local_density(graph)
     assert density.dtype == np.float32
     np.testing.assert_allclose(density, expected, atol=1e-6)
-    np.testing.assert_allclose(local_density(graph.first(4), 15), -np.sort(-products, axis=1)[:, :3].mean(axis=1),
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        local_density(graph.first(4), 15), -np.sort(-products, axis=1)[:, :3].mean(axis=1), atol=1e-6
+    )
     assert local_density(NeighborGraph(graph.indices[:, :1], graph.similarities[:, :1])).tolist() == [0.0] * 40

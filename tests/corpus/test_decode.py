@@ -26,8 +26,10 @@ def test_rows_equal_the_python_values_with_nan_for_nulls(data, kind, item, dim):
     high = data.draw(st.integers(low, len(values)))
     column = pa.array(values, list_type(kind, item, dim)).slice(low, high - low)
     rows, null = feature_rows(column, dim)
-    expected = np.array([[np.nan] * dim if row is None else [np.nan if v is None else v for v in row]
-                         for row in values[low:high]], FLOATS[item]).reshape(high - low, dim)
+    expected = np.array(
+        [[np.nan] * dim if row is None else [np.nan if v is None else v for v in row] for row in values[low:high]],
+        FLOATS[item],
+    ).reshape(high - low, dim)
     assert rows.dtype == FLOATS[item] and rows.shape == expected.shape
     np.testing.assert_array_equal(rows, expected)
     missing = [row is None for row in values[low:high]]
@@ -38,8 +40,9 @@ def test_rows_equal_the_python_values_with_nan_for_nulls(data, kind, item, dim):
 
 def test_null_rows_that_own_values_do_not_shift_the_others():
     flat = pa.array(np.arange(8, dtype=np.float32))
-    column = pa.ListArray.from_arrays(pa.array([0, 2, 5, 6, 8], pa.int32()), flat,
-                                      mask=pa.array([False, True, True, False]))
+    column = pa.ListArray.from_arrays(
+        pa.array([0, 2, 5, 6, 8], pa.int32()), flat, mask=pa.array([False, True, True, False])
+    )
     rows, null = feature_rows(column, 2)
     np.testing.assert_array_equal(rows, [[0, 1], [np.nan, np.nan], [np.nan, np.nan], [6, 7]])
     assert null.tolist() == [False, True, True, False]
@@ -90,7 +93,8 @@ def test_numbers_of_any_type_with_nulls():
 def test_extension_types_are_read_by_their_storage():
     tensor = pa.ExtensionArray.from_storage(
         pa.fixed_shape_tensor(pa.float32(), [2]),
-        pa.FixedSizeListArray.from_arrays(pa.array(np.arange(4, dtype=np.float32)), 2))
+        pa.FixedSizeListArray.from_arrays(pa.array(np.arange(4, dtype=np.float32)), 2),
+    )
     np.testing.assert_array_equal(feature_rows(tensor, 2)[0], [[0, 1], [2, 3]])
 
 

@@ -11,8 +11,12 @@ from datamask.errors import InputError
 
 
 def write(path, n=10, dim=6, **columns):
-    base = {"chunk_id": np.arange(n), "quality_score": np.ones(n), "text": ["t"] * n,
-            "feature_arr": pa.array(np.ones((n, dim)).tolist(), pa.list_(pa.float32()))}
+    base = {
+        "chunk_id": np.arange(n),
+        "quality_score": np.ones(n),
+        "text": ["t"] * n,
+        "feature_arr": pa.array(np.ones((n, dim)).tolist(), pa.list_(pa.float32())),
+    }
     columns = {name: value for name, value in (base | columns).items() if value is not None}
     pq.write_table(pa.table(columns), path)
 
@@ -25,10 +29,20 @@ def test_what_the_footers_say(tmp_path):
     assert seen.rows == 25 and seen.complete and seen.dim == 6 and seen.memory_bytes == 25 * 6 * 4
     assert seen.bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
     assert seen.row_limit == default_row_limit(6)
-    assert seen.columns == {"id": "chunk_id", "feature": "feature_arr", "quality": "quality_score", "length": None,
-                            "text": "text"}
-    assert seen.candidates == {"id": ["chunk_id", "text"], "quality": ["quality_score", "chunk_id"],
-                               "feature": ["feature_arr"], "length": ["chunk_id", "quality_score"], "text": ["text"]}
+    assert seen.columns == {
+        "id": "chunk_id",
+        "feature": "feature_arr",
+        "quality": "quality_score",
+        "length": None,
+        "text": "text",
+    }
+    assert seen.candidates == {
+        "id": ["chunk_id", "text"],
+        "quality": ["quality_score", "chunk_id"],
+        "feature": ["feature_arr"],
+        "length": ["chunk_id", "quality_score"],
+        "text": ["text"],
+    }
     assert seen.problems == () and seen.notes == () and "quality_score" in seen.schema.names
 
 

@@ -18,8 +18,18 @@ from datamask.errors import InputError, Stopped
 @pytest.fixture
 def tree(tmp_path):
     """Folders within folders, hidden ones, and links."""
-    for name in ("a.parquet", "b.txt", ".c.parquet", "x/a.parquet", "x/y/a.parquet", "x/y/z/b.parquet",
-                 "x/.h/a.parquet", "w1/a.parquet", "w2/a[1].parquet", "folder.parquet/in.parquet"):
+    for name in (
+        "a.parquet",
+        "b.txt",
+        ".c.parquet",
+        "x/a.parquet",
+        "x/y/a.parquet",
+        "x/y/z/b.parquet",
+        "x/.h/a.parquet",
+        "w1/a.parquet",
+        "w2/a[1].parquet",
+        "folder.parquet/in.parquet",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -28,14 +38,34 @@ def tree(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("pattern", [
-    "*.parquet", "**/*.parquet", "x/**", "**", "w?/*.parquet", "w[12]/*", "*/y/*", "**/y/**/b.parquet",
-    "**/**/**/*.parquet", "x/../w1/*.parquet", ".*", "x/.*/*.parquet", "**/.h/*", "no/**/*.parquet", "*/*/*",
-    "**/folder.parquet/*"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*.parquet",
+        "**/*.parquet",
+        "x/**",
+        "**",
+        "w?/*.parquet",
+        "w[12]/*",
+        "*/y/*",
+        "**/y/**/b.parquet",
+        "**/**/**/*.parquet",
+        "x/../w1/*.parquet",
+        ".*",
+        "x/.*/*.parquet",
+        "**/.h/*",
+        "no/**/*.parquet",
+        "*/*/*",
+        "**/folder.parquet/*",
+    ],
+)
 def test_patterns_match_the_files_that_glob_finds(tree, pattern):
     matched = {os.path.realpath(path) for path in files_matching(tree / pattern, ListingBudget("input"))}
-    found = {os.path.realpath(path) for path in glob.glob(str(tree / pattern), recursive=True)  # noqa: PTH207
-             if Path(path).is_file()}
+    found = {
+        os.path.realpath(path)
+        for path in glob.glob(str(tree / pattern), recursive=True)  # noqa: PTH207
+        if Path(path).is_file()
+    }
     assert matched == found
 
 
@@ -47,8 +77,17 @@ def test_a_relative_pattern_stays_relative(tree, monkeypatch):
 
 def test_a_folder_gives_its_files_and_follows_no_link(tree):
     names = {str(path.relative_to(tree)) for path in files_below(tree, (".parquet",), ListingBudget("input"))}
-    assert names == {"a.parquet", "x/a.parquet", "x/y/a.parquet", "x/y/z/b.parquet", "x/.h/a.parquet", "w1/a.parquet",
-                     "w2/a[1].parquet", "folder.parquet/in.parquet", "link.parquet"}
+    assert names == {
+        "a.parquet",
+        "x/a.parquet",
+        "x/y/a.parquet",
+        "x/y/z/b.parquet",
+        "x/.h/a.parquet",
+        "w1/a.parquet",
+        "w2/a[1].parquet",
+        "folder.parquet/in.parquet",
+        "link.parquet",
+    }
 
 
 def test_too_much_to_look_at_is_refused(tree, monkeypatch):
@@ -76,10 +115,12 @@ def test_repeated_stars_look_at_every_folder_once(tmp_path, monkeypatch):
 
 def test_listing_can_be_stopped(tree):
     pattern = str(tree / "**" / "*.parquet")
-    for call in (lambda: list_files([pattern], should_stop=lambda: True),
-                 lambda: text_files([pattern], should_stop=lambda: True),
-                 lambda: open_corpus(CorpusConfig((pattern,)), should_stop=lambda: True),
-                 lambda: Shelf().get(CorpusConfig((pattern,)), should_stop=lambda: True)):
+    for call in (
+        lambda: list_files([pattern], should_stop=lambda: True),
+        lambda: text_files([pattern], should_stop=lambda: True),
+        lambda: open_corpus(CorpusConfig((pattern,)), should_stop=lambda: True),
+        lambda: Shelf().get(CorpusConfig((pattern,)), should_stop=lambda: True),
+    ):
         with pytest.raises(Stopped, match="stopped while listing files"):
             call()
 

@@ -167,22 +167,29 @@ def test_a_damaged_cache_is_built_anew(tmp_path, make_corpus, monkeypatch, damag
 
 def change(name, place, value):
     """A change of one array of a graph."""
+
     def changed(arrays):
         arrays[name][place] = value
+
     return changed
 
 
 UNFIT = {
-    "rows that are not there": change("indices", (3, 2), 60), "negative rows": change("indices", (3, 2), -1),
+    "rows that are not there": change("indices", (3, 2), 60),
+    "negative rows": change("indices", (3, 2), -1),
     "another type": lambda arrays: arrays.update(indices=arrays["indices"].astype(np.int64)),
     "another size": lambda arrays: arrays.update({name: arrays[name][:59] for name in ("indices", "similarities")}),
-    "not a number": change("similarities", (5, 3), np.nan), "no cosine": change("similarities", (5, 1), 10.0),
-    "not falling": change("similarities", (5, 3), 1.0), "not itself first": change("indices", (5, 0), 6),
+    "not a number": change("similarities", (5, 3), np.nan),
+    "no cosine": change("similarities", (5, 1), 10.0),
+    "not falling": change("similarities", (5, 3), 1.0),
+    "not itself first": change("indices", (5, 0), 6),
     "twice": lambda arrays: change("indices", (5, 2), arrays["indices"][5, 1])(arrays),
     "other similarities": lambda arrays: arrays["similarities"].__isub__(
-        np.float32(0.001) * (np.arange(10) > 0).astype(np.float32)),
+        np.float32(0.001) * (np.arange(10) > 0).astype(np.float32)
+    ),
     "nearer ones left out": lambda arrays: arrays.update(
-        {name: np.delete(arrays[name], 1, axis=1) for name in ("indices", "similarities")}),
+        {name: np.delete(arrays[name], 1, axis=1) for name in ("indices", "similarities")}
+    ),
     "exact without full recall": lambda arrays: arrays.update(recall=np.array(0.5)),
     "recall above 1": lambda arrays: arrays.update(recall=np.array(1.5), exact=np.array(False)),
     "objects": lambda arrays: arrays.update(indices=np.array([{}], object)),
@@ -194,8 +201,12 @@ UNFIT = {
 def test_a_graph_that_cannot_be_that_of_the_corpus_is_not_served(tmp_path, make_corpus, spoil, before):
     corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
     graph = build_neighbors(corpus.features, 10)
-    arrays = {"indices": graph.indices, "similarities": graph.similarities, "exact": np.array(True),
-              "recall": np.array(1.0)}
+    arrays = {
+        "indices": graph.indices,
+        "similarities": graph.similarities,
+        "exact": np.array(True),
+        "recall": np.array(1.0),
+    }
 
     def put(arrays):
         if before:
@@ -237,9 +248,15 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
             lists.similarities[:] = 0.5
         return lists
 
-    Cache(tmp_path).keep(unfinished.entry_of(corpus.fingerprint), {"plan": "all pairs in blocks of 1024"},
-                         {"similarities": np.full((60, 9), -np.inf, np.float32), "indices": np.full((60, 9), 60, "i4"),
-                          "done": np.array([False])})
+    Cache(tmp_path).keep(
+        unfinished.entry_of(corpus.fingerprint),
+        {"plan": "all pairs in blocks of 1024"},
+        {
+            "similarities": np.full((60, 9), -np.inf, np.float32),
+            "indices": np.full((60, 9), 60, "i4"),
+            "done": np.array([False]),
+        },
+    )
     monkeypatch.setattr(unfinished.Unfinished, "lists", kept_elsewhere)
     monkeypatch.setattr(exact_search, "BLOCK", 1024)
     monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 2 * 5 * 1024**2)

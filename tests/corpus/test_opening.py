@@ -26,9 +26,11 @@ def table(n=20, dim=4, seed=0, start=0, **columns):
     """A shard in the paper's format, with anything replaced or added."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, dim)).astype(np.float32)
-    base = {"chunk_id": pa.array([f"c{start + i}" for i in range(n)]),
-            "quality_score": pa.array(rng.uniform(size=n)),
-            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), dim)}
+    base = {
+        "chunk_id": pa.array([f"c{start + i}" for i in range(n)]),
+        "quality_score": pa.array(rng.uniform(size=n)),
+        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), dim),
+    }
     return pa.table(base | columns)
 
 
@@ -52,8 +54,9 @@ def test_two_shards_are_read_in_order_with_unit_features(tmp_path):
 def test_several_quality_columns_add_up_with_weights_and_stay_as_metadata(tmp_path):
     a, b = np.arange(20.0), np.arange(20.0)[::-1] ** 2
     pq.write_table(table(a=pa.array(a), b=pa.array(b)), tmp_path / "x.parquet")
-    config = CorpusConfig((str(tmp_path / "x.parquet"),),
-                          quality_columns=(QualityColumn("a", 2.0, "rank"), QualityColumn("b", 0.5, "z")))
+    config = CorpusConfig(
+        (str(tmp_path / "x.parquet"),), quality_columns=(QualityColumn("a", 2.0, "rank"), QualityColumn("b", 0.5, "z"))
+    )
     corpus = open_corpus(config)
     np.testing.assert_allclose(corpus.quality, 2 * a / 19 + 0.5 * (b - b.mean()) / b.std())
     assert {"a", "b", "quality_score"} <= set(corpus.metadata.column_names)
@@ -68,9 +71,16 @@ def test_stop_ends_opening(tmp_path):
 def test_invalid_rows_are_refused_then_dropped(tmp_path):
     features = np.ones((6, 3), np.float32)
     features[1, 2], features[3], features[4, 0] = np.nan, 0, np.inf
-    pq.write_table(pa.table({"chunk_id": pa.array(range(6)), "quality_score": [1.0, 2, 3, 4, 5, None],
-                             "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), 3)}),
-                   tmp_path / "x.parquet")
+    pq.write_table(
+        pa.table(
+            {
+                "chunk_id": pa.array(range(6)),
+                "quality_score": [1.0, 2, 3, 4, 5, None],
+                "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), 3),
+            }
+        ),
+        tmp_path / "x.parquet",
+    )
     with pytest.raises(InputError, match=r"2 rows have NaN or infinite features .*ids 1, 4; .*--drop-invalid"):
         open_corpus(CorpusConfig((str(tmp_path),)))
     corpus = open_corpus(CorpusConfig((str(tmp_path),), drop_invalid=True))
@@ -83,36 +93,67 @@ def test_metadata_of_shards_that_differ_is_brought_together(tmp_path):
     def words(*values):
         return pa.array(values).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
 
-    first = table(3, domain=words("a", "b", "a"), year=pa.array([1, 2, 3], pa.int16()), note=pa.array(["x", "y", "z"]),
-                  mixed=pa.array([1, 2, 3]), other=pa.array([[1.0]] * 3), raw=pa.array([b"0"] * 3))
-    second = table(2, start=3, domain=words("c", "a"), year=pa.array([4, 5], pa.int64()), mixed=pa.array(["p", "q"]),
-                   other=pa.array([[1.0]] * 2), raw=pa.array([b"0"] * 2))
+    first = table(
+        3,
+        domain=words("a", "b", "a"),
+        year=pa.array([1, 2, 3], pa.int16()),
+        note=pa.array(["x", "y", "z"]),
+        mixed=pa.array([1, 2, 3]),
+        other=pa.array([[1.0]] * 3),
+        raw=pa.array([b"0"] * 3),
+    )
+    second = table(
+        2,
+        start=3,
+        domain=words("c", "a"),
+        year=pa.array([4, 5], pa.int64()),
+        mixed=pa.array(["p", "q"]),
+        other=pa.array([[1.0]] * 2),
+        raw=pa.array([b"0"] * 2),
+    )
     pq.write_table(first, tmp_path / "a.parquet")
     pq.write_table(second, tmp_path / "b.parquet")
     corpus = open_corpus(CorpusConfig((str(tmp_path),)))
-    assert corpus.metadata.to_pydict() == {"domain": ["a", "b", "a", "c", "a"], "year": [1, 2, 3, 4, 5],
-                                           "note": ["x", "y", "z", None, None]}
+    assert corpus.metadata.to_pydict() == {
+        "domain": ["a", "b", "a", "c", "a"],
+        "year": [1, 2, 3, 4, 5],
+        "note": ["x", "y", "z", None, None],
+    }
     assert pa.types.is_dictionary(corpus.metadata.schema.field("domain").type)
     assert len({str(chunk.dictionary) for chunk in corpus.metadata["domain"].chunks}) == 1, "one dictionary"
     notes = " ".join(corpus.provenance.notes)
-    for said in ("'mixed' was left out: its type differs", "'other' (list<", "'raw' (binary) was left out",
-                 "'note' is missing from 1 of 2 files"):
+    for said in (
+        "'mixed' was left out: its type differs",
+        "'other' (list<",
+        "'raw' (binary) was left out",
+        "'note' is missing from 1 of 2 files",
+    ):
         assert said in notes
 
 
 def test_dictionaries_of_many_shards_may_outgrow_their_index(tmp_path):
     for number in range(3):
         values = [f"{number} {i}" for i in range(100)]
-        pq.write_table(table(100, start=100 * number, domain=pa.DictionaryArray.from_arrays(
-            pa.array(np.arange(100), pa.int8()), pa.array(values))), tmp_path / f"{number}.parquet")
+        pq.write_table(
+            table(
+                100,
+                start=100 * number,
+                domain=pa.DictionaryArray.from_arrays(pa.array(np.arange(100), pa.int8()), pa.array(values)),
+            ),
+            tmp_path / f"{number}.parquet",
+        )
     corpus = open_corpus(CorpusConfig((str(tmp_path),)))
     assert corpus.metadata["domain"].to_pylist() == [f"{n} {i}" for n in range(3) for i in range(100)]
 
 
-@pytest.mark.parametrize("kinds, values", [
-    ((pa.binary(16), pa.int64()), ([b"0" * 16] * 3, [1, 2, 3])),
-    ((pa.int64(), pa.timestamp("us")), ([1, 2, 3], [1, 2, 3])),
-    ((pa.binary(16), pa.bool_()), ([b"0" * 16] * 3, [True, False, None]))])
+@pytest.mark.parametrize(
+    "kinds, values",
+    [
+        ((pa.binary(16), pa.int64()), ([b"0" * 16] * 3, [1, 2, 3])),
+        ((pa.int64(), pa.timestamp("us")), ([1, 2, 3], [1, 2, 3])),
+        ((pa.binary(16), pa.bool_()), ([b"0" * 16] * 3, [True, False, None])),
+    ],
+)
 def test_columns_that_are_no_numbers_in_all_shards_do_not_become_numbers(tmp_path, kinds, values):
     for number, (kind, column) in enumerate(zip(kinds, values)):
         pq.write_table(table(3, start=3 * number, x=pa.array(column, kind)), tmp_path / f"{number}.parquet")
@@ -155,8 +196,10 @@ def test_long_texts_shrink_the_default_budget(tmp_path):
 
 
 def test_lengths_are_read_and_kept_in_step(tmp_path):
-    pq.write_table(table(5, token_count=pa.array([5, 4, 3, 2, 1]), quality_score=pa.array([1.0, None, 3, 4, 5])),
-                   tmp_path / "x.parquet")
+    pq.write_table(
+        table(5, token_count=pa.array([5, 4, 3, 2, 1]), quality_score=pa.array([1.0, None, 3, 4, 5])),
+        tmp_path / "x.parquet",
+    )
     corpus = open_corpus(CorpusConfig((str(tmp_path),), drop_invalid=True))
     assert corpus.lengths.tolist() == [5, 3, 2, 1] and corpus.lengths.dtype == np.float64
     assert corpus.provenance.columns["length"] == "token_count"
@@ -169,8 +212,10 @@ def test_dropping_rows_gives_the_corpus_that_never_had_them(tmp_path):
     bad = np.random.default_rng(0).random(5000) < 0.3
     spoiled = features.copy()
     spoiled[bad, 1] = np.nan
-    pq.write_table(good.set_column(2, "feature_arr", pa.FixedSizeListArray.from_arrays(pa.array(spoiled.ravel()), 3)),
-                   tmp_path / "bad.parquet")
+    pq.write_table(
+        good.set_column(2, "feature_arr", pa.FixedSizeListArray.from_arrays(pa.array(spoiled.ravel()), 3)),
+        tmp_path / "bad.parquet",
+    )
     pq.write_table(good.filter(~bad), tmp_path / "good.parquet")
     dropped = open_corpus(CorpusConfig((str(tmp_path / "bad.parquet"),), drop_invalid=True))
     never = open_corpus(CorpusConfig((str(tmp_path / "good.parquet"),)))
@@ -200,10 +245,12 @@ def test_progress_ends_at_one_and_never_falls(tmp_path):
 
 
 def test_opening_loads_no_heavy_library():
-    code = ("import sys, datamask.corpus, datamask.corpus.neighbors, datamask.corpus.copies, datamask.corpus.shelf, "
-            "datamask.corpus.projections.layouts, datamask.corpus.density\n"
-            "print([name for name in ('torch', 'sklearn', 'umap', 'numba', 'scipy', 'pandas', 'streamlit') "
-            "if name in sys.modules])")
+    code = (
+        "import sys, datamask.corpus, datamask.corpus.neighbors, datamask.corpus.copies, datamask.corpus.shelf, "
+        "datamask.corpus.projections.layouts, datamask.corpus.density\n"
+        "print([name for name in ('torch', 'sklearn', 'umap', 'numba', 'scipy', 'pandas', 'streamlit') "
+        "if name in sys.modules])"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 
@@ -236,12 +283,20 @@ def test_features_are_held_once_and_a_sample_never_loads_them_all(tmp_path):
     rng = np.random.default_rng(0)
     for number in range(2):
         features = rng.normal(size=(50_000, 384)).astype(np.float16)
-        pq.write_table(table(50_000, start=50_000 * number, feature_arr=pa.FixedSizeListArray.from_arrays(
-            pa.array(features.ravel()), 384)), tmp_path / f"{number}.parquet", use_dictionary=False)
+        pq.write_table(
+            table(
+                50_000,
+                start=50_000 * number,
+                feature_arr=pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), 384),
+            ),
+            tmp_path / f"{number}.parquet",
+            use_dictionary=False,
+        )
 
     def measure(rows):
-        out = subprocess.run([sys.executable, "-c", MEASURE, str(tmp_path), str(rows)], capture_output=True, text=True,
-                             check=True)
+        out = subprocess.run(
+            [sys.executable, "-c", MEASURE, str(tmp_path), str(rows)], capture_output=True, text=True, check=True
+        )
         return map(float, out.stdout.split())
 
     peak, features = measure(0)
@@ -272,8 +327,17 @@ def test_the_fingerprint_of_an_ordinary_corpus_stays(tmp_path):
     for kind, expected in FINGERPRINTS.items():
         values = pa.array(rng.integers(-8, 9, 80) / 8, pa.float64()).cast(kind)
         column = pa.FixedSizeListArray.from_arrays(values, 4)
-        pq.write_table(pa.table({"chunk_id": [f"c{i}" for i in range(20)], "quality_score": np.arange(20) / 4,
-                                 "feature_arr": column, "n_tokens": range(20)}), tmp_path / "a.parquet")
+        pq.write_table(
+            pa.table(
+                {
+                    "chunk_id": [f"c{i}" for i in range(20)],
+                    "quality_score": np.arange(20) / 4,
+                    "feature_arr": column,
+                    "n_tokens": range(20),
+                }
+            ),
+            tmp_path / "a.parquet",
+        )
         corpus = open_corpus(CorpusConfig((str(tmp_path / "a.parquet"),)))
         assert corpus.fingerprint == expected, kind
 

@@ -153,9 +153,15 @@ def test_the_cache_keeps_recall_and_an_exact_graph_takes_the_place_of_an_approxi
     corpus = make_corpus(clustered(1200))
     rough = neighbors_for(corpus, 8, tmp_path, search="approximate")
     assert not rough.exact and load_neighbors(corpus, tmp_path).recall == rough.recall
-    Cache(tmp_path).keep(graph_entry(corpus.fingerprint), arrays={
-        "indices": rough.indices, "similarities": rough.similarities, "exact": np.array(False),
-        "recall": np.array(0.93)})
+    Cache(tmp_path).keep(
+        graph_entry(corpus.fingerprint),
+        arrays={
+            "indices": rough.indices,
+            "similarities": rough.similarities,
+            "exact": np.array(False),
+            "recall": np.array(0.93),
+        },
+    )
     assert neighbors_for(corpus, 8, tmp_path, search="approximate").recall == 0.93
     fine = neighbors_for(corpus, 8, tmp_path)  # auto means exact at this size
     assert fine.exact and load_neighbors(corpus, tmp_path).exact
@@ -169,8 +175,12 @@ def test_stop_is_answered_at_any_time(small):
     for patience in (0, 3, 10, 20):
         polls = iter(range(10**9))
         with pytest.raises(Stopped):
-            build_neighbors(features, 16, search="approximate",
-                            should_stop=lambda polls=polls, patience=patience: next(polls) >= patience)
+            build_neighbors(
+                features,
+                16,
+                search="approximate",
+                should_stop=lambda polls=polls, patience=patience: next(polls) >= patience,
+            )
     stop, asked = threading.Event(), []
     threading.Timer(0.2, stop.set).start()
 

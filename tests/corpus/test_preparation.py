@@ -57,12 +57,12 @@ def test_what_is_written_opens_as_a_corpus(tmp_path):
 
 
 def test_tokens_are_words_and_marks():
-    assert count_tokens("Don't panic: it's 42.") == 10     # Don ' t panic : it ' s 42 .
+    assert count_tokens("Don't panic: it's 42.") == 10  # Don ' t panic : it ' s 42 .
     assert count_tokens("  \n ") == 0
 
 
 def test_empty_null_and_foreign_rows_are_dropped_and_counted(tmp_path):
-    texts = [*sentences(30), None, "", "  \n", "qqq zzz", "the end"]     # "the" is known, "qqq" and "zzz" occur once
+    texts = [*sentences(30), None, "", "  \n", "qqq zzz", "the end"]  # "the" is known, "qqq" and "zzz" occur once
     source = write(tmp_path / "in.parquet", text=texts)
     result = prepare_shards([source], tmp_path / "out.parquet", text_column="text", dim=4)
     assert result["dropped"] == {"no text": 3, "no word in common with the other texts": 1}
@@ -148,8 +148,11 @@ BAD = {
     "another ending": (lambda d: (d / "in.parquet").rename(d / "in.txt") and ["in.txt"], {}, "must be parquet, JSON"),
     "not parquet": (lambda d: (d / "in.parquet").write_bytes(b"PAR1 no"), {}, "is not a parquet file"),
     "cut short": (lambda d: (d / "in.parquet").write_bytes((d / "in.parquet").read_bytes()[:-30]), {}, "cut short"),
-    "bad json": (lambda d: (d / "in.jsonl").write_text('{"text": "a"}\n{"text": ') and ["in.jsonl"], {},
-                 "in.jsonl line 2, column 10 is not JSON"),
+    "bad json": (
+        lambda d: (d / "in.jsonl").write_text('{"text": "a"}\n{"text": ') and ["in.jsonl"],
+        {},
+        "in.jsonl line 2, column 10 is not JSON",
+    ),
     "no rows": (lambda d: write(d / "in.parquet", text=pa.array([], pa.string())), {}, "has no rows"),
     "no text": (lambda d: write(d / "in.parquet", text=["", None]), {}, "holds no text in any of 2 rows"),
     "no column": (lambda d: write(d / "in.parquet", body=["a"]), {}, "--text-column 'text' must name one column"),
@@ -159,8 +162,11 @@ BAD = {
     "repeated id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=["x", "x"]), {"id_column": "key"}, "'x'"),
     "float id": (lambda d: write(d / "in.parquet", text=["a", "b"], key=[1.5, 2]), {"id_column": "key"}, "whole numb"),
     "two ids": (lambda d: write(d / "in.parquet", text=["a"], key=["x"], chunk_id=["y"]), {"id_column": "key"}, "rena"),
-    "prepared": (lambda d: write(d / "in.parquet", text=["a"], quality_score=[1.0], feature_arr=[[1.0]]), {},
-                 "open it as it is"),
+    "prepared": (
+        lambda d: write(d / "in.parquet", text=["a"], quality_score=[1.0], feature_arr=[[1.0]]),
+        {},
+        "open it as it is",
+    ),
     "no shared word": (lambda d: write(d / "in.parquet", text=["!", "?"]), {}, "no words to learn"),
     "dim": (lambda d: None, {"dim": 1}, "--dim must be at least 2, got 1"),
     "output is input": (lambda d: None, {"output": "in.parquet"}, "is one of the inputs"),

@@ -50,7 +50,7 @@ def test_values_that_cannot_be_summed_are_refused():
 
 
 def test_integers_beyond_2_53_keep_their_order_by_rank_and_are_refused_where_it_is_lost():
-    integers = np.array([2**62 + 3, 2**62, 2**62 + 1, 2**62 + 1, -2**62])
+    integers = np.array([2**62 + 3, 2**62, 2**62 + 1, 2**62 + 1, -(2**62)])
     column = pa.array(integers)
     values, rests = integers.astype(np.float64), integer_rests(column)
     expected = (rankdata(integers.astype(object)) - 1) / 4
@@ -65,7 +65,7 @@ def test_integers_beyond_2_53_keep_their_order_by_rank_and_are_refused_where_it_
 
 
 def test_rests_of_integers():
-    assert integer_rests(pa.array([1, None, -2**53, 2**53])) is None
+    assert integer_rests(pa.array([1, None, -(2**53), 2**53])) is None
     assert integer_rests(pa.array([1.5])) is None
     assert integer_rests(pa.array([2**53 + 1, 5])).tolist() == [1, 0]
     assert integer_rests(pa.array([2**64 - 1, 0], pa.uint64())).tolist() == [-1, 0]

@@ -10,8 +10,10 @@ from datamask.corpus import quality_rules
 from datamask.corpus.quality_rules import RULES, TextFacts, quality_score
 
 CAT = "The cat sat on the mat."
-PROSE = ("The committee met to review the proposal, and the members agreed that it should be accepted with changes. "
-         "They asked the authors of the plan to have a second draft ready in a month, so that work could begin early.")
+PROSE = (
+    "The committee met to review the proposal, and the members agreed that it should be accepted with changes. "
+    "They asked the authors of the plan to have a second draft ready in a month, so that work could begin early."
+)
 TABLE = "| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 |\n| 1 | 2 |\n..."
 
 
@@ -23,48 +25,53 @@ def scores_of(text: str) -> dict[str, float]:
 
 def test_every_rule_on_one_short_sentence():
     # 6 words, 17 letters, 1 of 8 stop words ("the"), 5 distinct words, one sentence end
-    assert scores_of(CAT) == pytest.approx({
-        "word_count": math.log(6 / 5) / math.log(400 / 5),
-        "mean_word_length": 0.0,
-        "alphabetic_share": 1.0,
-        "stop_words": 1 / 6,
-        "symbol_ratio": 1.0,
-        "bullet_lines": 1.0,
-        "ellipsis_lines": 1.0,
-        "repeated_lines": 1.0,
-        "sentence_ends": 1.0,
-        "distinct_words": 0.0,
-    })
+    assert scores_of(CAT) == pytest.approx(
+        {
+            "word_count": math.log(6 / 5) / math.log(400 / 5),
+            "mean_word_length": 0.0,
+            "alphabetic_share": 1.0,
+            "stop_words": 1 / 6,
+            "symbol_ratio": 1.0,
+            "bullet_lines": 1.0,
+            "ellipsis_lines": 1.0,
+            "repeated_lines": 1.0,
+            "sentence_ends": 1.0,
+            "distinct_words": 0.0,
+        }
+    )
     by_hand = 2 * math.log(1.2) / math.log(80) + 1 + 1.5 / 6 + 1.5 + 0.5 + 0.5 + 0.5 + 1.5
     assert quality_score(CAT) == pytest.approx(10 * by_hand / 11.5)
 
 
-@pytest.mark.parametrize(("rule", "text", "value"), [
-    ("word_count", " ".join(["word"] * 20), math.log(4) / math.log(80)),
-    ("word_count", "word " * 400, 1.0),
-    ("word_count", "three short words", 0.0),
-    ("mean_word_length", "abc defg", 0.5),                       # 3.5
-    ("mean_word_length", "abcdefgh ijklmnop", 0.5),              # 8
-    ("mean_word_length", "spell words right", 1.0),              # 5
-    ("alphabetic_share", "one two three 4 5", 0.0),              # 3 of 5
-    ("alphabetic_share", "a b c d 5", 0.5),                      # 4 of 5
-    ("stop_words", "to be with the and of", 1.0),
-    ("stop_words", "the the the that", 2 / 6),
-    ("symbol_ratio", "a = b c d", 0.5),                          # 1 in 4
-    ("symbol_ratio", "wait ... for the next", 0.5),              # the ellipsis counts once
-    ("symbol_ratio", "snake_case other thing more", 0.5),
-    ("bullet_lines", "- one\n- two\n3. three\nfour\n", 1 - 0.75 / 0.9),
-    ("bullet_lines", "-1 is a number\n3.5 too", 1.0),
-    ("ellipsis_lines", "a ...\nb\nc\nd\n\ne…", 0.0),              # 2 of 5
-    ("ellipsis_lines", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj ...", 2 / 3),
-    ("repeated_lines", "a\nb\n\n  a\nc\nd\ne\nf\ng\nh\ni\n", 2 / 3),   # 1 of 10
-    ("sentence_ends", "no end " * 20, 0.0),
-    ("sentence_ends", "word " * 39 + "word.", 0.5),
-    ("sentence_ends", "Is it? (Yes.) \"Quoted.\"", 1.0),
-    ("sentence_ends", "to be continued ...", 0.0),
-    ("distinct_words", "a b c d e f g h", (8 / 4 - 1.5) / 4.5),
-    ("distinct_words", "same Same SAME same same same same same", 0.0),
-])
+@pytest.mark.parametrize(
+    ("rule", "text", "value"),
+    [
+        ("word_count", " ".join(["word"] * 20), math.log(4) / math.log(80)),
+        ("word_count", "word " * 400, 1.0),
+        ("word_count", "three short words", 0.0),
+        ("mean_word_length", "abc defg", 0.5),  # 3.5
+        ("mean_word_length", "abcdefgh ijklmnop", 0.5),  # 8
+        ("mean_word_length", "spell words right", 1.0),  # 5
+        ("alphabetic_share", "one two three 4 5", 0.0),  # 3 of 5
+        ("alphabetic_share", "a b c d 5", 0.5),  # 4 of 5
+        ("stop_words", "to be with the and of", 1.0),
+        ("stop_words", "the the the that", 2 / 6),
+        ("symbol_ratio", "a = b c d", 0.5),  # 1 in 4
+        ("symbol_ratio", "wait ... for the next", 0.5),  # the ellipsis counts once
+        ("symbol_ratio", "snake_case other thing more", 0.5),
+        ("bullet_lines", "- one\n- two\n3. three\nfour\n", 1 - 0.75 / 0.9),
+        ("bullet_lines", "-1 is a number\n3.5 too", 1.0),
+        ("ellipsis_lines", "a ...\nb\nc\nd\n\ne…", 0.0),  # 2 of 5
+        ("ellipsis_lines", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj ...", 2 / 3),
+        ("repeated_lines", "a\nb\n\n  a\nc\nd\ne\nf\ng\nh\ni\n", 2 / 3),  # 1 of 10
+        ("sentence_ends", "no end " * 20, 0.0),
+        ("sentence_ends", "word " * 39 + "word.", 0.5),
+        ("sentence_ends", 'Is it? (Yes.) "Quoted."', 1.0),
+        ("sentence_ends", "to be continued ...", 0.0),
+        ("distinct_words", "a b c d e f g h", (8 / 4 - 1.5) / 4.5),
+        ("distinct_words", "same Same SAME same same same same same", 0.0),
+    ],
+)
 def test_rule_by_hand(rule, text, value):
     assert getattr(quality_rules, rule)(TextFacts(text)) == pytest.approx(value)
 

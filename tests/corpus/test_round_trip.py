@@ -27,8 +27,11 @@ def feature_column(rows, kind, item):
         column = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
     else:
         offsets = pa.array(np.arange(len(rows) + 1) * rows.shape[1])
-        column = pa.LargeListArray.from_arrays(offsets, flat) if kind == "large_list" else \
-            pa.ListArray.from_arrays(offsets.cast(pa.int32()), flat)
+        column = (
+            pa.LargeListArray.from_arrays(offsets, flat)
+            if kind == "large_list"
+            else pa.ListArray.from_arrays(offsets.cast(pa.int32()), flat)
+        )
     return column.slice(2)
 
 
@@ -48,22 +51,33 @@ def corpora(draw):
     features[np.abs(features).max(axis=1) == 0] = 1
     id_kind = draw(st.sampled_from([*INTEGERS, *STRINGS]))
     numbers = rng.permutation(100)[:n]
-    ids = pa.array([f"é{i}" for i in numbers], pa.string()).cast(id_kind) if id_kind in STRINGS else \
-        pa.array(numbers, id_kind)
+    ids = (
+        pa.array([f"é{i}" for i in numbers], pa.string()).cast(id_kind)
+        if id_kind in STRINGS
+        else pa.array(numbers, id_kind)
+    )
     quality = pa.array(rng.integers(0, 100, n).astype(float)).cast(draw(st.sampled_from(NUMBERS)))
     files = draw(st.integers(1, 4))
     edges = [0, *sorted(draw(st.lists(st.integers(0, n), min_size=files - 1, max_size=files - 1))), n]
     tables, options = [], []
     for low, high in itertools.pairwise(edges):
         part = slice(low, high)
-        columns = {"note": pa.array([f"row {i}" for i in range(low, high)]), "chunk_id": ids[part],
-                   "feature_arr": feature_column(features[part], draw(st.sampled_from(LISTS)), item),
-                   "quality_score": quality[part]}
+        columns = {
+            "note": pa.array([f"row {i}" for i in range(low, high)]),
+            "chunk_id": ids[part],
+            "feature_arr": feature_column(features[part], draw(st.sampled_from(LISTS)), item),
+            "quality_score": quality[part],
+        }
         cuts = draw(st.lists(st.integers(0, high - low), max_size=3))
         tables.append(pa.table({name: chunked(column, cuts) for name, column in columns.items()}))
-        options.append({"row_group_size": draw(st.integers(1, 40)), "use_dictionary": draw(st.booleans()),
-                        "compression": draw(st.sampled_from(["none", "snappy", "zstd"])),
-                        "data_page_size": draw(st.sampled_from([64, 1 << 20]))})
+        options.append(
+            {
+                "row_group_size": draw(st.integers(1, 40)),
+                "use_dictionary": draw(st.booleans()),
+                "compression": draw(st.sampled_from(["none", "snappy", "zstd"])),
+                "data_page_size": draw(st.sampled_from([64, 1 << 20])),
+            }
+        )
     expected = features.astype(np.float32).astype(np.float64)
     return tables, options, ids, quality, expected, edges
 
@@ -89,8 +103,13 @@ def test_any_types_chunks_row_groups_and_files_give_the_same_rows(tmp_path_facto
     np.testing.assert_array_equal(corpus.source_file, files)
     np.testing.assert_array_equal(corpus.source_row, np.arange(len(ids)) - np.array(edges)[files])
     # cut anew into one file, it is the same corpus by its fingerprint
-    table = pa.table({"chunk_id": ids, "quality_score": quality,
-                      "feature_arr": feature_column(features.astype(np.float32), "list", pa.float32())})
+    table = pa.table(
+        {
+            "chunk_id": ids,
+            "quality_score": quality,
+            "feature_arr": feature_column(features.astype(np.float32), "list", pa.float32()),
+        }
+    )
     pq.write_table(table, folder / "one.parquet")
     assert open_corpus(CorpusConfig((str(folder / "one.parquet"),))).fingerprint == corpus.fingerprint
 
@@ -112,7 +131,9 @@ def test_a_sample_holds_the_same_rows_as_the_whole(tmp_path_factory, made, rows,
     np.testing.assert_array_equal(part.quality, whole.quality[where])
     np.testing.assert_array_equal(part.source_file, whole.source_file[where])
     np.testing.assert_array_equal(part.source_row, whole.source_row[where])
-    assert part.metadata.equals(whole.metadata.take(where).combine_chunks()) or \
-        part.metadata.to_pylist() == whole.metadata.take(where).to_pylist()
+    assert (
+        part.metadata.equals(whole.metadata.take(where).combine_chunks())
+        or part.metadata.to_pylist() == whole.metadata.take(where).to_pylist()
+    )
     assert part.provenance.total_rows == len(whole) and part.provenance.rows_read == len(part)
     assert (part.fingerprint == whole.fingerprint) == (len(part) == len(whole))

@@ -72,8 +72,9 @@ def test_long_strings_are_hashed_few_at_a_time_to_the_same_numbers(monkeypatch):
     assert sorted(longest)[-1] == 2000 and sorted(longest)[-2] <= 500, "no more than fits, but for one long string"
 
 
-@pytest.mark.parametrize("ids", [pa.array(np.arange(40_000)), pa.array([f"doc-{i:06d}" for i in range(40_000)])],
-                         ids=["counting", "strings"])
+@pytest.mark.parametrize(
+    "ids", [pa.array(np.arange(40_000)), pa.array([f"doc-{i:06d}" for i in range(40_000)])], ids=["counting", "strings"]
+)
 def test_hashes_of_regular_ids_are_uniform_and_seeds_independent(ids):
     first, second = row_hash(ids, 0), row_hash(ids, 1)
     assert len(np.unique(first)) == len(ids)
@@ -121,8 +122,13 @@ def test_chosen_equals_a_full_sort_whatever_the_order_of_offers(n, k, seed):
 def rows():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(300, 3)).astype(np.float32)
-    return pa.table({"chunk_id": [f"row {i}" for i in rng.permutation(300)], "quality_score": rng.uniform(size=300),
-                     "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), 3)})
+    return pa.table(
+        {
+            "chunk_id": [f"row {i}" for i in rng.permutation(300)],
+            "quality_score": rng.uniform(size=300),
+            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), 3),
+        }
+    )
 
 
 def chosen_ids(folder, **options):
@@ -150,8 +156,9 @@ def test_the_row_budget_samples_and_says_so(rows, tmp_path):
     config = CorpusConfig((str(tmp_path),))
     corpus = open_corpus(config, row_limit=50)
     assert len(corpus) == 50 and corpus.provenance.total_rows == 300
-    assert any("uniform sample of 50 of 300 rows" in note and "memory budget" in note
-               for note in corpus.provenance.notes)
+    assert any(
+        "uniform sample of 50 of 300 rows" in note and "memory budget" in note for note in corpus.provenance.notes
+    )
     asked = open_corpus(CorpusConfig((str(tmp_path),), rows=60), row_limit=50)
     assert len(asked) == 60, "--rows wins over the budget"
     assert any("--rows 60 asks" in note for note in asked.provenance.notes)

@@ -40,8 +40,11 @@ def test_files_folders_and_globs_each_file_once_in_order(tmp_path, monkeypatch):
 def source(tmp_path):
     """Rows 0 to 99 in three files, row groups of 7."""
     for number, (low, high) in enumerate([(0, 30), (30, 30), (30, 100)]):
-        pq.write_table(pa.table({"n": np.arange(low, high), "other": np.zeros(high - low)}),
-                       tmp_path / f"{number}.parquet", row_group_size=7)
+        pq.write_table(
+            pa.table({"n": np.arange(low, high), "other": np.zeros(high - low)}),
+            tmp_path / f"{number}.parquet",
+            row_group_size=7,
+        )
     return open_source("input", [str(tmp_path)])
 
 
@@ -137,6 +140,7 @@ def test_tick_and_stop_are_called_from_the_calling_thread():
 
     in_threads(lambda _: noted.wait(120), 1, should_stop=note, tick=note)
     assert callers == {threading.get_ident()}
+
 
 def test_work_begun_while_the_process_ends_is_stopped_and_not_failed():
     """In a process of its own: its pools take no work once the main thread has ended."""

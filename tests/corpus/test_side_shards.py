@@ -18,9 +18,12 @@ N, DIM = 50, 4
 def parts():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(N, DIM)).astype(np.float32)
-    return {"chunk_id": pa.array([f"c{i}" for i in rng.permutation(N)]), "quality_score": pa.array(rng.uniform(size=N)),
-            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), DIM),
-            "text": pa.array([f"text {i}" for i in range(N)])}
+    return {
+        "chunk_id": pa.array([f"c{i}" for i in rng.permutation(N)]),
+        "quality_score": pa.array(rng.uniform(size=N)),
+        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), DIM),
+        "text": pa.array([f"text {i}" for i in range(N)]),
+    }
 
 
 def write(path, parts, names, rows=None, **options):
@@ -60,8 +63,10 @@ def test_unmatched_rows_are_dropped_and_counted_on_both_sides(parts, whole, tmp_
     corpus = open_corpus(CorpusConfig(inputs, features=features))
     assert corpus.ids.to_pylist() == whole.ids.to_pylist()[10:40]
     np.testing.assert_array_equal(corpus.features, whole.features[10:40])
-    assert corpus.provenance.dropped == {"rows without a partner in --features": 10,
-                                         "rows of --features without a partner": 10}
+    assert corpus.provenance.dropped == {
+        "rows without a partner in --features": 10,
+        "rows of --features without a partner": 10,
+    }
     assert (corpus.provenance.total_rows, corpus.provenance.rows_read) == (40, 30)
     assert corpus.source_row.tolist() == list(range(10, 40))
 
@@ -92,8 +97,13 @@ def test_quality_may_be_summed_over_both_sides(parts, tmp_path):
     inputs = write(tmp_path / "main.parquet", parts, ["chunk_id", "quality_score", "feature_arr"])
     other = pa.table({"chunk_id": parts["chunk_id"], "dclm": np.arange(float(N))})
     pq.write_table(other.take(np.arange(N)[::-1]), tmp_path / "s.parquet")
-    corpus = open_corpus(CorpusConfig(inputs, scores=(str(tmp_path / "s.parquet"),),
-                                      quality_columns=(QualityColumn("dclm", 2.0), QualityColumn("quality_score"))))
+    corpus = open_corpus(
+        CorpusConfig(
+            inputs,
+            scores=(str(tmp_path / "s.parquet"),),
+            quality_columns=(QualityColumn("dclm", 2.0), QualityColumn("quality_score")),
+        )
+    )
     np.testing.assert_allclose(corpus.quality, 2 * np.arange(N) + np.array(parts["quality_score"]))
     np.testing.assert_array_equal(corpus.metadata["dclm"], np.arange(N))
     np.testing.assert_array_equal(corpus.metadata["quality_score"], parts["quality_score"])

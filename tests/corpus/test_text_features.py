@@ -18,8 +18,8 @@ def test_features_span_the_leading_singular_vectors(rng):
     weights = model._words.transform(texts).toarray().astype(np.float64)
     _, s, vt = np.linalg.svd(weights, full_matrices=False)
     # the best 20 dimensions hold the most squared weight any 20 can; a flat spectrum makes this a hard case
-    assert model.explained <= (s[:20] ** 2).sum() / (s ** 2).sum() + 1e-5
-    assert model.explained >= 0.97 * (s[:20] ** 2).sum() / (s ** 2).sum()
+    assert model.explained <= (s[:20] ** 2).sum() / (s**2).sum() + 1e-5
+    assert model.explained >= 0.97 * (s[:20] ** 2).sum() / (s**2).sum()
     # the leading ones, well apart from the rest, are found one by one, up to sign
     for axis in range(2):
         assert abs(model._axes[:, axis] @ vt[axis]) > 0.999
@@ -38,8 +38,14 @@ def test_rows_have_unit_norm_and_batches_change_nothing(rng):
 
 
 def test_neighbours_are_texts_about_the_same_thing():
-    texts = ["the red fox runs in the forest", "a fox and a wolf in the dark forest", "wolf and fox hunt in a forest",
-             "interest rates of the central bank", "the bank raised its interest rates", "rates of interest at a bank"]
+    texts = [
+        "the red fox runs in the forest",
+        "a fox and a wolf in the dark forest",
+        "wolf and fox hunt in a forest",
+        "interest rates of the central bank",
+        "the bank raised its interest rates",
+        "rates of interest at a bank",
+    ]
     features = TextFeatures(3).fit(texts).transform(texts)
     similarity = features @ features.T
     assert similarity[:3, :3].min() > similarity[:3, 3:].max()

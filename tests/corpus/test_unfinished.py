@@ -66,6 +66,7 @@ def tasks_done(monkeypatch):
         def count_and_call(*args):
             count[0] += 1
             return real(*args)
+
         return count_and_call
 
     for name in ("offer_rows", "offer_listed_rows"):
@@ -113,8 +114,9 @@ def test_a_stopped_build_goes_on_where_it_was(features, make_corpus, tasks_done,
     assert 0 < done.sum() < len(done)
     tasks_done[0] = 0
     shares = []
-    graph = neighbors_for(corpus, 12, tmp_path, search=search,
-                          progress=lambda share, what: shares.append((share, what)))
+    graph = neighbors_for(
+        corpus, 12, tmp_path, search=search, progress=lambda share, what: shares.append((share, what))
+    )
     assert tasks_done[0] < total * 0.8, "what was done is not done again"
     np.testing.assert_array_equal(graph.indices, whole.indices)
     np.testing.assert_array_equal(graph.similarities, whole.similarities)
@@ -136,15 +138,17 @@ def test_the_device_path_goes_on_too(features, make_corpus, tasks_done, tmp_path
     np.testing.assert_allclose(graph.similarities, build_neighbors(features, 12).similarities, atol=2e-6)
 
 
-def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(features, make_corpus, tasks_done, tmp_path,
-                                                                 monkeypatch):
+def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(
+    features, make_corpus, tasks_done, tmp_path, monkeypatch
+):
     corpus = make_corpus(features)
     whole = build_neighbors(features, 9)
     lists = Unfinished().lists(1500, 11, 300, "all pairs in blocks of 64")
     lists.done[:] = True  # a lie, to be seen if it is believed
     for spoil in ("k", "plan", "damage"):
-        Unfinished(Cache(tmp_path), "f" * 32).save(lists, "all pairs in blocks of 32" if spoil == "plan" else
-                                                     "all pairs in blocks of 64")
+        Unfinished(Cache(tmp_path), "f" * 32).save(
+            lists, "all pairs in blocks of 32" if spoil == "plan" else "all pairs in blocks of 64"
+        )
         if spoil == "damage":
             kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-200])
         graph = neighbors_for(corpus, 9 if spoil == "k" else 12, tmp_path)
@@ -160,9 +164,12 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
     root = str(Path(neighbors.__file__).parents[2])
 
     def start(pause):
-        return subprocess.Popen([sys.executable, str(tmp_path / "builder.py"), str(tmp_path / "features.npy"),
-                                 str(cache), str(pause)], stdout=subprocess.PIPE, text=True,
-                                env=os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"})
+        return subprocess.Popen(
+            [sys.executable, str(tmp_path / "builder.py"), str(tmp_path / "features.npy"), str(cache), str(pause)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
+        )
 
     def wait_for(condition):
         end = time.monotonic() + 240

@@ -22,19 +22,33 @@ def write_shard(path: Path, n: int = 240, seed: int = 0) -> CorpusConfig:
     features = rng.normal(0, 0.25, (n, 8))
     features[np.arange(n), clump] += 1.0
     texts = [NASTY, *(f"sample {i} of clump {clump[i]}, a few words long" for i in range(1, n))]
-    pq.write_table(pa.table({
-        "chunk_id": [f"doc-{i:04d}" for i in range(n)],
-        "quality_score": rng.normal(5, 1, n).astype(np.float32),
-        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), 8),
-        "text": texts,
-        "source": pa.array(np.array(["web", "books", "code"])[clump]).dictionary_encode(),
-        "n_tokens": rng.integers(5, 50, n).astype(np.int32),
-    }), path)
+    pq.write_table(
+        pa.table(
+            {
+                "chunk_id": [f"doc-{i:04d}" for i in range(n)],
+                "quality_score": rng.normal(5, 1, n).astype(np.float32),
+                "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), 8),
+                "text": texts,
+                "source": pa.array(np.array(["web", "books", "code"])[clump]).dictionary_encode(),
+                "n_tokens": rng.integers(5, 50, n).astype(np.int32),
+            }
+        ),
+        path,
+    )
     return CorpusConfig((str(path),))
 
 
-def finish_run(store: RunStore, corpus: Corpus, config: CorpusConfig, scores: np.ndarray, *, name: str = "",
-               shares: dict[str, float | None] | None = None, anchors: dict | None = None, **options) -> Run:
+def finish_run(
+    store: RunStore,
+    corpus: Corpus,
+    config: CorpusConfig,
+    scores: np.ndarray,
+    *,
+    name: str = "",
+    shares: dict[str, float | None] | None = None,
+    anchors: dict | None = None,
+    **options,
+) -> Run:
     """A done run that selected the highest `scores`, with a short learning curve.
 
     Args:
@@ -53,30 +67,68 @@ def finish_run(store: RunStore, corpus: Corpus, config: CorpusConfig, scores: np
     reached = {term: share or 0.0 for term, share in shares.items()}
     joint = selection.lamb * reached["quality"] + (1 - selection.lamb) * reached["diversity"]
     end = {"random": 0.0, "best": 1.0, "best_kind": "best found"}
-    anchors = anchors or {"quality": {**end, "size": size}, "diversity": {t: {**end, "size": size}
-                                                                          for t, _ in selection.terms}}
-    rows = pa.table({
-        "chunk_id": corpus.ids, "source_file": pa.array(["a.parquet"] * n).dictionary_encode(),
-        "source_row": pa.array(np.arange(n)), "selected": pa.array(selected), "eligible": pa.array(np.ones(n, bool)),
-        "logit": pa.array(scores, pa.float32()), "score": pa.array(scores, pa.float64()),
-        "quality": pa.array(corpus.quality), "marginal_quality": pa.array(corpus.quality / size),
-        "marginal_diversity": pa.array(np.linspace(-1, 1, n)),
-    })
+    anchors = anchors or {
+        "quality": {**end, "size": size},
+        "diversity": {t: {**end, "size": size} for t, _ in selection.terms},
+    }
+    rows = pa.table(
+        {
+            "chunk_id": corpus.ids,
+            "source_file": pa.array(["a.parquet"] * n).dictionary_encode(),
+            "source_row": pa.array(np.arange(n)),
+            "selected": pa.array(selected),
+            "eligible": pa.array(np.ones(n, bool)),
+            "logit": pa.array(scores, pa.float32()),
+            "score": pa.array(scores, pa.float64()),
+            "quality": pa.array(corpus.quality),
+            "marginal_quality": pa.array(corpus.quality / size),
+            "marginal_diversity": pa.array(np.linspace(-1, 1, n)),
+        }
+    )
     with run.writer() as writer:
         writer.set_status("running")
-        writer.update_facts(fingerprint=corpus.fingerprint, n=n, selected=size, dim=corpus.dim, total_rows=n,
-                            anchors=anchors, columns=corpus.provenance.columns)
+        writer.update_facts(
+            fingerprint=corpus.fingerprint,
+            n=n,
+            selected=size,
+            dim=corpus.dim,
+            total_rows=n,
+            anchors=anchors,
+            columns=corpus.provenance.columns,
+        )
         for step in range(1, 6):
             part = step / 5
-            writer.append_metrics({
-                "step": step, "seconds": 0.1 * step, "joint": joint * part, "quality": reached["quality"] * part,
-                "diversity": reached["diversity"] * part, "raw_quality": 5 + part, "raw_diversity": -1 + part})
+            writer.append_metrics(
+                {
+                    "step": step,
+                    "seconds": 0.1 * step,
+                    "joint": joint * part,
+                    "quality": reached["quality"] * part,
+                    "diversity": reached["diversity"] * part,
+                    "raw_quality": 5 + part,
+                    "raw_diversity": -1 + part,
+                }
+            )
         writer.write_rows(rows)
         chosen = rows.take(pa.array(order[:size]))
         writer.write_selection(chosen.select(["chunk_id", "logit", "score", "quality"]), run.config.to_dict())
-        writer.finish("done", {
-            "run_id": run.id, "n": n, "selected": size, "tokens": None,
-            "quality": float(corpus.quality[selected].mean()), "diversity": -0.25, "joint": 0.5,
-            "calibrated": {**shares, "joint": joint}, "anchors": anchors, "steps": 5, "seconds": 0.5,
-        }, "converged", step=5, total_steps=5)
+        writer.finish(
+            "done",
+            {
+                "run_id": run.id,
+                "n": n,
+                "selected": size,
+                "tokens": None,
+                "quality": float(corpus.quality[selected].mean()),
+                "diversity": -0.25,
+                "joint": 0.5,
+                "calibrated": {**shares, "joint": joint},
+                "anchors": anchors,
+                "steps": 5,
+                "seconds": 0.5,
+            },
+            "converged",
+            step=5,
+            total_steps=5,
+        )
     return run

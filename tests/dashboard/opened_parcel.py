@@ -13,7 +13,7 @@ def opened_parcel(data: bytes) -> tuple[str, dict[str, Any]]:
     start = 1 + data[0]
     slot, data = data[1:start].decode(), data[start:]
     length = int.from_bytes(data[:4], "little")
-    parcel = json.loads(data[4:4 + length])
+    parcel = json.loads(data[4 : 4 + length])
     room = (4 + length + 7) // 8 * 8
     for name, (kind, place, size) in parcel["arrays"].items():
         assert place % 8 == 0

@@ -32,7 +32,8 @@ def test_every_undecided_row_is_in_one_bar():
     for name, mask in (("selected by the run", own), ("not selected", ~own)):
         # a share of k of 20 lies at the lower end of its bar; none and 18 of 20 or more are left out
         assert table[table["of"] == name]["rows"].tolist() == [
-            0 if k == 0 else int((selected[mask] == k).sum()) for k in range(18)]
+            0 if k == 0 else int((selected[mask] == k).sum()) for k in range(18)
+        ]
     below, above = (table[table["of"] == name] for name in ("selected by the run", "not selected"))
     assert below["base"].eq(0).all() and above["base"].tolist() == below["top"].tolist()
     assert (above["top"] - above["base"]).tolist() == above["rows"].tolist()

@@ -10,8 +10,9 @@ from datamask.dashboard.borderline import DROP, KEEP, SKIP, answers_table, revea
 from datamask.dashboard.explanations import Deck
 from tests.dashboard.made_runs import write_shard
 
-DECK = Deck(np.array([5, 3, 9, 1, 7]), np.array([True, False, True, False, True]),
-            np.array([0.02, -0.01, 0.03, -0.04, 0.01]))
+DECK = Deck(
+    np.array([5, 3, 9, 1, 7]), np.array([True, False, True, False, True]), np.array([0.02, -0.01, 0.03, -0.04, 0.01])
+)
 
 
 def test_the_tally_counts_agreement_and_leaves_skips_out():

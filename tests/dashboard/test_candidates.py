@@ -28,7 +28,9 @@ def test_archived_runs_stay_out_unless_asked_for(world):
     fit, refused = candidates.candidates(store.list(), corpus.fingerprint)
     assert [run.id for run in fit] == [here.id] and not refused
     assert {run.id for run in candidates.candidates(store.list(), corpus.fingerprint, archived=True)[0]} == {
-        away.id, here.id}
+        away.id,
+        here.id,
+    }
 
 
 def test_candidates_say_in_plain_words_why_others_are_not(world):
@@ -57,21 +59,26 @@ def test_the_first_pair_is_what_was_opened_else_the_newest_of_one_kind(world):
     store, corpus, config = world
     noise = np.random.default_rng(0).normal(size=(4, len(corpus)))
     kinds = ({}, {}, {"objective": "pairwise"}, {"select_ratio": 0.1})
-    first, second, pairs, small = (finish_run(store, corpus, config, scores, **kind)
-                                   for scores, kind in zip(noise, kinds, strict=True))
+    first, second, pairs, small = (
+        finish_run(store, corpus, config, scores, **kind) for scores, kind in zip(noise, kinds, strict=True)
+    )
     newest_first = [small, pairs, second, first]
 
     def chosen(*opened):
         found = candidates.first_pair(newest_first, [run.id for run in opened])
         return found.first.id, found.second.id, found.why
 
-    assert chosen() == (
-        second.id, small.id, "B is the newest run, A the newest other one by the same objective")
+    assert chosen() == (second.id, small.id, "B is the newest run, A the newest other one by the same objective")
     assert chosen(first) == (
-        second.id, first.id,
-        "B is the run that you opened last, A the newest other one that selects as many by the same objective")
+        second.id,
+        first.id,
+        "B is the run that you opened last, A the newest other one that selects as many by the same objective",
+    )
     assert chosen(pairs) == (
-        second.id, pairs.id, "B is the run that you opened last, A the newest other one that selects as many")
+        second.id,
+        pairs.id,
+        "B is the run that you opened last, A the newest other one that selects as many",
+    )
     assert chosen(first, small, second) == (small.id, first.id, "the two runs that you opened last")
     gone = candidates.first_pair(newest_first, ["removed-meanwhile", first.id])
     assert (gone.first.id, gone.second.id) == (second.id, first.id)

@@ -17,8 +17,10 @@ from datamask.errors import InputError
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 
-RAW_ANCHORS = {"quality": {"random": 5.0, "best": 7.0, "best_kind": "proved"},
-               "diversity": {"facility": {"random": -1.0, "best": 1.0, "best_kind": "best found"}}}
+RAW_ANCHORS = {
+    "quality": {"random": 5.0, "best": 7.0, "best_kind": "proved"},
+    "diversity": {"facility": {"random": -1.0, "best": 1.0, "best_kind": "best found"}},
+}
 
 
 @pytest.fixture
@@ -32,10 +34,19 @@ def three(world):
     store, corpus, config = world
     rng = np.random.default_rng(3)
     scores = rng.normal(size=(3, len(corpus)))
-    runs = [finish_run(store, corpus, config, scores[0], name="first", lamb=0.5),
-            finish_run(store, corpus, config, scores[0] + 0.5 * scores[1], name="second", lamb=0.2,
-                       shares={"quality": 0.4, "diversity": 0.9}),
-            finish_run(store, corpus, config, scores[2], name="third", select_ratio=0.1, objective="pairwise")]
+    runs = [
+        finish_run(store, corpus, config, scores[0], name="first", lamb=0.5),
+        finish_run(
+            store,
+            corpus,
+            config,
+            scores[0] + 0.5 * scores[1],
+            name="second",
+            lamb=0.2,
+            shares={"quality": 0.4, "diversity": 0.9},
+        ),
+        finish_run(store, corpus, config, scores[2], name="third", select_ratio=0.1, objective="pairwise"),
+    ]
     return comparison.load(runs, len(corpus)), runs, corpus
 
 
@@ -65,8 +76,9 @@ def test_chance_by_all_draws_of_a_small_corpus():
     second = [set(others) for others in combinations(rows, 4)]
     shared = np.mean([len(a & b) for a in first for b in second])
     every = np.ones(7, bool)
-    found = comparison.chance_overlap(comparison.draw_chances(3, may, pinned),
-                                      comparison.draw_chances(4, every, ~every))
+    found = comparison.chance_overlap(
+        comparison.draw_chances(3, may, pinned), comparison.draw_chances(4, every, ~every)
+    )
     assert found == pytest.approx(shared / (3 + 4 - shared))
 
 
@@ -122,6 +134,7 @@ def test_every_setting_has_a_name():
     from dataclasses import fields
 
     from datamask.config import SelectionConfig
+
     assert set(comparison.SETTINGS) == {field.name for field in fields(SelectionConfig)}
 
 
@@ -201,8 +214,11 @@ def test_charts_give_every_run_a_colour_and_a_second_sign(three):
     entries, _, _ = three
     labels = [entry.label for entry in entries]
     ends = pd.DataFrame({"run": labels[:1], "step": [5.0], "seconds": [0.5], "value": [0.9]})
-    marks = [layer for layer in overlay(labels, "seconds", finals=ends)["layer"]
-             if layer["mark"].get("shape") == "diamond" and "data" in layer]
+    marks = [
+        layer
+        for layer in overlay(labels, "seconds", finals=ends)["layer"]
+        if layer["mark"].get("shape") == "diamond" and "data" in layer
+    ]
     assert [mark["data"]["values"] for mark in marks] == [ends.to_dict("records")]
     curves = overlay(labels, "seconds", measure="quality")
     line = next(layer for layer in curves["layer"] if layer["mark"]["type"] == "line")

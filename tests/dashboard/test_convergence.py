@@ -14,8 +14,13 @@ from datamask.runs.store import RunStore
 def metrics(steps: int, every: int = 1) -> dict[str, np.ndarray]:
     step = np.arange(1, steps + 1, dtype=float)
     looked = step % every == 0
-    return {"step": step, "seconds": step / 10, "batch_joint_mean": step, "batch_joint_std": np.full(steps, 0.5),
-            "joint": np.where(looked, 2 * step, np.nan)}
+    return {
+        "step": step,
+        "seconds": step / 10,
+        "batch_joint_mean": step,
+        "batch_joint_std": np.full(steps, 0.5),
+        "joint": np.where(looked, 2 * step, np.nan),
+    }
 
 
 def run_with(tmp_path, references=None, records=(), **options):
@@ -56,8 +61,13 @@ def test_nothing_learned_yet_is_an_empty_table():
 
 
 def test_references_come_highest_first_in_the_runs_scale(tmp_path):
-    run = run_with(tmp_path, {"random": {"joint": 0.0, "quality": 0.0, "diversity": 0.0},
-                              "top_quality": {"joint": -0.4, "quality": 1.0, "diversity": -1.8}})
+    run = run_with(
+        tmp_path,
+        {
+            "random": {"joint": 0.0, "quality": 0.0, "diversity": 0.0},
+            "top_quality": {"joint": -0.4, "quality": 1.0, "diversity": -1.8},
+        },
+    )
     joint = [(reference.label, reference.value) for reference in view.references(run, "joint")]
     assert joint == [("random subset", 0.0), ("best-quality rows", -0.4)]
     assert [r.value for r in view.references(run, "quality")] == [1.0, 0.0]
@@ -82,8 +92,9 @@ def test_the_bound_is_a_reference_of_the_joint_value_only(tmp_path):
     assert all(r.role != "bound" for r in view.references(run, "quality"))
 
 
-@pytest.mark.parametrize("scale, joint, shown", [("calibrated", 0.8, [0.8]), ("calibrated", 0.5, []),
-                                                 ("raw", 0.5, [4.0])])
+@pytest.mark.parametrize(
+    "scale, joint, shown", [("calibrated", 0.8, [0.8]), ("calibrated", 0.5, []), ("raw", 0.5, [4.0])]
+)
 def test_a_polished_selection_is_shown_where_it_ended(tmp_path, scale, joint, shown):
     run = run_with(tmp_path, None, [{"step": 1, "seconds": 0.1, "joint": 0.5}], scale=scale)
     with run.writer() as writer:
@@ -94,8 +105,11 @@ def test_a_polished_selection_is_shown_where_it_ended(tmp_path, scale, joint, sh
 
 @pytest.mark.parametrize("across", ["step", "seconds"])
 def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
-    run = run_with(tmp_path, {"random": {"joint": 0.0}, "top_quality": {"joint": 0.2}},
-                   [{"step": 1, "seconds": 0.5, "joint": 0.1, "batch_joint_mean": 0.0, "batch_joint_std": 0.1}])
+    run = run_with(
+        tmp_path,
+        {"random": {"joint": 0.0}, "top_quality": {"joint": 0.2}},
+        [{"step": 1, "seconds": 0.5, "joint": 0.1, "batch_joint_mean": 0.0, "batch_joint_std": 0.1}],
+    )
     curve = view.curve(run)
     lines = [layer for layer in convergence(curve, across)["layer"] if layer["mark"]["type"] == "line"]
     assert all(layer["encoding"]["x"]["field"] == across for layer in lines)
@@ -108,8 +122,11 @@ def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
 
 def test_every_row_of_the_data_is_drawn_once_by_its_layers(tmp_path):
     """A layer per role: a role without one would leave a line without words."""
-    roles = {layer["transform"][0]["filter"] for layer in convergence(view.curve(run_with(tmp_path)))["layer"]
-             if isinstance(layer.get("transform", [{}])[0].get("filter"), str)}
+    roles = {
+        layer["transform"][0]["filter"]
+        for layer in convergence(view.curve(run_with(tmp_path)))["layer"]
+        if isinstance(layer.get("transform", [{}])[0].get("filter"), str)
+    }
     assert {f"datum.series === '{RULE}' && datum.role === '{role}'" for role in ROLES} <= roles
     assert {f"datum.series === '{WORDS}' && datum.role === '{role}'" for role in (*ROLES, view.EDGE)} <= roles
 
@@ -145,13 +162,15 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_words_lie_neither_on_each_other_nor_on_the_bold_line(tmp_path, case, height):
     values, final, bound, points = CASES[case]
-    run = run_with(tmp_path, {name: {"joint": value} for name, value in points.items()},
-                   records(values, [-0.4] * len(values)))
+    run = run_with(
+        tmp_path, {name: {"joint": value} for name, value in points.items()}, records(values, [-0.4] * len(values))
+    )
     if final is not None:
         with run.writer() as writer:
             writer.write_selection(pa.table({"id": [1]}), {})
-            writer.finish("done", {"calibrated": {"joint": final}, "upper_bound": bound, "gap": bound - final},
-                          "converged")
+            writer.finish(
+                "done", {"calibrated": {"joint": final}, "upper_bound": bound, "gap": bound - final}, "converged"
+            )
     curve = view.curve(run)
     table = drawn(curve, "step", height)
     low, high = table.loc[table["series"] == FRAME, "value"]
@@ -178,15 +197,22 @@ def test_words_lie_neither_on_each_other_nor_on_the_bold_line(tmp_path, case, he
 def records(values, batch=None, bound=None):
     """Records of a run whose subset takes `values`, whose masks score `batch`, and whose bounds are `bound`."""
     for k, value in enumerate(values):
-        yield {"step": k + 1, "seconds": 0.5 * (k + 1), "joint": value,
-               **({"batch_joint_mean": batch[k], "batch_joint_std": 0.01} if batch else {}),
-               **({"upper_bound": bound[k]} if bound else {})}
+        yield {
+            "step": k + 1,
+            "seconds": 0.5 * (k + 1),
+            "joint": value,
+            **({"batch_joint_mean": batch[k], "batch_joint_std": 0.01} if batch else {}),
+            **({"upper_bound": bound[k]} if bound else {}),
+        }
 
 
 def test_what_is_far_off_is_an_arrow_and_squeezes_nothing(tmp_path):
     """Top-quality at -0.9 and masks scored at -0.4 beside a curve from 0.5 to 0.75: neither is on the axis."""
-    run = run_with(tmp_path, {"random": {"joint": 0.0}, "top_quality": {"joint": -0.9}},
-                   records([0.5, 0.7, 0.75], [-0.5, -0.45, -0.4]))
+    run = run_with(
+        tmp_path,
+        {"random": {"joint": 0.0}, "top_quality": {"joint": -0.9}},
+        records([0.5, 0.7, 0.75], [-0.5, -0.45, -0.4]),
+    )
     curve = view.curve(run)
     assert {line.label: line.edge for line in curve.references} == {"random subset": "", "best-quality rows": "below"}
     edge = curve.table[curve.table["series"] == view.EDGE]
@@ -215,8 +241,9 @@ def test_the_distance_to_the_bound_is_to_the_best_bound_so_far(tmp_path):
     curve = view.curve(run, view.GAP)
     assert curve.table["value"].tolist() == pytest.approx([0.5, 0.2, 0.1]) and curve.references == ()
     spec = convergence(curve)
-    assert all(layer["encoding"]["y"]["scale"]["type"] == "log" for layer in spec["layer"]
-               if layer["mark"]["type"] == "line")
+    assert all(
+        layer["encoding"]["y"]["scale"]["type"] == "log" for layer in spec["layer"] if layer["mark"]["type"] == "line"
+    )
 
 
 @pytest.mark.parametrize("gap, shown", [(0.05, 0.05), (0.0, view.CLOSED)])

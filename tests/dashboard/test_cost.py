@@ -15,8 +15,18 @@ def made(tmp_path, seconds=10.0, fingerprint="f", n=1000, dim=16, steps=50, arou
     with run.writer() as writer:
         writer.update_facts(fingerprint=fingerprint, n=n, dim=dim)
         writer.write_selection(pa.table({"id": [1]}), {})
-        writer.finish("done", {"n": n, "selected": 300, "steps": steps, "seconds": seconds, "tokens": tokens,
-                               "seconds_total": seconds + around}, "converged")
+        writer.finish(
+            "done",
+            {
+                "n": n,
+                "selected": 300,
+                "steps": steps,
+                "seconds": seconds,
+                "tokens": tokens,
+                "seconds_total": seconds + around,
+            },
+            "converged",
+        )
     return store
 
 
@@ -72,8 +82,9 @@ def test_rows_and_tokens(tmp_path):
 
 def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_path):
     def priced(store, **options):
-        return cost.estimate(SelectionConfig.from_options(**options), 1000, 16, "f", store.list(), 100_000.0,
-                             lambda count: 170.0 * count)
+        return cost.estimate(
+            SelectionConfig.from_options(**options), 1000, 16, "f", store.list(), 100_000.0, lambda count: 170.0 * count
+        )
 
     store = made(tmp_path, lamb=0.2, tokens=36_000)
     price = priced(store, lamb=0.5)

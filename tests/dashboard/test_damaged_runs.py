@@ -37,12 +37,29 @@ def made(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("damaged")
     rng = np.random.default_rng(0)
     features = pa.FixedSizeListArray.from_arrays(pa.array((rng.normal(size=ROWS * DIM) + 1).astype(np.float32)), DIM)
-    pq.write_table(pa.table({"chunk_id": [f"id-{k}" for k in range(ROWS)], "quality_score": rng.normal(size=ROWS),
-                             "feature_arr": features, "n_tokens": np.arange(1, ROWS + 1)}), folder / "shard.parquet")
-    selection = SelectionConfig.from_options(objective="pairwise", estimator="counterfactual", n_epochs=12,
-                                             select_ratio=0.2, device="cpu", collapse="exact", prune=0.1)
-    run = RunStore(folder / "runs").create(RunConfig(CorpusConfig((str(folder / "shard.parquet"),)), selection),
-                                           run_id="altered")
+    pq.write_table(
+        pa.table(
+            {
+                "chunk_id": [f"id-{k}" for k in range(ROWS)],
+                "quality_score": rng.normal(size=ROWS),
+                "feature_arr": features,
+                "n_tokens": np.arange(1, ROWS + 1),
+            }
+        ),
+        folder / "shard.parquet",
+    )
+    selection = SelectionConfig.from_options(
+        objective="pairwise",
+        estimator="counterfactual",
+        n_epochs=12,
+        select_ratio=0.2,
+        device="cpu",
+        collapse="exact",
+        prune=0.1,
+    )
+    run = RunStore(folder / "runs").create(
+        RunConfig(CorpusConfig((str(folder / "shard.parquet"),)), selection), run_id="altered"
+    )
     execute(run, threads=1)
     run.attach([Result("task", 0.5)])
     run.relabel(tags=["a"])
@@ -52,10 +69,28 @@ def made(tmp_path_factory) -> Path:
 
 def of_one(run: Run) -> None:
     """What pages ask about a run that can be read."""
-    for view in (listing.name_of, convergence.curve, convergence.measures, convergence.across, frontier.label_of,
-                 frontier.spot_of, outcome.numbers, outcome.certificate, outcome.rules, outcome.neighbors,
-                 outcome.story, outcome.headline, provenance.table, provenance.command, provenance.shards,
-                 provenance.source_files, vitals.line, vitals.concerns, sentence, downstream.curve_of):
+    for view in (
+        listing.name_of,
+        convergence.curve,
+        convergence.measures,
+        convergence.across,
+        frontier.label_of,
+        frontier.spot_of,
+        outcome.numbers,
+        outcome.certificate,
+        outcome.rules,
+        outcome.neighbors,
+        outcome.story,
+        outcome.headline,
+        provenance.table,
+        provenance.command,
+        provenance.shards,
+        provenance.source_files,
+        vitals.line,
+        vitals.concerns,
+        sentence,
+        downstream.curve_of,
+    ):
         try:
             view(run)
         except DatamaskError:

@@ -42,16 +42,28 @@ def outside(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("spelling", ["{inside}", "{inside}/a.parquet", "{inside}/*.parquet",
-                                      "{inside}/../inside/a.parquet", "{inside}/**/*.parquet"])
+@pytest.mark.parametrize(
+    "spelling",
+    ["{inside}", "{inside}/a.parquet", "{inside}/*.parquet", "{inside}/../inside/a.parquet", "{inside}/**/*.parquet"],
+)
 def test_files_folders_and_globs_under_a_root_pass(inside, spelling):
     config = confined_config(CorpusConfig((spelling.format(inside=inside),)), [inside])
     assert all(path.startswith(str(inside.parent)) for path in config.inputs)
 
 
-@pytest.mark.parametrize("spelling", ["{outside}", "{outside}/secret.parquet", "{outside}/*.parquet",
-                                      "{inside}/../outside/secret.parquet", "{root}/*/secret.parquet", "/etc/passwd",
-                                      "{outside}/no-such-file", "~root/../etc/passwd"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "{outside}",
+        "{outside}/secret.parquet",
+        "{outside}/*.parquet",
+        "{inside}/../outside/secret.parquet",
+        "{root}/*/secret.parquet",
+        "/etc/passwd",
+        "{outside}/no-such-file",
+        "~root/../etc/passwd",
+    ],
+)
 def test_what_lies_outside_is_refused(inside, outside, tmp_path, spelling):
     path = spelling.format(inside=inside, outside=outside, root=tmp_path)
     with pytest.raises(InputError, match="outside the folders"):
@@ -84,8 +96,20 @@ def test_an_upload_is_kept_once_under_its_content(tmp_path):
     assert one == again and one != other and one.read_bytes() == b"12345" and other.read_bytes() == b"54321"
 
 
-@pytest.mark.parametrize("name", ["../../etc/cron.d/x", "..", "/abs/olute.parquet", "a\x00b.parquet", "x" * 500, "",
-                                  "<b>.parquet", "-rf.parquet", ".hidden"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../etc/cron.d/x",
+        "..",
+        "/abs/olute.parquet",
+        "a\x00b.parquet",
+        "x" * 500,
+        "",
+        "<b>.parquet",
+        "-rf.parquet",
+        ".hidden",
+    ],
+)
 def test_the_name_of_an_upload_is_no_path(tmp_path, name):
     kept = keep_upload(name, io.BytesIO(b"data"), tmp_path)
     assert tmp_path / ".uploads" in kept.parents and kept.suffix == ".parquet" and len(kept.name) < 80
@@ -98,24 +122,33 @@ def test_a_runs_folder_that_is_a_file_is_said(tmp_path):
         keep_upload("a.parquet", io.BytesIO(b"data"), tmp_path / "runs")
 
 
-@pytest.mark.parametrize(("name", "kept_as"), [
-    ("My data.JSONL.gz", "My-data.jsonl.gz"), ("a.csv", "a.csv"), ("b.ndjson", "b.ndjson"),
-    ("c.v2.parquet", "c-v2.parquet"),
-    ("no-kind", "no-kind.parquet"), ("../x.csv", "x.csv")])
+@pytest.mark.parametrize(
+    ("name", "kept_as"),
+    [
+        ("My data.JSONL.gz", "My-data.jsonl.gz"),
+        ("a.csv", "a.csv"),
+        ("b.ndjson", "b.ndjson"),
+        ("c.v2.parquet", "c-v2.parquet"),
+        ("no-kind", "no-kind.parquet"),
+        ("../x.csv", "x.csv"),
+    ],
+)
 def test_an_upload_keeps_the_ending_that_tells_its_format(tmp_path, monkeypatch, name, kept_as):
     kept = keep_upload(name, io.BytesIO(b'{"id": 1}'), tmp_path)
     assert kept.name == kept_as
     monkeypatch.setattr("datamask.dashboard.doors.IDLE_SECONDS", -1.0)
     assert idle_uploads(tmp_path, ()) == {kept: 9}
     with pytest.raises(InputError, match="this upload of 9 bytes finds no room"):
-        keep_upload("other.csv", io.BytesIO(b"id\nsecond"), tmp_path, lambda: [CorpusConfig((str(kept),))],
-                    Limits(files=1))
+        keep_upload(
+            "other.csv", io.BytesIO(b"id\nsecond"), tmp_path, lambda: [CorpusConfig((str(kept),))], Limits(files=1)
+        )
     assert kept.is_file()
 
 
 def test_only_old_uploads_that_nothing_reads_are_idle_and_removed(tmp_path, monkeypatch):
-    old, young, read = (keep_upload(f"{name}.parquet", io.BytesIO(name.encode()), tmp_path)
-                        for name in ("old", "young", "read"))
+    old, young, read = (
+        keep_upload(f"{name}.parquet", io.BytesIO(name.encode()), tmp_path) for name in ("old", "young", "read")
+    )
     for file in (old, read):
         os.utime(file, (1e9, 1e9))
     assert idle_uploads(tmp_path, [CorpusConfig(("x.parquet",), scores=(str(read),))]) == {old: 3}

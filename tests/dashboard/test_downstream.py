@@ -15,12 +15,20 @@ from tests.dashboard.made_runs import finish_run, write_shard
 def runs(tmp_path):
     config = write_shard(tmp_path / "shard.parquet")
     corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
-    made = [finish_run(store, corpus, config, np.arange(len(corpus)), lamb=lamb, objective=objective, **more)
-            for lamb, objective, more in ((0.2, "facility", {}), (0.8, "facility", {}), (0.8, "facility", {"seed": 1}),
-                                          (0.2, "pairwise", {}), (0.5, "facility", {"estimator": "random"}))]
+    made = [
+        finish_run(store, corpus, config, np.arange(len(corpus)), lamb=lamb, objective=objective, **more)
+        for lamb, objective, more in (
+            (0.2, "facility", {}),
+            (0.8, "facility", {}),
+            (0.8, "facility", {"seed": 1}),
+            (0.2, "pairwise", {}),
+            (0.5, "facility", {"estimator": "random"}),
+        )
+    ]
     for k, run in enumerate(made):
-        run.attach([Result("math", 0.5 + 0.1 * k + 0.02 * seed, str(seed)) for seed in range(3)] +
-                   [Result("logic", 0.1 * k)])
+        run.attach(
+            [Result("math", 0.5 + 0.1 * k + 0.02 * seed, str(seed)) for seed in range(3)] + [Result("logic", 0.1 * k)]
+        )
     return made
 
 
@@ -36,7 +44,10 @@ def test_points_are_means_and_standard_deviations(runs):
     baseline = table[table.curve.str.startswith("Random")]
     assert len(baseline) == 2 and baseline["lamb"].isna().all(), "no lambda made it"
     assert {curve for curve, _ in math.index} == {
-        "Facility location, 30\u00a0%", "Pair-wise similarity, 30\u00a0%", "Random (baseline), 30\u00a0%"}
+        "Facility location, 30\u00a0%",
+        "Pair-wise similarity, 30\u00a0%",
+        "Random (baseline), 30\u00a0%",
+    }
 
 
 def test_runs_without_results_have_no_line(runs):

@@ -9,12 +9,15 @@ from datamask.dashboard.facets import BARS, BINS, class_facet, codes_of, columns
 from datamask.dashboard.filters import Among, Rows
 
 
-@pytest.mark.parametrize("values", [
-    np.random.default_rng(0).normal(5, 1, 3000).astype(np.float32),
-    np.where(np.random.default_rng(1).random(3000) < 0.2, np.nan, np.random.default_rng(2).normal(size=3000)),
-    np.random.default_rng(3).integers(1, 9, 3000).astype(float),
-    np.random.default_rng(4).lognormal(3, 1.5, 3000),
-])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(0).normal(5, 1, 3000).astype(np.float32),
+        np.where(np.random.default_rng(1).random(3000) < 0.2, np.nan, np.random.default_rng(2).normal(size=3000)),
+        np.random.default_rng(3).integers(1, 9, 3000).astype(float),
+        np.random.default_rng(4).lognormal(3, 1.5, 3000),
+    ],
+)
 def test_a_brushed_range_lets_through_what_its_bars_count(values):
     facet = number_facet("v", "V", values)
     counts = facet.counts()
@@ -28,7 +31,7 @@ def test_a_brushed_range_lets_through_what_its_bars_count(values):
             assert (first, last) == (0, facet.bars - 1)
             continue
         mask = condition.mask(rows)
-        assert mask.sum() == counts[first:last + 1].sum()
+        assert mask.sum() == counts[first : last + 1].sum()
         assert np.array_equal(mask, (facet.bins >= first) & (facet.bins <= last))
         assert facet.brushed(condition) == list(range(first, last + 1))
     part = rng.random(len(values)) < 0.3
@@ -51,8 +54,8 @@ def test_classes_are_the_most_frequent_ones_and_the_rest_shares_a_bar():
     codes, known = codes_of(pa.chunked_array([pa.array(names)]))
     facet = class_facet("c", "C", codes, known)
     expected = pd.Series(names).value_counts().sort_index().sort_values(ascending=False, kind="stable")
-    assert list(facet.labels[:-1]) == expected.index[:BARS - 1].tolist() and facet.labels[-1] == "16 others"
-    assert facet.counts().tolist() == [*expected[:BARS - 1], expected[BARS - 1:].sum()]
+    assert list(facet.labels[:-1]) == expected.index[: BARS - 1].tolist() and facet.labels[-1] == "16 others"
+    assert facet.counts().tolist() == [*expected[: BARS - 1], expected[BARS - 1 :].sum()]
     condition = facet.condition([0, 2, BARS - 1])
     assert condition == Among("c", (facet.labels[0], facet.labels[2]))
     mask = condition.mask(Rows(2000, classes={"c": (codes, known)}))
@@ -62,9 +65,15 @@ def test_classes_are_the_most_frequent_ones_and_the_rest_shares_a_bar():
 
 def test_columns_become_numbers_and_classes():
     n = 60
-    table = pa.table({
-        "source": pa.array(["x", None, "y"] * 20).dictionary_encode(), "chars": pa.array(range(n), pa.int64()),
-        "year": [2020 + i % 3 for i in range(n)], "flag": [True, False] * 30, "text": ["same"] * n})
+    table = pa.table(
+        {
+            "source": pa.array(["x", None, "y"] * 20).dictionary_encode(),
+            "chars": pa.array(range(n), pa.int64()),
+            "year": [2020 + i % 3 for i in range(n)],
+            "flag": [True, False] * 30,
+            "text": ["same"] * n,
+        }
+    )
     numbers, classes = columns_of(table, skip=("text",))
     assert list(numbers) == ["chars"] and numbers["chars"].tolist() == list(range(n))
     assert sorted(classes) == ["flag", "source", "year"]

@@ -17,18 +17,28 @@ N = 400
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     words = np.array(["Alpha", "beta", "gamma.", "(delta)", "ALPHABET"])
-    return pd.DataFrame({
-        "quality": np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N)), "length": rng.integers(1, 30, N),
-        "source": rng.choice(["web", "books", "code"], N), "x": rng.normal(size=N), "y": rng.normal(size=N),
-        "text": [None if rng.random() < 0.05 else " ".join(rng.choice(words, 3)) for _ in range(N)]})
+    return pd.DataFrame(
+        {
+            "quality": np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N)),
+            "length": rng.integers(1, 30, N),
+            "source": rng.choice(["web", "books", "code"], N),
+            "x": rng.normal(size=N),
+            "y": rng.normal(size=N),
+            "text": [None if rng.random() < 0.05 else " ".join(rng.choice(words, 3)) for _ in range(N)],
+        }
+    )
 
 
 @pytest.fixture(scope="module")
 def rows(frame) -> Rows:
     codes, names = pd.factorize(frame["source"])
-    return Rows(N, {"quality": frame["quality"].to_numpy(np.float32), "length": frame["length"].to_numpy(float)},
-                {"source": (codes.astype(np.int32), tuple(names))}, pa.chunked_array([pa.array(frame["text"])]),
-                frame[["x", "y"]].to_numpy())
+    return Rows(
+        N,
+        {"quality": frame["quality"].to_numpy(np.float32), "length": frame["length"].to_numpy(float)},
+        {"source": (codes.astype(np.int32), tuple(names))},
+        pa.chunked_array([pa.array(frame["text"])]),
+        frame[["x", "y"]].to_numpy(),
+    )
 
 
 def text_mask(frame: pd.DataFrame, query: str) -> np.ndarray:
@@ -39,17 +49,26 @@ def text_mask(frame: pd.DataFrame, query: str) -> np.ndarray:
 
 
 @settings(max_examples=60, deadline=None)
-@given(low=st.floats(-2, 2), width=st.floats(0, 3), sources=st.sets(st.sampled_from(["web", "books", "code", "moon"])),
-       query=st.sampled_from(["alpha", "ALPHA beta", ".", "(delta)", "nothing", "  "]), half=st.floats(0.1, 3),
-       used=st.sets(st.integers(0, 3)))
+@given(
+    low=st.floats(-2, 2),
+    width=st.floats(0, 3),
+    sources=st.sets(st.sampled_from(["web", "books", "code", "moon"])),
+    query=st.sampled_from(["alpha", "ALPHA beta", ".", "(delta)", "nothing", "  "]),
+    half=st.floats(0.1, 3),
+    used=st.sets(st.integers(0, 3)),
+)
 def test_any_conditions_together_are_the_query(frame, rows, low, width, sources, query, half, used):
     made = [
-        (Between("quality", low, low + width),
-         frame["quality"].astype(np.float32).astype(float).between(low, low + width).to_numpy(bool)),
+        (
+            Between("quality", low, low + width),
+            frame["quality"].astype(np.float32).astype(float).between(low, low + width).to_numpy(bool),
+        ),
         (Among("source", tuple(sources)), frame["source"].isin(sources).to_numpy(bool)),
         (Holding(query), text_mask(frame, query)),
-        (Inside((Region.box([-half, half], [-half, half]),)),
-         ((frame["x"].abs() < half) & (frame["y"].abs() < half)).to_numpy(bool)),
+        (
+            Inside((Region.box([-half, half], [-half, half]),)),
+            ((frame["x"].abs() < half) & (frame["y"].abs() < half)).to_numpy(bool),
+        ),
     ]
     filters, expected = Filters(), np.ones(N, bool)
     for k in sorted(used):

@@ -24,9 +24,15 @@ def made(tmp_path):
     store = RunStore(tmp_path / "runs")
 
     def make(quality, diversity, bound=None, name="", **options):
-        run = finish_run(store, corpus, config, corpus.quality, name=name,
-                         shares={"quality": quality, "diversity": diversity},
-                         **{"objective": "pairwise", "estimator": "relaxed", **options})
+        run = finish_run(
+            store,
+            corpus,
+            config,
+            corpus.quality,
+            name=name,
+            shares={"quality": quality, "diversity": diversity},
+            **{"objective": "pairwise", "estimator": "relaxed", **options},
+        )
         if bound is not None:
             with run.writer() as writer:
                 writer.set_status("done", summary={**run.status().summary, "upper_bound": bound, "gap": 0.01})
@@ -56,11 +62,22 @@ def test_curves_are_never_joined_across_objective_ratio_rules_or_scale(made):
     made(0.0, 0.0, estimator="random", name="r")
     made(0.4, 0.4, estimator="greedy", lamb=0.5)
     survey = found(made)
-    assert [(line.settings.objective, line.settings.select_ratio, line.settings.collapse, line.settings.scale,
-             len(line.spots)) for line in survey.lines] == [
-        ("facility", 0.3, "none", "calibrated", 5), ("pairwise", 0.1, "none", "calibrated", 5),
-        ("pairwise", 0.3, "none", "calibrated", 5), ("pairwise", 0.3, "exact", "calibrated", 3),
-        ("pairwise", 0.3, "none", "raw", 1)]
+    assert [
+        (
+            line.settings.objective,
+            line.settings.select_ratio,
+            line.settings.collapse,
+            line.settings.scale,
+            len(line.spots),
+        )
+        for line in survey.lines
+    ] == [
+        ("facility", 0.3, "none", "calibrated", 5),
+        ("pairwise", 0.1, "none", "calibrated", 5),
+        ("pairwise", 0.3, "none", "calibrated", 5),
+        ("pairwise", 0.3, "exact", "calibrated", 3),
+        ("pairwise", 0.3, "none", "raw", 1),
+    ]
     assert [spot.label for spot in survey.named] == ["Greedy, λ 0.5", "Random"]
     names = list(frontier.line_names(survey.lines).values())
     assert len(set(names)) == 5 and names[0].startswith("Facility location, 30") and "exact" in names[3]
@@ -130,7 +147,7 @@ def test_what_one_estimator_proved_holds_for_all_under_the_same_rules_alone(made
 def test_a_hair_less_than_the_share_still_keeps_it(made):
     run = made(0.9499946, 0.4, lamb=0.781)
     made(0.979, 0.2, lamb=0.9)
-    line, = found(made).lines
+    (line,) = found(made).lines
     assert frontier.at_least(line, 0.95).run_id == run.id and frontier.at_least(line, 0.9501).lamb == 0.9
 
 
@@ -178,11 +195,11 @@ def test_the_figure_has_equal_axes_the_tangent_and_the_shade(made):
     spot = line.spots[3]
     figure = charts.frontier(survey.lines, focus=line, chosen=spot)
     assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio == 1
-    tangent, = traces(figure, "price at the point")
+    (tangent,) = traces(figure, "price at the point")
     slope = (tangent.y[1] - tangent.y[0]) / (tangent.x[1] - tangent.x[0])
     assert slope == pytest.approx(-spot.lamb / (1 - spot.lamb))
     assert (np.mean(tangent.x), np.mean(tangent.y)) == pytest.approx((spot.quality, spot.diversity))
-    shade, = traces(figure, "proved out of reach")
+    (shade,) = traces(figure, "proved out of reach")
     # every corner of the shaded part is on or beyond some bound, or on the window's edge
     corners = np.column_stack([shade.x, shade.y])
     window = (*figure.layout.xaxis.range, *figure.layout.yaxis.range)
@@ -218,10 +235,17 @@ def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):
     assert on_curve.ay / on_curve.ax == pytest.approx(-(y2 - y1) / (x2 - x1)) and on_curve.ay < 0
     assert (alone.x, alone.y, alone.ax, alone.ay) == (1.0, floor, 0, -20)
     assert {note.text for note in notes if words.GAP in note.text} == {
-        f"Top quality: −90{words.GAP}%", f"λ 0.95 to 0.97: to −147{words.GAP}%"}
+        f"Top quality: −90{words.GAP}%",
+        f"λ 0.95 to 0.97: to −147{words.GAP}%",
+    }
     # they can still be clicked, at the edge
-    clickable = {run_id for trace in figure.data if trace.customdata is not None for run_id in trace.customdata
-                 if min(trace.y) >= figure.layout.yaxis.range[0]}
+    clickable = {
+        run_id
+        for trace in figure.data
+        if trace.customdata is not None
+        for run_id in trace.customdata
+        if min(trace.y) >= figure.layout.yaxis.range[0]
+    }
     assert {top.id, *(run.id for run in far)} <= clickable
 
 
@@ -235,9 +259,15 @@ def test_far_off_points_at_one_place_share_an_arrow_and_words(made):
     arrows = [note for note in figure.layout.annotations if note.showarrow]
     assert len(arrows) == 1
     assert [note.text for note in figure.layout.annotations if words.GAP in note.text] == [
-        f"λ 0.97, Top quality:<br>−147{words.GAP}%"]
-    clickable = {run_id for trace in figure.data if trace.customdata is not None for run_id in trace.customdata
-                 if min(trace.y) >= figure.layout.yaxis.range[0]}
+        f"λ 0.97, Top quality:<br>−147{words.GAP}%"
+    ]
+    clickable = {
+        run_id
+        for trace in figure.data
+        if trace.customdata is not None
+        for run_id in trace.customdata
+        if min(trace.y) >= figure.layout.yaxis.range[0]
+    }
     assert {top.id, last.id} <= clickable
 
 
@@ -257,7 +287,7 @@ def test_ratio_series_are_runs_that_differ_in_the_ratio_alone(made):
     for ratio, quality in ((0.1, 0.9), (0.3, 0.7), (0.5, 0.5)):
         made(quality, 1 - quality, lamb=0.5, select_ratio=ratio)
     made(0.2, 0.2, lamb=0.6, select_ratio=0.1)
-    series, = sweeps.ratio_series(made.store.list(), made.fingerprint)
+    (series,) = sweeps.ratio_series(made.store.list(), made.fingerprint)
     quality = series.table[series.table.term == "quality"]
     assert quality["ratio"].tolist() == pytest.approx([10, 30, 50])
     assert quality["share"].tolist() == pytest.approx([90, 70, 50]) and (quality["n"] == 1).all()
@@ -268,7 +298,7 @@ def test_group_bands_span_their_seeds(made):
         for seed in range(2):
             made(0.5 + 0.1 * seed, 0.5, lamb=0.5, estimator="reinforce", n_rollout=size, seed=seed)
     made(0.5, 0.5, lamb=0.5)
-    series, = sweeps.group_series(made.store.list(), made.fingerprint)
+    (series,) = sweeps.group_series(made.store.list(), made.fingerprint)
     assert series.table.groupby("G")["seeds"].first().to_dict() == {8: 2, 32: 2}
     last = series.table[series.table.G == 8].iloc[-1]
     assert (last["seconds"], last["low"], last["high"]) == pytest.approx((0.5, 0.5, 0.55))
@@ -290,8 +320,16 @@ def test_the_transfer_check_measures_the_distance_at_the_same_lambda(made, tmp_p
     small = write_shard(tmp_path / "small.parquet", 30, seed=1)
     corpus = open_corpus(small)
     for spot, off in zip(whole.spots, (0.0, 0.03, 0.0)):
-        finish_run(made.store, corpus, small, corpus.quality, objective="pairwise", estimator="relaxed",
-                   lamb=spot.lamb, shares={"quality": spot.quality - off, "diversity": spot.diversity})
+        finish_run(
+            made.store,
+            corpus,
+            small,
+            corpus.quality,
+            objective="pairwise",
+            estimator="relaxed",
+            lamb=spot.lamb,
+            shares={"quality": spot.quality - off, "diversity": spot.diversity},
+        )
     check = sweeps.transfer(made.store.list(), {"N/2": small, "N": made.config}, made.fingerprint, whole.settings)
     assert list(check.lines) == ["N/2", "N"] and check.apart == {"N/2": (pytest.approx(0.03), 0.5)}
     assert "at most 3.0 points off, at λ 0.5" in sweeps.transfer_words(check)

@@ -104,23 +104,23 @@ def test_far_off_points_become_arrows():
     assert edge_arrow(0.5, 0.5, UNIT) is None and edge_arrow(math.nan, 0.5, UNIT) is None
     assert edge_arrow(0.9, -0.9, UNIT) == Arrow(0.9, -0.1, 0, -1)
     corner = edge_arrow(-3.0, 2.0, UNIT)
-    assert (corner.x, corner.y) == (-0.1, 1.1) and (corner.right, corner.up) == pytest.approx((-0.5 ** 0.5, 0.5 ** 0.5))
+    assert (corner.x, corner.y) == (-0.1, 1.1) and (corner.right, corner.up) == pytest.approx((-(0.5**0.5), 0.5**0.5))
 
 
 def test_a_line_leaves_the_window_where_its_arrow_stands():
     # two points beyond at its end, one in its middle, and a line that is nowhere inside
-    (arrow, beyond), = exits([(0.5, 0.5), (0.9, 0.1), (1.0, -0.3), (1.0, -0.9)], UNIT)
+    ((arrow, beyond),) = exits([(0.5, 0.5), (0.9, 0.1), (1.0, -0.3), (1.0, -0.9)], UNIT)
     assert beyond == [2, 3] and (arrow.x, arrow.y) == pytest.approx((0.95, -0.1))
     assert (arrow.right, arrow.up) == pytest.approx((0.1 / math.hypot(0.1, 0.4), -0.4 / math.hypot(0.1, 0.4)))
     first, middle = exits([(-1.0, 0.0), (0.0, 0.5), (0.5, 2.0), (0.6, 0.6)], UNIT)
     assert first[1] == [0] and (first[0].x, first[0].y) == pytest.approx((-0.1, 0.45)) and first[0].right < 0
     assert middle[1] == [2] and middle[0].y == pytest.approx(1.1)
-    (lost, beyond), = exits([(2.0, 0.5), (1.2, 0.4)], UNIT)
+    ((lost, beyond),) = exits([(2.0, 0.5), (1.2, 0.4)], UNIT)
     assert beyond == [0, 1] and (lost.x, lost.y, lost.right, lost.up) == (1.1, 0.4, 1, 0)
     # out of a corner, along an edge, through an edge from a point on it; nothing beyond, nothing at all
-    (corner, _), = exits([(1.1, 1.1), (1.2, 1.3)], UNIT)
+    ((corner, _),) = exits([(1.1, 1.1), (1.2, 1.3)], UNIT)
     assert (corner.x, corner.y) == (1.1, 1.1)
-    (along, _), = exits([(0.0, -0.1), (5.0, -0.1)], UNIT)
+    ((along, _),) = exits([(0.0, -0.1), (5.0, -0.1)], UNIT)
     assert (along.x, along.y, along.right) == (1.1, -0.1, 1)
     assert exits([(0.1, 0.1), (math.nan, 0.2)], UNIT) == exits([], UNIT) == []
 

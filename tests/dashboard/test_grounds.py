@@ -94,20 +94,23 @@ def test_crowding_from_before_is_taken_and_one_of_other_rows_is_not(corpus, tmp_
 def test_a_caption_says_how_much_is_kept_and_on_how_many_it_was_fitted():
     points = np.zeros((63_666, 2), np.float32)
     assert grounds.reading("UMAP", Layout(points, 0.5, 60_000)) == (
-        "UMAP keeps 7.5 of each sample's 15 nearest neighbours; sizes of islands and gaps between them mean nothing")
+        "UMAP keeps 7.5 of each sample's 15 nearest neighbours; sizes of islands and gaps between them mean nothing"
+    )
     sampled = grounds.reading("t-SNE", Layout(points, 0.2, 10_000))
     assert "fitted on 10,000 samples, the others beside their nearest of those, keeps 3.0 of each" in sampled
     assert "gaps between them mean nothing" in sampled
     assert grounds.reading("PCA", None).startswith("PCA: it shows") and "keeps 1.5 of" in grounds.reading(
-        "PCA", Layout(points, 0.1, 60_000))
+        "PCA", Layout(points, 0.1, 60_000)
+    )
 
 
 def test_each_projection_is_prepared_by_its_name(corpus, tmp_path, monkeypatch):
     grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
     keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
     asked = []
-    monkeypatch.setattr(grounds, "start_layout",
-                        lambda corpus, cache_dir, name: asked.append(name) or Handle(("done", 1.0, "")))
+    monkeypatch.setattr(
+        grounds, "start_layout", lambda corpus, cache_dir, name: asked.append(name) or Handle(("done", 1.0, ""))
+    )
     for name in ("UMAP", "t-SNE", "PCA"):
         grounds.prepare(corpus, tmp_path, lambda share, what: None, lambda: False, name, wait=0.0)
     assert asked == ["t-SNE", "PCA"]

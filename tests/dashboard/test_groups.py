@@ -43,8 +43,9 @@ def test_shares_of_groups_are_those_of_a_groupby(made):
     codes, names, selected, weights = made
     table = groups.shares(codes, names, selected, weights)
     frame = pd.DataFrame({"group": np.array([*names, None], object)[codes], "s": selected, "w": weights}).dropna()
-    expected = frame[frame["group"].notna()].groupby("group").agg(n=("s", "size"), selected=("s", "sum"),
-                                                                  tokens=("w", "sum"))
+    expected = (
+        frame[frame["group"].notna()].groupby("group").agg(n=("s", "size"), selected=("s", "sum"), tokens=("w", "sum"))
+    )
     found = table.set_index("group")
     for name, row in expected.iterrows():
         assert found.loc[name, ["n", "selected", "tokens"]].tolist() == row.tolist()

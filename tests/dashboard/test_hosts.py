@@ -12,16 +12,50 @@ from datamask.dashboard.hosts import HEADERS, LOGGED, Doorkeeper, Hosts, host_na
 MACHINE = socket.gethostname().lower()
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8501", "LOCALHOST:1", "127.0.0.1:8501", "127.0.0.2", "[::1]",
-                                  "[::1]:8501", "localhost.", "a.localhost:80"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "localhost:8501",
+        "LOCALHOST:1",
+        "127.0.0.1:8501",
+        "127.0.0.2",
+        "[::1]",
+        "[::1]:8501",
+        "localhost.",
+        "a.localhost:80",
+    ],
+)
 def test_a_server_on_the_loopback_answers_to_the_loopback(host):
     assert hosts_of("127.0.0.1", ()).allow(host)
 
 
-@pytest.mark.parametrize("host", ["", "evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.nip.io",
-                                  "192.168.0.7", "10.0.0.1:8501", "[2001:db8::1]", "localhost@evil.example",
-                                  "evil.example@localhost", "localhost/evil", "localhost#", "localhost?", "local host",
-                                  "localhost:port", "localhost:99999", "[::1", ":8501", ".", "notlocalhost", MACHINE])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "evil.example",
+        "evil.example:8501",
+        "localhost.evil.example",
+        "127.0.0.1.nip.io",
+        "192.168.0.7",
+        "10.0.0.1:8501",
+        "[2001:db8::1]",
+        "localhost@evil.example",
+        "evil.example@localhost",
+        "localhost/evil",
+        "localhost#",
+        "localhost?",
+        "local host",
+        "localhost:port",
+        "localhost:99999",
+        "[::1",
+        ":8501",
+        ".",
+        "notlocalhost",
+        MACHINE,
+    ],
+)
 def test_and_to_nothing_else(host):
     assert not hosts_of("127.0.0.1", ()).allow(host)
 
@@ -63,15 +97,28 @@ def answer(hosts: list[str], kind: str = "http", extensions: tuple[str, ...] = (
     async def send(message):
         sent.append(message)
 
-    scope = {"type": kind, "method": "GET", "path": "/", "extensions": {name: {} for name in extensions},
-             "headers": [(b"host", host.encode("latin-1")) for host in hosts]}
+    scope = {
+        "type": kind,
+        "method": "GET",
+        "path": "/",
+        "extensions": {name: {} for name in extensions},
+        "headers": [(b"host", host.encode("latin-1")) for host in hosts],
+    }
     asyncio.run(Doorkeeper(application, lambda: Hosts())(scope, None, send))
     return sent
 
 
-@pytest.mark.parametrize(("hosts", "status"), [(["localhost:1"], 200), (["evil.example"], 403), ([], 403),
-                                               (["localhost", "evil.example"], 403), (["localhost", "localhost"], 403),
-                                               (["\xff\xfe"], 403)])
+@pytest.mark.parametrize(
+    ("hosts", "status"),
+    [
+        (["localhost:1"], 200),
+        (["evil.example"], 403),
+        ([], 403),
+        (["localhost", "evil.example"], 403),
+        (["localhost", "localhost"], 403),
+        (["\xff\xfe"], 403),
+    ],
+)
 def test_one_host_header_and_the_right_one(hosts, status):
     start, body = answer(hosts)
     assert start["status"] == status and set(HEADERS) <= set(start["headers"])

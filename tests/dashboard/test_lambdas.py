@@ -23,41 +23,52 @@ def test_the_headline_says_no_more_than_the_verdicts():
     level = curve("disf", (0.005, 0.0, 0.1, 0.2))
     assert made_answer("f", helps, hurts)["headline"] == (
         "Facility location helps on held-out text of the corpus, most at lambda 0 to 0.2, which cannot be told apart. "
-        "Pair-wise similarity does not help: even the best lambda is worse.")
+        "Pair-wise similarity does not help: even the best lambda is worse."
+    )
     assert made_answer("f", hurts)["headline"].startswith("Nothing tried here helps")
     said = made_answer("f", level, hurts)["headline"]
     assert "cannot be told apart from a random selection" in said and "does not help" in said
-    assert said == ("DiSF (feature decorrelation) at its best (lambda 0) cannot be told apart from a random selection "
-                    "on held-out text of the corpus; at lambda 0.5 to 1 it is worse. Pair-wise similarity does not "
-                    "help: even the best lambda is worse.")
+    assert said == (
+        "DiSF (feature decorrelation) at its best (lambda 0) cannot be told apart from a random selection "
+        "on held-out text of the corpus; at lambda 0.5 to 1 it is worse. Pair-wise similarity does not "
+        "help: even the best lambda is worse."
+    )
     flat = curve("facility", (0.005, 0.0, 0.001, 0.0))
     assert made_answer("f", flat, level)["headline"] == (
         "Facility location cannot be told apart from a random selection on held-out text of the corpus. DiSF (feature "
         "decorrelation) at its best (lambda 0) cannot be told apart from a random selection; at lambda 0.5 to 1 it is "
-        "worse.")
+        "worse."
+    )
     other = curve("pairwise", (0.005, 0.0, 0.1, 0.2))
     assert made_answer("f", helps, other)["headline"].endswith(
         "told apart. Pair-wise similarity at its best (lambda 0) cannot be told apart from a random selection; at "
-        "lambda 0.5 to 1 it is worse.")
+        "lambda 0.5 to 1 it is worse."
+    )
     assert made_answer("f", helps, target=Target("quality"))["headline"] == wording.CIRCULAR
     sentence = made_answer("f", helps)["measures"][0]["curves"][0]["sentence"]
-    assert sentence == ("Facility location: helps. Best at lambda 0 (−0.050 nats per word, interval −0.060 to −0.040 "
-                        "against random); lambda 0 to 0.2 cannot be told apart from the best.")
+    assert sentence == (
+        "Facility location: helps. Best at lambda 0 (−0.050 nats per word, interval −0.060 to −0.040 "
+        "against random); lambda 0 to 0.2 cannot be told apart from the best."
+    )
 
 
 def test_the_sentence_says_at_which_lambdas_it_holds():
     level = made_answer("f", curve("pairwise", (0.2, 0.1, 0.005, 0.0), best=2))["measures"][0]["curves"][0]
     assert level["sentence"] == (
         "Pair-wise similarity: at its best, lambda 0.5, cannot be told apart from a random selection (+0.005 nats per "
-        "word, interval −0.005 to +0.015); at lambda 0 to 0.2 it is worse.")
+        "word, interval −0.005 to +0.015); at lambda 0 to 0.2 it is worse."
+    )
     flat = made_answer("f", curve("pairwise", (0.0, 0.0, 0.005, 0.0), best=2))["measures"][0]["curves"][0]
     assert flat["sentence"].startswith("Pair-wise similarity: cannot be told apart from a random selection, not even")
     some = curve("facility", (-0.05, -0.03, -0.005, 0.2), leads=True, level=[True, True, True, False])
     answer = made_answer("f", some)
-    assert "most at lambda 0 to 0.5, which cannot be told apart (shown to be better than random: lambda 0 to 0.2)." in (
-        answer["headline"])
+    assert (
+        "most at lambda 0 to 0.5, which cannot be told apart (shown to be better than random: lambda 0 to 0.2)."
+        in (answer["headline"])
+    )
     assert answer["measures"][0]["curves"][0]["sentence"].endswith(
-        "lambda 0 to 0.5 cannot be told apart from the best (shown to be better than random: lambda 0 to 0.2).")
+        "lambda 0 to 0.5 cannot be told apart from the best (shown to be better than random: lambda 0 to 0.2)."
+    )
 
 
 def test_other_lambdas_are_held_to_the_confidence_of_verdicts():
@@ -89,8 +100,9 @@ def test_tables_hold_what_was_stored():
     assert len(table) == 8 + 2 and table["selection"][0] == "Facility location, λ 0"
     assert table["interval"][0] == "−0.0600 to −0.0400" and table["against random"][0] == "better than random"
     assert (table["words"] == 1200).all() and (table["texts predicted"] == 60).all()
-    assert view.ratios(made_answer("f", curve("facility", (0, 0, 0, 0)), curve("facility", (0, 0, 0, 0), ratio=0.3))
-                       ) == [0.1, 0.3]
+    assert view.ratios(
+        made_answer("f", curve("facility", (0, 0, 0, 0)), curve("facility", (0, 0, 0, 0), ratio=0.3))
+    ) == [0.1, 0.3]
     said = view.caption(answer, record, 0.1)
     assert "1,200 words" in said and "equally many" in said and "60 in all" in said
     assert view.second_caption(answer).endswith("The second measure is made up.") and len(view.other_notes(answer)) == 1
@@ -102,18 +114,23 @@ def test_a_menu_says_what_tells_answers_apart():
     lines = [line.rpartition(" · ")[0] for line in view.titles([one, other, games]).values()]
     assert lines == ["Held-out text · facility, pairwise", "Held-out text · facility", "domain = games"]
     assert view.asked(games["question"], games["target"]["label"]).replace("\u00a0", " ") == (
-        "Held-out text with domain = games · Facility location, Pair-wise similarity · 10 %")
+        "Held-out text with domain = games · Facility location, Pair-wise similarity · 10 %"
+    )
 
 
 def test_what_a_difference_means_for_a_word():
     record = view.measure(made_answer("f"), "cross_entropy")
     assert view.effect(made_answer("f"), record).replace("\u00a0", " ") == (
-        "At its best, lambda 0, each unseen word is 5 % likelier than after a random selection (4 % to 6 %).")
+        "At its best, lambda 0, each unseen word is 5 % likelier than after a random selection (4 % to 6 %)."
+    )
     strong = made_answer("f", curve("facility", (-1.0, 0, 0, 0), leads=True))
     assert "is 2.7 times as likely as after a random selection (2.7 to 2.7 times)" in view.effect(
-        strong, view.measure(strong, "cross_entropy"))
-    for nothing in (made_answer("f", curve("facility", (0.1, 0, 0, 0), leads=True)),
-                    made_answer("f", target=Target("quality"))):
+        strong, view.measure(strong, "cross_entropy")
+    )
+    for nothing in (
+        made_answer("f", curve("facility", (0.1, 0, 0, 0), leads=True)),
+        made_answer("f", target=Target("quality")),
+    ):
         assert view.effect(nothing, view.measure(nothing, "cross_entropy")) == ""
 
 
@@ -126,8 +143,9 @@ def test_what_is_far_worse_becomes_an_arrow_with_its_value():
     labels = ["Facility location", "Pair-wise similarity"]
 
     def words_in(spec) -> str:
-        return " ".join(str(value.get("label", "")) for layer in spec["layer"]
-                        for value in layer.get("data", {}).get("values", []))
+        return " ".join(
+            str(value.get("label", "")) for layer in spec["layer"] for value in layer.get("data", {}).get("values", [])
+        )
 
     spec = band(points, labels, near, "nats per word", recommended=view.recommended(record, 0.1), top_quality=0.2)
     json.dumps(spec)
@@ -138,15 +156,26 @@ def test_what_is_far_worse_becomes_an_arrow_with_its_value():
 
 def standing(spec, words: str) -> tuple[float, float, float, str]:
     """Where words are written: the point, pixels down from it, and their alignment."""
-    mark, value = next((layer["mark"], layer["data"]["values"][0]) for layer in spec["layer"]
-                       if "label" in (layer.get("data", {}).get("values") or [{}])[0]
-                       and layer["data"]["values"][0]["label"].startswith(words))
+    mark, value = next(
+        (layer["mark"], layer["data"]["values"][0])
+        for layer in spec["layer"]
+        if "label" in (layer.get("data", {}).get("values") or [{}])[0]
+        and layer["data"]["values"][0]["label"].startswith(words)
+    )
     return value["across"], value["up"], mark["dy"], mark["align"]
 
 
 def drawn(*differences: float, **others):
-    points = pd.DataFrame({"objective": "a", "lambda": [0.0, 0.5, 1.0], "difference": differences, "low": differences,
-                           "high": differences, "best": False})
+    points = pd.DataFrame(
+        {
+            "objective": "a",
+            "lambda": [0.0, 0.5, 1.0],
+            "difference": differences,
+            "low": differences,
+            "high": differences,
+            "best": False,
+        }
+    )
     return band(points, ["a"], (-1.0, 1.0), "nats per word", height=288, **others)
 
 
@@ -186,8 +215,14 @@ def test_answers_are_found_again_newest_first_and_damaged_ones_left_out(tmp_path
     assert len(lambda_answers.answers(tmp_path, "abc")) == 1 and lambda_answers.answers(tmp_path, "none") == []
 
 
-@pytest.mark.parametrize("found, said", [([[0, 0.2]], "lambda 0 to 0.2"), ([[0.1, 0.1]], "lambda 0.1"),
-                                         ([[0, 0.1], [0.5, 0.5], [1, 1]], "lambda 0 to 0.1, 0.5 and 1")])
+@pytest.mark.parametrize(
+    "found, said",
+    [
+        ([[0, 0.2]], "lambda 0 to 0.2"),
+        ([[0.1, 0.1]], "lambda 0.1"),
+        ([[0, 0.1], [0.5, 0.5], [1, 1]], "lambda 0 to 0.1, 0.5 and 1"),
+    ],
+)
 def test_spoken_lambdas(found, said):
     assert wording.spoken(found) == said and len(LAMBDAS) == 4
 

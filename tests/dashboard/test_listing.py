@@ -67,7 +67,8 @@ def test_what_another_process_runs_is_shown_too(tmp_path):
         busy = listing.running(store, NOBODY)
         # 0.4 seconds a step, 70 of them to come
         assert [(b.name, b.state, b.share, b.sentence.replace("\u00a0", " ")) for b in busy] == [
-            ("theirs", "running", 0.3, "step 30 of 100, about 30 s left")]
+            ("theirs", "running", 0.3, "step 30 of 100, about 30 s left")
+        ]
         assert listing.running(store, NOBODY, only=(run.id, "gone")) == busy
     assert listing.running(store, NOBODY) == [], "its lock is free, so nobody works on it"
 

@@ -106,11 +106,18 @@ def test_eight_categories_need_no_other():
 
 def test_columns_worth_colouring_by():
     n = 200
-    table = pa.table({
-        "source": pa.array(["x", "y"] * (n // 2)).dictionary_encode(), "chars": pa.array(range(n)),
-        "url": [f"http://{i}" for i in range(n)], "year": pa.array([2020 + i % 3 for i in range(n)]),
-        "flag": pa.array([True, False] * (n // 2)), "tags": pa.array([["a"]] * n), "empty": pa.nulls(n, pa.int32()),
-        "text": ["same"] * n})
+    table = pa.table(
+        {
+            "source": pa.array(["x", "y"] * (n // 2)).dictionary_encode(),
+            "chars": pa.array(range(n)),
+            "url": [f"http://{i}" for i in range(n)],
+            "year": pa.array([2020 + i % 3 for i in range(n)]),
+            "flag": pa.array([True, False] * (n // 2)),
+            "tags": pa.array([["a"]] * n),
+            "empty": pa.nulls(n, pa.int32()),
+            "text": ["same"] * n,
+        }
+    )
     assert layer_module.colourable(table, skip=("text",)) == ["source", "chars", "year", "flag"]
     kinds = [type(layer_module.layer_of_column(name, table[name])) for name in ("source", "chars", "year", "flag")]
     assert kinds == [Category, Number, Category, Category]
@@ -147,8 +154,9 @@ def test_many_rows_become_hexagons_and_a_sample():
     assert "10,000 of 20,005, sampled" in places.caption and "all 20,005" in places.caption
     assert len(place(many, hexagons=False).drawn) == len(many)
     more = place(np.zeros((MAX_POINTS + 5, 2)), hexagons=False)
-    assert more.caption == ("Drawn: 50,000 of 50,005, sampled; the first view may cut off far ones, so zoom out to "
-                            "see them.")
+    assert more.caption == (
+        "Drawn: 50,000 of 50,005, sampled; the first view may cut off far ones, so zoom out to see them."
+    )
 
 
 def test_the_view_ignores_far_outliers_and_is_square(points):
@@ -192,8 +200,7 @@ def test_a_scale_is_linear_between_its_ends_and_grey_where_nothing_is(points):
     assert marks.colors[0, :3].tolist() == rgb([cividis()[0][1]])[0].tolist()
     assert marks.colors[STEPS - 1, :3].tolist() == rgb([cividis()[-1][1]])[0].tolist()
     assert marks.colors[MISSING, :3].tolist() == rgb([palette.LIGHT.muted])[0].tolist()
-    assert marks.bar["ticks"][0][1].startswith("≤ ") and np.array_equal(
-        marks.values, drawn, equal_nan=True)
+    assert marks.bar["ticks"][0][1].startswith("≤ ") and np.array_equal(marks.values, drawn, equal_nan=True)
 
 
 def test_selected_differ_by_colour_size_and_opacity(points):
@@ -213,8 +220,9 @@ def test_changes_and_classes_differ_by_colour_and_shape(points):
     assert np.array_equal(marks.codes, layer.codes[places.drawn])
     assert [marks.shapes[k] for k in (GAINED, LOST)] == ["triangle", "cross"]
     assert [said for _, _, said in marks.key] == [
-        f"{name} {(layer.codes == k).sum():,}" for name, k in
-        (("gained", GAINED), ("lost", LOST), ("kept", KEPT), ("in neither", NEITHER))]
+        f"{name} {(layer.codes == k).sum():,}"
+        for name, k in (("gained", GAINED), ("lost", LOST), ("kept", KEPT), ("in neither", NEITHER))
+    ]
     codes = (np.arange(1000) % 3).astype(np.uint8)
     two = marks_of(Classes("", codes, ("a", "b"), ("quality", "diversity"), ("diamond", "triangle")), places)
     assert two.shapes == ("circle", "diamond", "triangle") and len({tuple(c) for c in two.colors[:3].tolist()}) == 3
@@ -318,8 +326,9 @@ def test_a_filter_recolours_cells_by_what_it_shows_and_counts_it_in_the_key(poin
     seen = Seen(shown, shown)
     marks = marks_of(Selection("Run", mask), place(points, hexagons=False), seen=seen)
     assert [name for _, _, name in marks.key] == [
-        f"selected {(mask & shown).sum():,} of {mask.sum():,}", f"not selected {(~mask & shown).sum():,} of "
-        f"{(~mask).sum():,}"]
+        f"selected {(mask & shown).sum():,} of {mask.sum():,}",
+        f"not selected {(~mask & shown).sum():,} of {(~mask).sum():,}",
+    ]
     places = place(points, hexagons=True)
     cell = places.cells.cell
     marks = marks_of(Selection("Run", mask), places, seen=seen)
@@ -345,10 +354,14 @@ def test_compared_hexagon_maps_have_one_scale_so_that_a_colour_means_one_thing(p
     rng = np.random.default_rng(2)
     left = points[:, 0] < np.median(points[:, 0])
     even, lopsided = rng.random(len(points)) < 0.5, left & (rng.random(len(points)) < 0.9)
-    for layers in ([Selection("A", even), Selection("B", lopsided)],
-                   [Change.between("B against A", even, even ^ (rng.random(len(points)) < 0.05)),
-                    Change.between("C against A", even, lopsided)],
-                   [Number.of("A", rng.random(len(points))), Number.of("B", 5 * left + rng.random(len(points)))]):
+    for layers in (
+        [Selection("A", even), Selection("B", lopsided)],
+        [
+            Change.between("B against A", even, even ^ (rng.random(len(points)) < 0.05)),
+            Change.between("C against A", even, lopsided),
+        ],
+        [Number.of("A", rng.random(len(points))), Number.of("B", 5 * left + rng.random(len(points)))],
+    ):
         alone = [marks_of(layer, places).bar["ticks"] for layer in layers]
         assert alone[0] != alone[1]
         ends = common_ends(layers, places.cells)
@@ -365,8 +378,10 @@ def test_the_middle_says_everywhere_only_where_all_ratios_are_one(points):
     places = place(points, hexagons=True)
     half = np.arange(len(points)) % 2 == 0
     fifth = np.arange(len(points)) % 5 == 0
-    for layers, said in (([Selection("A", half), Selection("B", ~half)], "50 % everywhere"),
-                         ([Selection("A", half), Selection("B", fifth)], "35 %")):
+    for layers, said in (
+        ([Selection("A", half), Selection("B", ~half)], "50 % everywhere"),
+        ([Selection("A", half), Selection("B", fifth)], "35 %"),
+    ):
         seen = Seen(ends=common_ends(layers, places.cells))
         middle = marks_of(layers[0], places, seen=seen).bar["ticks"][1][1]
         assert middle.replace(words.GAP, " ") == said

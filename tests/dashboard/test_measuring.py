@@ -21,8 +21,10 @@ def world(tmp_path):
     config = write_shard(tmp_path / "shard.parquet", n=120)
     corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
     noise = np.random.default_rng(0).normal(size=(2, len(corpus)))
-    runs = [finish_run(store, corpus, config, scores, objective="pairwise", estimator="relaxed", n_epochs=5)
-            for scores in noise]
+    runs = [
+        finish_run(store, corpus, config, scores, objective="pairwise", estimator="relaxed", n_epochs=5)
+        for scores in noise
+    ]
     yield corpus, store, runs
     jobs.office(store.root).close()
 

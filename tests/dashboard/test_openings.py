@@ -114,8 +114,18 @@ def test_keys_that_name_nothing_open_nothing(tmp_path, key):
     assert Openings(tmp_path / "runs").resume(key, anything) is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", json.dumps({"key": 1}), json.dumps({"config": {"inputs": []}}),
-                                     "[" * 100_000, json.dumps({"key": "a", "title": "b", "config": []})])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        json.dumps({"key": 1}),
+        json.dumps({"config": {"inputs": []}}),
+        "[" * 100_000,
+        json.dumps({"key": "a", "title": "b", "config": []}),
+    ],
+)
 def test_a_damaged_note_is_no_note(tmp_path, content):
     all_ = Openings(tmp_path / "runs")
     all_.folder.mkdir(parents=True)
@@ -145,13 +155,17 @@ def build_script(tmp_path, body: str):
     folder.mkdir()
     (folder / "build.py").write_text(
         "import time\nfrom pathlib import Path\nfrom datamask.errors import Stopped\n"
-        "def build(output_dir, *, progress, should_stop):\n" + "".join(f"    {line}\n" for line in body.splitlines()))
+        "def build(output_dir, *, progress, should_stop):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    )
     return folder
 
 
 def test_the_sample_is_built_in_a_child_with_progress(tmp_path, monkeypatch):
-    folder = build_script(tmp_path, "progress(0.5, 'half')\nprogress(1.0, 'whole')\nPath(output_dir).mkdir()\n"
-                                    "(Path(output_dir) / '_manifest.json').write_text('x')")
+    folder = build_script(
+        tmp_path,
+        "progress(0.5, 'half')\nprogress(1.0, 'whole')\nPath(output_dir).mkdir()\n"
+        "(Path(output_dir) / '_manifest.json').write_text('x')",
+    )
     monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
     monkeypatch.setattr(sample, "BUILT", folder / "built")
     said = []
@@ -162,8 +176,9 @@ def test_the_sample_is_built_in_a_child_with_progress(tmp_path, monkeypatch):
 
 
 def test_a_stopped_build_ends_soon_and_leaves_nothing(tmp_path, monkeypatch):
-    folder = build_script(tmp_path, "progress(0.1, 'begun')\nwhile not should_stop():\n    time.sleep(0.01)\n"
-                                    "raise Stopped('stopped')")
+    folder = build_script(
+        tmp_path, "progress(0.1, 'begun')\nwhile not should_stop():\n    time.sleep(0.01)\nraise Stopped('stopped')"
+    )
     monkeypatch.setattr(sample, "BUILDER", folder / "build.py")
     monkeypatch.setattr(sample, "BUILT", folder / "built")
     begun = []

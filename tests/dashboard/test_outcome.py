@@ -15,15 +15,32 @@ def create(tmp_path, **options):
 def finish(run, **summary):
     with run.writer() as writer:
         writer.write_selection(pa.table({"id": [1]}), {})
-        writer.finish("done", {"n": 18_000, "selected": 5400, "steps": 100, "seconds": 12.3, "quality": 7.9,
-                               "diversity": 0.61, **summary}, "converged")
+        writer.finish(
+            "done",
+            {
+                "n": 18_000,
+                "selected": 5400,
+                "steps": 100,
+                "seconds": 12.3,
+                "quality": 7.9,
+                "diversity": 0.61,
+                **summary,
+            },
+            "converged",
+        )
     return run
 
 
 def test_numbers_are_shares_of_the_attainable_gain_with_the_raw_ones_behind(tmp_path):
-    run = finish(create(tmp_path), calibrated={"quality": 0.944, "diversity": 0.31, "joint": 0.63}, tokens=1.2e6,
-                 anchors={"quality": {"random": 7.2, "best": 8.1, "best_kind": "proved"},
-                          "diversity": {"facility": {"random": 0.5, "best": 0.8, "best_kind": "best found"}}})
+    run = finish(
+        create(tmp_path),
+        calibrated={"quality": 0.944, "diversity": 0.31, "joint": 0.63},
+        tokens=1.2e6,
+        anchors={
+            "quality": {"random": 7.2, "best": 8.1, "best_kind": "proved"},
+            "diversity": {"facility": {"random": 0.5, "best": 0.8, "best_kind": "best found"}},
+        },
+    )
     quality, diversity, size = outcome.numbers(run)
     assert quality.value.startswith("94") and "from random to the best quality" in quality.caption
     assert "7.9" in quality.help and "7.2" in quality.help and "proved" in quality.help
@@ -45,8 +62,10 @@ def test_a_constant_term_has_no_share(tmp_path):
 
 def test_a_certificate_says_exactly_what_is_proved(tmp_path):
     run = finish(create(tmp_path / "a"), upper_bound=0.501, gap=0.01)
-    assert outcome.certificate(run) == ("Proved: no selection of 5,400 samples has a higher value of this objective on "
-                                        "these features than 0.501; this one has 0.491.")
+    assert outcome.certificate(run) == (
+        "Proved: no selection of 5,400 samples has a higher value of this objective on "
+        "these features than 0.501; this one has 0.491."
+    )
     assert outcome.certificate(finish(create(tmp_path / "b"), upper_bound=None, gap=None)) is None
 
 
@@ -54,8 +73,10 @@ def test_an_unfinished_run_has_no_numbers(tmp_path):
     assert outcome.numbers(create(tmp_path)) == ()
 
 
-@pytest.mark.parametrize("state, heading, actions", [
-    ("stopped", "Stopped", ("resume",)), ("failed", "Failed", ("resume",)), ("running", "Interrupted", ("resume",))])
+@pytest.mark.parametrize(
+    "state, heading, actions",
+    [("stopped", "Stopped", ("resume",)), ("failed", "Failed", ("resume",)), ("running", "Interrupted", ("resume",))],
+)
 def test_every_unfinished_state_has_a_story_and_a_way_out(tmp_path, state, heading, actions):
     run = create(tmp_path)
     with run.writer() as writer:
@@ -64,8 +85,12 @@ def test_every_unfinished_state_has_a_story_and_a_way_out(tmp_path, state, headi
         if state == "running":
             writer.set_status("running", step=40)
         else:
-            writer.finish(state, step=40, total_steps=100,
-                          **({"error": "No space left on the disk."} if state == "failed" else {}))
+            writer.finish(
+                state,
+                step=40,
+                total_steps=100,
+                **({"error": "No space left on the disk."} if state == "failed" else {}),
+            )
     story = outcome.story(run)
     assert story.heading == heading and story.actions == actions
     assert "step 40 of 100" in story.text or "No space left" in story.text
@@ -76,12 +101,15 @@ def test_queued_and_done(tmp_path):
     assert outcome.story(finish(create(tmp_path / "b"))) is None
 
 
-@pytest.mark.parametrize("options, said", [
-    ({}, "Facility location · λ 0.5 · 30"),
-    ({"preset": "paper", "objective": "disf"}, "paper preset"),
-    ({"estimator": "random", "select_ratio": 0.125}, "Random (baseline) · 12.50"),
-    ({"objective": "pairwise:0.7,facility:0.3"}, "Pair-wise similarity 70"),
-])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({}, "Facility location · λ 0.5 · 30"),
+        ({"preset": "paper", "objective": "disf"}, "paper preset"),
+        ({"estimator": "random", "select_ratio": 0.125}, "Random (baseline) · 12.50"),
+        ({"objective": "pairwise:0.7,facility:0.3"}, "Pair-wise similarity 70"),
+    ],
+)
 def test_a_headline_in_one_line(tmp_path, options, said):
     assert said in outcome.headline(create(tmp_path, **options))
 

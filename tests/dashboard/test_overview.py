@@ -34,8 +34,12 @@ def test_first_rows_put_id_quality_length_and_text_first_and_cut_texts(corpus):
     table = overview.first_rows(corpus, 20)
     assert list(table.columns[:4]) == ["chunk_id", "quality", "n_tokens", "text"] and len(table) == 20
     assert table["text"][0] == NASTY and table["quality"][3] == corpus.quality[3]
-    long = dataclasses.replace(corpus, metadata=corpus.metadata.set_column(
-        corpus.metadata.column_names.index("text"), "text", [["word " * 500] * len(corpus)]))
+    long = dataclasses.replace(
+        corpus,
+        metadata=corpus.metadata.set_column(
+            corpus.metadata.column_names.index("text"), "text", [["word " * 500] * len(corpus)]
+        ),
+    )
     assert len(overview.first_rows(long, 1)["text"][0]) == overview.TEXT_LIMIT
 
 

@@ -58,7 +58,7 @@ def test_words_cover_nothing_at_any_size_of_the_picture(case, scale):
     lying = list(boxes(words, places, scale))
     flat = [box for _, box in lying]
     for k, (a, b, c, d) in enumerate(flat):
-        for e, f, g, h in flat[k + 1:]:
+        for e, f, g, h in flat[k + 1 :]:
             # between the sizes that were looked at, a pixel may be lost
             assert min(c, g) - max(a, e) < 1 or min(d, h) - max(b, f) < 1, "words lie on words"
     along = np.linspace(0, 1, 400)[:, None]
@@ -74,17 +74,21 @@ def test_words_cover_nothing_at_any_size_of_the_picture(case, scale):
 
 def test_needed_words_stand_even_where_all_is_taken():
     roads = np.array([[x, -0.2, x, 1.1] for x in np.linspace(-0.2, 1.1, 80)])
-    needed, other = around([Words("must be said", 0.5, 0.5, rings(), needed=True),
-                            Words("need not", 0.2, 0.2, compass(1, 0))], PLANE, SCALES, roads)
+    needed, other = around(
+        [Words("must be said", 0.5, 0.5, rings(), needed=True), Words("need not", 0.2, 0.2, compass(1, 0))],
+        PLANE,
+        SCALES,
+        roads,
+    )
     assert needed is not None and other is None
     many = [Words("the same place", 0.5, 0.5, rings(), needed=True) for _ in range(6)]
     lying = [box for _, box in boxes(many, around(many, PLANE, SCALES, np.zeros((0, 4))), 400.0)]
-    assert len(lying) == 6 and all(Box(*a).apart(Box(*b)) for k, a in enumerate(lying) for b in lying[k + 1:])
+    assert len(lying) == 6 and all(Box(*a).apart(Box(*b)) for k, a in enumerate(lying) for b in lying[k + 1 :])
 
 
 def test_the_wished_direction_comes_first():
     assert compass(1, 0)[0][0] > 0 and compass(0, 1)[0][1] < 0 and compass(-1, 0)[0][2] == "right"
-    free, = around([Words("here", 0.5, 0.5, compass(-1, 0))], PLANE, SCALES, np.zeros((0, 4)))
+    (free,) = around([Words("here", 0.5, 0.5, compass(-1, 0))], PLANE, SCALES, np.zeros((0, 4)))
     assert free == compass(-1, 0)[0]
 
 
@@ -97,8 +101,10 @@ def test_lines_through_a_box_are_those_that_points_along_them_find(seed):
     for road, crossed in zip(roads, box.crossed(roads)):
         at = road[:2] + along * (road[2:] - road[:2])
         # a corner may be cut between two of the points
-        larger, smaller = (((at > [box.left - room, box.top - room]) & (at < [box.right + room, box.bottom + room]))
-                           .all(axis=1).any() for room in (1e-3, -1e-3))
+        larger, smaller = (
+            ((at > [box.left - room, box.top - room]) & (at < [box.right + room, box.bottom + room])).all(axis=1).any()
+            for room in (1e-3, -1e-3)
+        )
         assert larger if crossed > 0 else not smaller
         within = ((at > [box.left, box.top]) & (at < [box.right, box.bottom])).all(axis=1).mean()
         assert crossed == pytest.approx(within * np.hypot(*(road[2:] - road[:2])), abs=2e-3)
@@ -107,8 +113,9 @@ def test_lines_through_a_box_are_those_that_points_along_them_find(seed):
 def test_where_lines_run_everywhere_words_stand_where_they_hide_least():
     beside, below = (30.0, 0.0, "left"), (0.0, 30.0, "left")
     along, across = [-0.2, 0.5, 1.1, 0.5], [0.55, -0.2, 0.55, 1.1]
-    place, = around([Words("words", 0.5, 0.5, (beside, below), needed=True)], PLANE, (400.0,),
-                    np.array([along, across]))
+    (place,) = around(
+        [Words("words", 0.5, 0.5, (beside, below), needed=True)], PLANE, (400.0,), np.array([along, across])
+    )
     assert place == below  # a line across it, and not one along it
 
 

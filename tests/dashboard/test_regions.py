@@ -24,8 +24,10 @@ coordinate = st.floats(-10, 10, allow_nan=False, width=32)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(coordinate, coordinate), min_size=3, max_size=12),
-       st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=30))
+@given(
+    st.lists(st.tuples(coordinate, coordinate), min_size=3, max_size=12),
+    st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=30),
+)
 def test_inside_is_the_plain_crossing_count(corners, points):
     region = Region.lasso(*zip(*corners))
     points = np.array(points) + 1e-7  # off the corners' own heights, where the two may round differently
@@ -61,11 +63,24 @@ def test_what_the_browser_sent_becomes_regions_and_their_union_counts_once():
     assert rows_inside(points, regions).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("shapes", [
-    None, [], {}, "lasso", 7, [None], [["lasso", [0, 1], [0, 1]]], [["box", [], []]], [["lasso", [0, 1, 2]]],
-    [["box", [1, 1, 1], [0, 5, 9]]], [["lasso", [0, 1, float("nan")], [0, 1, 2]]], [["lasso", [0, 1, 2], [0, 1]]],
-    [["lasso", ["a", "b", "c"], [0, 1, 2]]],
-])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        None,
+        [],
+        {},
+        "lasso",
+        7,
+        [None],
+        [["lasso", [0, 1], [0, 1]]],
+        [["box", [], []]],
+        [["lasso", [0, 1, 2]]],
+        [["box", [1, 1, 1], [0, 5, 9]]],
+        [["lasso", [0, 1, float("nan")], [0, 1, 2]]],
+        [["lasso", [0, 1, 2], [0, 1]]],
+        [["lasso", ["a", "b", "c"], [0, 1, 2]]],
+    ],
+)
 def test_shapes_that_enclose_nothing_are_no_regions(shapes):
     assert drawn_regions(shapes) == []
 

@@ -18,36 +18,51 @@ def measure(name: str, values: dict, *, better="higher", best=None, tied=(), hat
         return {"value": value, "low": low, "high": high, "verdict": "hatched" if key in hatched else "", "note": note}
 
     cells = {key: cell(key, value) for key, value in values.items()}
-    return {"measure": name, "label": name.title(), "says": f"{name} & more", "better": better, "best": best,
-            "tied": list(tied), "selections": cells}
+    return {
+        "measure": name,
+        "label": name.title(),
+        "says": f"{name} & more",
+        "better": better,
+        "best": best,
+        "tied": list(tied),
+        "selections": cells,
+    }
 
 
 @pytest.fixture
 def board():
     four = {"run-a": 1.0, "run-b": 2.0, "random": 0.0, "top-quality": 3.0}
-    return {"notes": [], "measures": [
-        measure("quality", four, best="run-b", hatched=("run-a", "top-quality")),
-        measure("vendi", four, best="run-b"),
-        measure("copies", four, better="lower", best="random"),
-        measure("entropy", four, tied=("run-a", "random")),
-        measure("drift", four, better="neither"),
-        measure("text", dict.fromkeys(four), note="the corpus has no text column")]}
+    return {
+        "notes": [],
+        "measures": [
+            measure("quality", four, best="run-b", hatched=("run-a", "top-quality")),
+            measure("vendi", four, best="run-b"),
+            measure("copies", four, better="lower", best="random"),
+            measure("entropy", four, tied=("run-a", "random")),
+            measure("drift", four, better="neither"),
+            measure("text", dict.fromkeys(four), note="the corpus has no text column"),
+        ],
+    }
 
 
 def test_verdicts(board):
     said = {row.measure: row.verdict for row in scoreboards.rows(board, LETTERS)}
     assert said == {
-        "quality": "made by it: A, so nobody is called best", "vendi": "B is best", "copies": "a random subset is best",
+        "quality": "made by it: A, so nobody is called best",
+        "vendi": "B is best",
+        "copies": "a random subset is best",
         "entropy": "A and a random subset cannot be told apart",
         "drift": "no better or worse, only more or less changed",
-        "text": "the corpus has no text column"}
+        "text": "the corpus has no text column",
+    }
 
 
 def test_the_summary_counts_fair_measures_only(board):
     rows = scoreboards.rows(board, LETTERS)
     assert scoreboards.summary(rows, LETTERS) == (
         "Of 3 measures that none of these runs optimised, best are: B on 1, a random subset on 1; on 1 the best cannot "
-        "be told apart.")
+        "be told apart."
+    )
     made = [row for row in rows if row.measure == "quality"]
     assert scoreboards.summary(made, LETTERS).endswith("none of them is called best.")
     level = [row for row in rows if row.measure == "entropy"]
@@ -94,6 +109,11 @@ def test_the_drawing_is_hollow_where_made_and_escapes_names(board):
 
 def test_places_on_the_axis_are_in_order_of_value(board):
     found = scoreboard.drawing(scoreboards.rows(board, LETTERS)[1]).markup()
-    centers = [float(x) for x in re.findall(r'stroke-width="2"', found) and re.findall(
-        r'<line x1="([\d.]+)" y1="[\d.]+" x2="[\d.]+" y2="[\d.]+" stroke="var\(--(?:series|random|best)', found)]
+    centers = [
+        float(x)
+        for x in re.findall(r'stroke-width="2"', found)
+        and re.findall(
+            r'<line x1="([\d.]+)" y1="[\d.]+" x2="[\d.]+" y2="[\d.]+" stroke="var\(--(?:series|random|best)', found
+        )
+    ]
     assert len(centers) == 4 and sorted(range(4), key=centers.__getitem__) == [2, 0, 1, 3]

@@ -60,18 +60,45 @@ def test_two_regions_share_a_text_and_too_many_corners_have_none():
     assert not shared_view.too_long(Filters((Between("quality", 0, 1), Holding("x"))), regions)
 
 
-@pytest.mark.parametrize("text", ["", "x", "{}", "3", "[3]", '[["quality", 1]]', '[["quality", "a", 2]]', '[["a", []]]',
-                                  '[["a", [1]]]', '[["quality", NaN, 2]]', '[["quality", 1, Infinity]]', "[" * 5000,
-                                  "[" * 1700, '[["quality", ' + "9" * 400 + ', 1]]'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "{}",
+        "3",
+        "[3]",
+        '[["quality", 1]]',
+        '[["quality", "a", 2]]',
+        '[["a", []]]',
+        '[["a", [1]]]',
+        '[["quality", NaN, 2]]',
+        '[["quality", 1, Infinity]]',
+        "[" * 5000,
+        "[" * 1700,
+        '[["quality", ' + "9" * 400 + ", 1]]",
+    ],
+)
 def test_nonsense_is_no_condition(text):
     with pytest.raises(ValueError):
         shared_view.where_of(text)
 
 
-@pytest.mark.parametrize("text", ["", "UMAP", "UMAP.", "UMAP.lasso", "UMAP.lasso,0,0,1,1,000",
-                                  "UMAP.star,0,0,1,1," + "0" * 18,
-                                  "UMAP.lasso,0,0,nan,1,000000999000999999", "UMAP.lasso,0,0,1,1,00000099900099999x",
-                                  "UMAP.lasso,0,0,0,1,000000999000999999", "UMAP.box,a,0,1,1,000000999000999999"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "UMAP",
+        "UMAP.",
+        "UMAP.lasso",
+        "UMAP.lasso,0,0,1,1,000",
+        "UMAP.star,0,0,1,1," + "0" * 18,
+        "UMAP.lasso,0,0,nan,1,000000999000999999",
+        "UMAP.lasso,0,0,1,1,00000099900099999x",
+        "UMAP.lasso,0,0,0,1,000000999000999999",
+        "UMAP.box,a,0,1,1,000000999000999999",
+    ],
+)
 def test_nonsense_is_no_region(text):
     with pytest.raises(ValueError):
         shared_view.regions_of(text)

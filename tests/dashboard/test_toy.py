@@ -73,6 +73,6 @@ def test_a_damaged_file_is_none_at_all(folder, tmp_path):
     path = Cache(tmp_path).path(toy.ENTRY)
     path.parent.mkdir()
     whole = Cache(folder).path(toy.ENTRY).read_bytes()
-    for damaged in (whole[:len(whole) // 2], b"no archive", b""):
+    for damaged in (whole[: len(whole) // 2], b"no archive", b""):
         path.write_bytes(damaged)
         assert toy.load(tmp_path) is None

@@ -11,11 +11,16 @@ from datamask.runs.store import RunStore
 
 NAN = np.nan
 METRICS = {
-    "step": np.array([1.0, 2, 3, 4]), "decided": np.array([NAN, 0.5, NAN, 0.93]),
-    "joint": np.array([NAN, 0.4, NAN, 0.6]), "changed": np.array([NAN, NAN, NAN, 0.04]),
-    "signal": np.array([16.0, 16, 16, 16]), "batch_joint_std": np.array([0.2, 0.1, 0.1, 0.05]),
-    "share_facility": np.array([0.7, 0.6, NAN, 0.6]), "share_quality": np.array([0.3, 0.4, NAN, 0.4]),
-    "overlap_quality": np.array([NAN, 0.2, NAN, 0.3]), "overlap_facility": np.array([NAN, 0.4, NAN, 0.5]),
+    "step": np.array([1.0, 2, 3, 4]),
+    "decided": np.array([NAN, 0.5, NAN, 0.93]),
+    "joint": np.array([NAN, 0.4, NAN, 0.6]),
+    "changed": np.array([NAN, NAN, NAN, 0.04]),
+    "signal": np.array([16.0, 16, 16, 16]),
+    "batch_joint_std": np.array([0.2, 0.1, 0.1, 0.05]),
+    "share_facility": np.array([0.7, 0.6, NAN, 0.6]),
+    "share_quality": np.array([0.3, 0.4, NAN, 0.4]),
+    "overlap_quality": np.array([NAN, 0.2, NAN, 0.3]),
+    "overlap_facility": np.array([NAN, 0.4, NAN, 0.5]),
     "missed": np.array([NAN, 0.0, NAN, 0.0]),
 }
 FACTS = {"selected": 300, "n": 1000}
@@ -31,15 +36,23 @@ def test_the_line_says_it_in_words():
     assert said(METRICS, active=False).startswith("Learned: 93 %")
 
 
-@pytest.mark.parametrize("metrics, sentence", [
-    ({"step": np.array([1.0, 2]), "joint": np.array([0.1, 0.2]), "changed": np.array([NAN, 0.0])},
-     "Learning: no row changed in the last step"),
-    ({"step": np.array([1.0, 2]), "joint": np.array([0.1, 0.2]), "changed": np.array([NAN, 1 / 300])},
-     "Learning: 1 row changed in the last step"),
-    ({"step": np.array([1.0]), "signal": np.array([-3.0])}, "Learning: signal under 0.01× noise"),
-    ({"step": np.array([1.0]), "signal": np.array([1e4])}, "Learning: signal 100× noise"),
-    ({"step": np.array([1.0]), "joint": np.array([0.3])}, None), ({}, None),
-])
+@pytest.mark.parametrize(
+    "metrics, sentence",
+    [
+        (
+            {"step": np.array([1.0, 2]), "joint": np.array([0.1, 0.2]), "changed": np.array([NAN, 0.0])},
+            "Learning: no row changed in the last step",
+        ),
+        (
+            {"step": np.array([1.0, 2]), "joint": np.array([0.1, 0.2]), "changed": np.array([NAN, 1 / 300])},
+            "Learning: 1 row changed in the last step",
+        ),
+        ({"step": np.array([1.0]), "signal": np.array([-3.0])}, "Learning: signal under 0.01× noise"),
+        ({"step": np.array([1.0]), "signal": np.array([1e4])}, "Learning: signal 100× noise"),
+        ({"step": np.array([1.0]), "joint": np.array([0.3])}, None),
+        ({}, None),
+    ],
+)
 def test_what_is_not_known_is_left_out(metrics, sentence):
     assert said(metrics) == sentence
 
@@ -57,8 +70,11 @@ def test_each_sign_has_its_table_and_what_is_not_there_is_left_out():
 
 
 def test_changes_are_rows_per_step():
-    metrics = {"step": np.array([1.0, 2, 3, 4, 5, 6]), "joint": np.array([NAN, 0.1, NAN, 0.2, NAN, 0.3]),
-               "changed": np.array([NAN, NAN, NAN, 0.5, NAN, 0.1])}
+    metrics = {
+        "step": np.array([1.0, 2, 3, 4, 5, 6]),
+        "joint": np.array([NAN, 0.1, NAN, 0.2, NAN, 0.3]),
+        "changed": np.array([NAN, NAN, NAN, 0.5, NAN, 0.1]),
+    }
     (sign,) = view.vitals(metrics, SelectionConfig.from_options(), FACTS)
     assert sign.table["step"].tolist() == [4, 6] and sign.table["value"].tolist() == pytest.approx([75, 15])
 
@@ -66,11 +82,16 @@ def test_changes_are_rows_per_step():
 def test_the_chart_does_not_change_with_its_data():
     signs = view.vitals(METRICS, SelectionConfig.from_options(), FACTS)
     for sign in signs:
-        more = view.Vital(sign.name, sign.title, sign.help, pd.concat([sign.table, sign.table.assign(step=9.0)]),
-                          sign.shares, sign.chance)
+        more = view.Vital(
+            sign.name,
+            sign.title,
+            sign.help,
+            pd.concat([sign.table, sign.table.assign(step=9.0)]),
+            sign.shares,
+            sign.chance,
+        )
         assert vital(sign) == vital(more) and vital(sign) != vital(sign, dark=True)
-        assert (vital(sign)["layer"][0]["encoding"]["color"]["legend"] is None) == (
-            sign.table["series"].nunique() == 1)
+        assert (vital(sign)["layer"][0]["encoding"]["color"]["legend"] is None) == (sign.table["series"].nunique() == 1)
 
 
 def test_concerns_are_said_in_the_words_of_the_form(tmp_path):
@@ -82,9 +103,19 @@ def test_concerns_are_said_in_the_words_of_the_form(tmp_path):
         writer.set_status("running")
         writer.update_facts(anchors={"quality": end, "diversity": {"pairwise": end}})
         for step in range(1, 13):
-            writer.append_metrics({"step": step, "joint": 0.1 * step, "batch_joint_std": 1.0, "share_quality": 0.99,
-                                   "share_pairwise": 0.01, "raw_quality": 0.5, "raw_diversity": -0.2})
+            writer.append_metrics(
+                {
+                    "step": step,
+                    "joint": 0.1 * step,
+                    "batch_joint_std": 1.0,
+                    "share_quality": 0.99,
+                    "share_pairwise": 0.01,
+                    "raw_quality": 0.5,
+                    "raw_diversity": -0.2,
+                }
+            )
     ((what, advice),) = view.concerns(run)
-    assert what == ("99 % of the reward's variance is due to quality, and diversity is −20 % of the way from random "
-                    "to its best.")
+    assert what == (
+        "99 % of the reward's variance is due to quality, and diversity is −20 % of the way from random to its best."
+    )
     assert advice == "Use the calibrated scale, which puts both terms on one scale, or move λ."

@@ -9,9 +9,18 @@ def spaced(text: str) -> str:
     return text.replace(words.GAP, " ")
 
 
-@pytest.mark.parametrize("share, expected", [
-    (0.944, "94 %"), (0.0, "0 %"), (-0.001, "0 %"), (-0.432, "−43 %"), (1.0, "100 %"), (None, "–"),
-    (float("nan"), "–")])
+@pytest.mark.parametrize(
+    "share, expected",
+    [
+        (0.944, "94 %"),
+        (0.0, "0 %"),
+        (-0.001, "0 %"),
+        (-0.432, "−43 %"),
+        (1.0, "100 %"),
+        (None, "–"),
+        (float("nan"), "–"),
+    ],
+)
 def test_percent(share, expected):
     assert spaced(words.percent(share)) == expected
 
@@ -20,28 +29,56 @@ def test_percent_keeps_the_digits_asked_for():
     assert spaced(words.percent(0.12345, 2)) == "12.35 %"
 
 
-@pytest.mark.parametrize("seconds, expected", [
-    (0.04, "0.0 s"), (3.24, "3.2 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1 min"), (125, "2 min 5 s"),
-    (754, "12 min"), (3600, "1 h"), (4800, "1 h 20 min"), (None, "–"), (float("inf"), "–")])
+@pytest.mark.parametrize(
+    "seconds, expected",
+    [
+        (0.04, "0.0 s"),
+        (3.24, "3.2 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (125, "2 min 5 s"),
+        (754, "12 min"),
+        (3600, "1 h"),
+        (4800, "1 h 20 min"),
+        (None, "–"),
+        (float("inf"), "–"),
+    ],
+)
 def test_duration(seconds, expected):
     assert spaced(words.duration(seconds)) == expected
 
 
-@pytest.mark.parametrize("seconds, expected", [
-    (0.2, "1 s"), (7.6, "8 s"), (42, "40 s"), (54.9, "55 s"), (56, "1 min"), (177, "3 min"), (5390, "90 min"),
-    (5500, "1.5 h"), (36000, "10 h"), (None, "–")])
+@pytest.mark.parametrize(
+    "seconds, expected",
+    [
+        (0.2, "1 s"),
+        (7.6, "8 s"),
+        (42, "40 s"),
+        (54.9, "55 s"),
+        (56, "1 min"),
+        (177, "3 min"),
+        (5390, "90 min"),
+        (5500, "1.5 h"),
+        (36000, "10 h"),
+        (None, "–"),
+    ],
+)
 def test_estimates_have_few_digits(seconds, expected):
     assert spaced(words.roughly(seconds)) == expected
 
 
-@pytest.mark.parametrize("number, expected", [(0, "0"), (999, "999"), (1000, "1 k"), (1.194e6, "1.19 M"),
-                                              (999_499_999, "999 M"), (2.5e12, "2.5 T")])
+@pytest.mark.parametrize(
+    "number, expected",
+    [(0, "0"), (999, "999"), (1000, "1 k"), (1.194e6, "1.19 M"), (999_499_999, "999 M"), (2.5e12, "2.5 T")],
+)
 def test_short_counts(number, expected):
     assert spaced(words.short(number)) == expected
 
 
-@pytest.mark.parametrize("size, expected", [(12, "12 B"), (999_600, "1.0 MB"), (34_600_000, "35 MB"),
-                                            (3.2e9, "3.2 GB"), (5e12, "5.0 TB")])
+@pytest.mark.parametrize(
+    "size, expected", [(12, "12 B"), (999_600, "1.0 MB"), (34_600_000, "35 MB"), (3.2e9, "3.2 GB"), (5e12, "5.0 TB")]
+)
 def test_sizes(size, expected):
     assert spaced(words.size(size)) == expected
 

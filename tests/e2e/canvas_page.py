@@ -16,8 +16,16 @@ places = place(points, hexagons=False)
 ground = ground_parcel(places, [f"sample {row}\nquality 1\n<b>text</b> of {row}" for row in places.drawn])
 turned = st.toggle("Other colours")
 first = Number.of("By height" if turned else "By width", points[:, int(turned)])
-regions = canvas_map("map", "scope", ground, places, [first, Number.of("Noise", rng.normal(size=N)), None],
-                     alt="Points", height=300, on_pick=lambda row: st.session_state.update({KEY: row}))
+regions = canvas_map(
+    "map",
+    "scope",
+    ground,
+    places,
+    [first, Number.of("Noise", rng.normal(size=N)), None],
+    alt="Points",
+    height=300,
+    on_pick=lambda row: st.session_state.update({KEY: row}),
+)
 
 
 @st.fragment

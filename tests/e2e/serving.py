@@ -39,8 +39,9 @@ sys.exit(cli.main())
 
 
 @contextlib.contextmanager
-def served(folder: Path, sample: Path | None = None, script: Path = ROOT / "app.py", **environment: str
-           ) -> Iterator[str]:
+def served(
+    folder: Path, sample: Path | None = None, script: Path = ROOT / "app.py", **environment: str
+) -> Iterator[str]:
     """The address of a dashboard whose runs are in ``folder / "runs"``; its log is beside them.
 
     Args:
@@ -53,18 +54,34 @@ def served(folder: Path, sample: Path | None = None, script: Path = ROOT / "app.
 
 
 @contextlib.contextmanager
-def serving(folder: Path, sample: Path | None = None, script: Path = ROOT / "app.py", **environment: str
-            ) -> Iterator[tuple[str, subprocess.Popen]]:
+def serving(
+    folder: Path, sample: Path | None = None, script: Path = ROOT / "app.py", **environment: str
+) -> Iterator[tuple[str, subprocess.Popen]]:
     """As `served`, with the server's process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {**os.environ, "DATAMASK_RUNS_DIR": str(folder / "runs"), "PYTHONPATH": str(ROOT),
-                   # the working directory, which may be read unless somebody says otherwise, and the test's own files
-                   "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))), **environment}
+    environment = {
+        **os.environ,
+        "DATAMASK_RUNS_DIR": str(folder / "runs"),
+        "PYTHONPATH": str(ROOT),
+        # the working directory, which may be read unless somebody says otherwise, and the test's own files
+        "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))),
+        **environment,
+    }
     program = ["-m", "streamlit", "run", str(script)] if sample is None else ["-c", LAUNCH, str(sample)]
-    words = [sys.executable, *program, "--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless",
-             "true", "--server.fileWatcherType", "none"]
+    words = [
+        sys.executable,
+        *program,
+        "--server.port",
+        str(port),
+        "--server.address",
+        "127.0.0.1",
+        "--server.headless",
+        "true",
+        "--server.fileWatcherType",
+        "none",
+    ]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=log, env=environment)
         try:

@@ -14,8 +14,14 @@ from playwright.sync_api import expect, sync_playwright
 from tests.e2e.serving import served
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 COORDINATES = 5000 * 8
 """Bytes of the coordinates: no smaller message can hold them."""
 
@@ -29,11 +35,15 @@ def address(tmp_path):
 
 def colours(page, panel: int) -> set[str]:
     """The colours on a panel, paper included."""
-    return set(page.locator(".stage canvas").nth(2 * panel).evaluate("""canvas => {
+    return set(
+        page.locator(".stage canvas")
+        .nth(2 * panel)
+        .evaluate("""canvas => {
         const seen = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, found = [];
         for (let k = 0; k < seen.length; k += 4) found.push([seen[k], seen[k + 1], seen[k + 2]].join(","));
         return [...new Set(found)];
-    }"""))
+    }""")
+    )
 
 
 @pytest.mark.timeout(600)

@@ -36,10 +36,14 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
     with served(tmp_path) as address:
         page = browser_page
         page.goto(f"{address}/compare?corpus={opening.key}&run={runs[1].id}")
-        for label, ids, about in (("Kept", a & b, "by both"), ("Gained", b - a, "by the second run only"),
-                                  ("Lost", a - b, "by the first run only")):
+        for label, ids, about in (
+            ("Kept", a & b, "by both"),
+            ("Gained", b - a, "by the second run only"),
+            ("Lost", a - b, "by the first run only"),
+        ):
             page.get_by_role("radio", name=f"{label} {len(ids)}").or_(
-                page.get_by_role("button", name=f"{label} {len(ids)}")).click(timeout=LONG)
+                page.get_by_role("button", name=f"{label} {len(ids)}")
+            ).click(timeout=LONG)
             # it stands below the button, so the button is the new one by then
             expect(page.get_by_text(f"Selected {about}. {len(ids)} samples")).to_be_visible(timeout=LONG)
             button = page.get_by_role("button", name=f"{label} ids, CSV")

@@ -60,7 +60,8 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
         for source, *_, n, kept, gained, lost in shown:
             here = sources == source
             assert [int(count) for count in (n, kept, gained, lost)] == [
-                int((here & mask).sum()) for mask in (here, a & b, b & ~a, a & ~b)], source
+                int((here & mask).sum()) for mask in (here, a & b, b & ~a, a & ~b)
+            ], source
 
         page.get_by_role("tab", name="Scoreboard").click()
         page.get_by_role("button", name="Measure these runs").click()
@@ -68,16 +69,23 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
         expect(page.get_by_text(re.compile("measures that (none|nobody)"))).to_be_visible()
         expect(page.get_by_text("So far")).to_have_count(0)
         stored = read_board(pair, corpus.fingerprint, store.cache_dir)
-        own = scoreboard(corpus, {run.id: mask.nonzero()[0] for run, mask in zip(pair, (a, b), strict=True)},
-                         store.cache_dir, cut=True, calibrate=False, device="cpu",
-                         optimised={run.id: optimised_by(run.config.selection) for run in pair})
+        own = scoreboard(
+            corpus,
+            {run.id: mask.nonzero()[0] for run, mask in zip(pair, (a, b), strict=True)},
+            store.cache_dir,
+            cut=True,
+            calibrate=False,
+            device="cpu",
+            optimised={run.id: optimised_by(run.config.selection) for run in pair},
+        )
         assert stored["left"] == [] and len(stored["measures"]) == len(own["measures"])
         for measured, expected in zip(stored["measures"], own["measures"], strict=True):
             assert (measured["measure"], measured["best"]) == (expected["measure"], expected["best"])
             for name, cell in expected["selections"].items():
                 there = measured["selections"][name]
                 assert [there[end] for end in ENDS] == [
-                    None if cell[end] is None else pytest.approx(cell[end], rel=1e-5, abs=1e-9) for end in ENDS]
+                    None if cell[end] is None else pytest.approx(cell[end], rel=1e-5, abs=1e-9) for end in ENDS
+                ]
             value = measured["selections"][pair[0].id]["value"]
             if value is not None:
                 drawn = page.locator(f".score img[alt^={json.dumps(measured['label'] + ': ')}]")
@@ -86,22 +94,30 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
 
         page.get_by_role("tab", name="Downstream results").click()
         page.locator("input[type='file']").set_input_files(
-            {"name": "scores.csv", "mimeType": "text/csv", "buffer": RESULTS.encode()})
+            {"name": "scores.csv", "mimeType": "text/csv", "buffer": RESULTS.encode()}
+        )
         page.get_by_role("button", name="Attach").click()
         page.get_by_text("All numbers, and which runs they came from").click()
-        scores = {task: (float(mean), sd) for task, _, _, mean, sd, _ in
-                  cells(page, "Mean score of each task, curve and lambda")}
+        scores = {
+            task: (float(mean), sd)
+            for task, _, _, mean, sd, _ in cells(page, "Mean score of each task, curve and lambda")
+        }
         reading = np.array([0.41, 0.45, 0.46])
         assert scores["sums"][0] == 0.7 and scores["reading"][0] == pytest.approx(reading.mean())
         assert float(scores["reading"][1]) == pytest.approx(reading.std(ddof=1))
         assert [(one.task, one.score, one.seed) for one in store.get(pair[0].id).results()] == [
-            ("reading", 0.41, "0"), ("reading", 0.45, "1"), ("reading", 0.46, "2"), ("sums", 0.7, "0")]
+            ("reading", 0.41, "0"),
+            ("reading", 0.45, "1"),
+            ("reading", 0.46, "2"),
+            ("sums", 0.7, "0"),
+        ]
 
         page.goto(f"{address}/compare?corpus={opening.key}&runs={runs[1].id},{runs[2].id}&tab=Scoreboard")
         page.get_by_role("button", name="Measure these runs").click()
         # the work is under way; on a very fast machine it may be done before one sees that
         page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs").or_(
-            page.get_by_text(re.compile("measures that (none|nobody)"))).first.wait_for()
+            page.get_by_text(re.compile("measures that (none|nobody)"))
+        ).first.wait_for()
         server.terminate()
         # by itself, or by the signal that it was sent once everything has ended; an abort is neither
         assert server.wait(120) in (0, -signal.SIGTERM)

@@ -101,7 +101,8 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
         expect(bars).to_be_visible()
         page.wait_for_function(STILL)
         ends = bars.locator("path[aria-label*='end:']").evaluate_all(
-            "all => all.map(e => e.getAttribute('aria-label'))")
+            "all => all.map(e => e.getAttribute('aria-label'))"
+        )
         ends = [float(re.search("end: ([−0-9.e]+)", label)[1].replace("−", "-")) * told.sd for label in ends]
         assert np.diff([0.0, *ends[:-1]]).tolist() == pytest.approx([part.value for part in one.parts], abs=1e-9)
         assert ends[-2:] == pytest.approx(2 * [one.score - one.threshold], abs=1e-9)

@@ -47,10 +47,13 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         page.get_by_role("button", name="Start the sweep").click()
         expect(page.get_by_text("All 5 runs are stored")).to_be_visible(timeout=LONG)
         # the chart is mounted anew with every point, so for a moment there may be two
-        page.wait_for_function("""() => {
+        page.wait_for_function(
+            """() => {
             const charts = document.querySelectorAll('.js-plotly-plot');
             return charts.length === 1 && charts[0].data?.some(trace => trace.customdata?.length === 5);
-        }""", timeout=LONG)
+        }""",
+            timeout=LONG,
+        )
         chart = page.locator(".js-plotly-plot")
         points = chart.evaluate(POINTS)
 

@@ -56,8 +56,11 @@ def near(main: Locator, run: dict) -> bool:
     """Whether the live values are those of a stored run at the same lambda, and their joint value within its bound."""
     quality, diversity = shown(main, "Quality"), shown(main, "Diversity")
     joint, own = LIVE * quality + (1 - LIVE) * diversity, run["calibrated"]
-    return (abs(quality - own["quality"]) <= 0.01 and abs(diversity - own["diversity"]) <= 0.01
-            and own["joint"] - 2e-3 <= joint <= run["upper_bound"] + 1e-3)
+    return (
+        abs(quality - own["quality"]) <= 0.01
+        and abs(diversity - own["diversity"]) <= 0.01
+        and own["joint"] - 2e-3 <= joint <= run["upper_bound"] + 1e-3
+    )
 
 
 @pytest.mark.timeout(900)
@@ -66,17 +69,24 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
     opening = openings(store.root).start(TINY, "tiny")
     opening.wait(240)
     sizes = (2, 8)
-    plans = [Plan(TINY, points, "made for the test") for points in (
-        sweeping.along_lambda(["pairwise"], [*LAMBDAS, LIVE]),
-        sweeping.along_ratio(["pairwise"], [0.1, 0.5], lamb=0.5),
-        sweeping.along_group(sizes, 2, objective="pairwise", n_epochs=12))]
+    plans = [
+        Plan(TINY, points, "made for the test")
+        for points in (
+            sweeping.along_lambda(["pairwise"], [*LAMBDAS, LIVE]),
+            sweeping.along_ratio(["pairwise"], [0.1, 0.5], lamb=0.5),
+            sweeping.along_group(sizes, 2, objective="pairwise", n_epochs=12),
+        )
+    ]
     small = sweeping.slices(TINY, len(opening.corpus))
     plans += [Plan(small[name], sweeping.along_lambda(["pairwise"], LAMBDAS), name) for name in small if name != "N"]
     runs = {run.id: run for plan in plans for done in sweep(store, plan, threads=1) for run in [done.run]}
     summaries = {key: run.status().summary for key, run in runs.items()}
     settings = {key: run.config.selection for key, run in runs.items()}
-    own = {settings[key].lamb: key for key, run in runs.items() if settings[key].estimator == "relaxed"
-           and settings[key].select_ratio == 0.3 and run.config.corpus == TINY}
+    own = {
+        settings[key].lamb: key
+        for key, run in runs.items()
+        if settings[key].estimator == "relaxed" and settings[key].select_ratio == 0.3 and run.config.corpus == TINY
+    }
 
     with served(tmp_path) as address:
         main = page.get_by_test_id("stMain")
@@ -86,14 +96,18 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
         expect(price).to_be_visible()
         price = float(re.search(r"costs ([\d.]+) points", price.inner_text()).group(1))
         left, point, right = (summaries[own[lamb]]["calibrated"] for lamb in (0.0, 0.25, LIVE))
-        costs = [(one["diversity"] - two["diversity"]) / (two["quality"] - one["quality"])
-                 for one, two in ((left, point), (point, right))]
+        costs = [
+            (one["diversity"] - two["diversity"]) / (two["quality"] - one["quality"])
+            for one, two in ((left, point), (point, right))
+        ]
         assert 0 < costs[0] - 0.005 <= price <= costs[1] + 0.005
         # "keep at least": the most diverse stored point that keeps so much
         view(page, "quality kept")
         kept = {lamb: summaries[key]["calibrated"]["quality"] for lamb, key in own.items()}
-        enough = max((lamb for lamb in own if kept[lamb] >= 0.95),
-                     key=lambda lamb: summaries[own[lamb]]["calibrated"]["diversity"])
+        enough = max(
+            (lamb for lamb in own if kept[lamb] >= 0.95),
+            key=lambda lamb: summaries[own[lamb]]["calibrated"]["diversity"],
+        )
         expect(main.get_by_text(re.compile(rf"^λ {enough:g} keeps {100 * kept[enough]:.1f}"))).to_be_visible()
 
         # the select ratio
@@ -103,9 +117,14 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
         marks = [said(mark) for mark in chart.evaluate(LABELS) if "select ratio, %:" in mark and "raw value" in mark]
         assert len(marks) == 6
         for mark in marks:
-            key = next(key for key, one in settings.items() if one.estimator == "relaxed" and one.lamb == 0.5
-                       and runs[key].config.corpus == TINY
-                       and one.select_ratio == pytest.approx(float(mark["select ratio, %"]) / 100))
+            key = next(
+                key
+                for key, one in settings.items()
+                if one.estimator == "relaxed"
+                and one.lamb == 0.5
+                and runs[key].config.corpus == TINY
+                and one.select_ratio == pytest.approx(float(mark["select ratio, %"]) / 100)
+            )
             term = next(value for value in mark.values() if value in ("quality", "diversity"))
             told = float(mark["share, %"].replace("−", "-"))
             assert told == pytest.approx(100 * summaries[key]["calibrated"][term], abs=0.06)
@@ -119,13 +138,17 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
             # in the order of their time, which is rounded in the words
             last = [mark for mark in marks if mark["G"] == str(size)][-1]
             curves = [run.metrics() for key, run in runs.items() if settings[key].n_rollout == size]
-            curves = [(one["seconds"][there], one["joint"][there]) for one in curves
-                      for there in [np.isfinite(one["joint"]) & (one["seconds"] > 0)]]
+            curves = [
+                (one["seconds"][there], one["joint"][there])
+                for one in curves
+                for there in [np.isfinite(one["joint"]) & (one["seconds"] > 0)]
+            ]
             end = min(seconds[-1] for seconds, _ in curves)
             # on a busy machine one may end before the other has a value: then their ends are what compares
             apart = end <= max(seconds[0] for seconds, _ in curves)
-            own_mean = np.mean([values[-1] if apart else np.interp(np.log(end), np.log(seconds), values)
-                                for seconds, values in curves])
+            own_mean = np.mean(
+                [values[-1] if apart else np.interp(np.log(end), np.log(seconds), values) for seconds, values in curves]
+            )
             assert len(curves) == 2
             assert float(last["mean"].replace("−", "-")) == pytest.approx(own_mean, abs=1e-3)
             assert last["seeds"] == "2"
@@ -144,11 +167,18 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
             inside = min(shares["quality"], shares["diversity"]) >= -0.2
             assert not inside or (x, y) == pytest.approx((shares["quality"], shares["diversity"]), abs=1e-9)
         for name in [name for name in small if name != "N"]:
-            part = {settings[key].lamb: summaries[key]["calibrated"] for key, run in runs.items()
-                    if run.config.corpus == small[name]}
-            far = max(np.hypot(part[lamb]["quality"] - summaries[own[lamb]]["calibrated"]["quality"],
-                               part[lamb]["diversity"] - summaries[own[lamb]]["calibrated"]["diversity"])
-                      for lamb in LAMBDAS)
+            part = {
+                settings[key].lamb: summaries[key]["calibrated"]
+                for key, run in runs.items()
+                if run.config.corpus == small[name]
+            }
+            far = max(
+                np.hypot(
+                    part[lamb]["quality"] - summaries[own[lamb]]["calibrated"]["quality"],
+                    part[lamb]["diversity"] - summaries[own[lamb]]["calibrated"]["diversity"],
+                )
+                for lamb in LAMBDAS
+            )
             expect(main.get_by_text(f"{name} lies at most {100 * far:.1f} points off")).to_be_visible()
 
         # the live slider is where a run at the same lambda ends
@@ -185,8 +215,10 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
     assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
     sentence, summary = page.locator(".lead").inner_text(), summaries[own[0.5]]
     assert sentence.startswith(f"{summary['selected']:,} of {summary['n']:,} samples were selected")
-    quality, diversity = (float(number.replace("−", "-")) for number in re.findall(
-        r"([−\d.]+)\s*% of the attainable (?:quality|diversity)", sentence))
+    quality, diversity = (
+        float(number.replace("−", "-"))
+        for number in re.findall(r"([−\d.]+)\s*% of the attainable (?:quality|diversity)", sentence)
+    )
     assert quality == pytest.approx(100 * summary["calibrated"]["quality"], abs=0.051)
     assert diversity == pytest.approx(100 * summary["calibrated"]["diversity"], abs=0.051)
     assert "λ = 0.5" in sentence and page.locator("svg").count() >= 2 and page.locator("img").count() >= 2

@@ -19,8 +19,11 @@ MOST_TABS = 80
 FADED = """const faded = () => Promise.all(document.getAnimations().filter(one => one instanceof CSSTransition)
         .map(one => one.finished.catch(() => null)));"""
 # what has the focus: its words, and how it and what is around it look
-FOCUS = """async () => {
-    """ + FADED + """
+FOCUS = (
+    """async () => {
+    """
+    + FADED
+    + """
     const at = document.activeElement;
     if (!at || at === document.body) return null;
     const look = element => {
@@ -33,9 +36,13 @@ FOCUS = """async () => {
     const name = at.getAttribute("aria-label") || at.innerText || at.labels?.[0]?.innerText || "";
     return {name: name.trim().replace(/\\s+/g, " "), tag: at.tagName, looks};
 }"""
+)
 # the same element without the focus; it gets it back
-WITHOUT = """async () => {
-    """ + FADED + """
+WITHOUT = (
+    """async () => {
+    """
+    + FADED
+    + """
     const at = document.activeElement, look = element => {
         const s = getComputedStyle(element);
         return [s.outlineStyle, s.outlineWidth, s.boxShadow, s.borderColor, s.backgroundColor].join("|");
@@ -47,6 +54,7 @@ WITHOUT = """async () => {
     at.focus({focusVisible: true});
     return looks;
 }"""
+)
 
 
 def tab_to(page: Page, name: str) -> None:
@@ -112,5 +120,5 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
         expect(main.get_by_text("of the way from random to the best quality")).to_be_visible()
         still(page)
         tab_to(page, "See what was selected$")
-    run, = RunStore(tmp_path / "runs").list()
+    (run,) = RunStore(tmp_path / "runs").list()
     assert run.status().state == "done" and run.config.selection.lamb == 0.55

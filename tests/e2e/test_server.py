@@ -13,10 +13,28 @@ from datamask.dashboard.ui.frame import PAGES
 from tests.e2e.serving import served, serving
 from tests.e2e.websocket_client import Visitor
 
-ROUTES = ("/", "/run", "/explore?run=x", "/no/such/page", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics",
-          "/_stcore/script-health-check", "/media/x", "/static/x.js", "/component/x/y", "/app/static/x", "/favicon.png",
-          "/_stcore/bidi-components/x/y", "/_stcore/upload_file/a/b", "/oauth2callback", "/../etc/passwd", "/runs/",
-          "/auth/login", "/media/..%2f..%2fetc/passwd")
+ROUTES = (
+    "/",
+    "/run",
+    "/explore?run=x",
+    "/no/such/page",
+    "/_stcore/health",
+    "/_stcore/host-config",
+    "/_stcore/metrics",
+    "/_stcore/script-health-check",
+    "/media/x",
+    "/static/x.js",
+    "/component/x/y",
+    "/app/static/x",
+    "/favicon.png",
+    "/_stcore/bidi-components/x/y",
+    "/_stcore/upload_file/a/b",
+    "/oauth2callback",
+    "/../etc/passwd",
+    "/runs/",
+    "/auth/login",
+    "/media/..%2f..%2fetc/passwd",
+)
 
 FAILING = """
 import streamlit as st
@@ -28,8 +46,9 @@ else:
 """
 
 
-def ask(address: str, path: str, host: str | None = None, method: str = "GET", **headers: str
-        ) -> tuple[int, dict[str, str], bytes]:
+def ask(
+    address: str, path: str, host: str | None = None, method: str = "GET", **headers: str
+) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of one request, its path sent as it stands here."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
     try:
@@ -64,10 +83,18 @@ def test_a_foreign_name_is_refused_on_every_route_and_every_answer_forbids_frame
 
 def test_a_websocket_under_a_foreign_name_or_from_a_foreign_page_is_refused(address):
     port = urlsplit(address).port
-    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13",
-               "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
-    for host, origin in (("evil.example", "http://evil.example"), (f"evil.example:{port}", f"http://evil.example:{port}"),
-                         ("evil.example", address), (f"127.0.0.1:{port}", "http://evil.example")):
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec_WebSocket_Version": "13",
+        "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    for host, origin in (
+        ("evil.example", "http://evil.example"),
+        (f"evil.example:{port}", f"http://evil.example:{port}"),
+        ("evil.example", address),
+        (f"127.0.0.1:{port}", "http://evil.example"),
+    ):
         assert ask(address, "/_stcore/stream", host, Origin=origin, **upgrade)[0] == 403
     with pytest.raises(InvalidStatus), Visitor(address, origin="null"):
         pass
@@ -83,7 +110,7 @@ def test_every_page_is_found_by_its_address_inside_the_frame(address):
         with Visitor(address) as visitor:
             visitor.draw(name)
             links = [element.page_link for element in visitor.elements if element.WhichOneof("type") == "page_link"]
-            assert [link.label for link in links][:len(PAGES)] == [other for _, other, _ in PAGES], label
+            assert [link.label for link in links][: len(PAGES)] == [other for _, other, _ in PAGES], label
             titles = [element.heading.body for element in visitor.elements if element.WhichOneof("type") == "heading"]
             assert titles[0].endswith("?") and not visitor.faults()
 

@@ -26,8 +26,16 @@ ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
 ROWS = 1500
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--use-gl=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 
 @pytest.fixture(scope="module")
@@ -98,18 +106,19 @@ def lasso(page: Page, panel: int) -> np.ndarray:
     for x, y in zip(xs[1:], ys[1:]):
         page.mouse.move(box["x"] + edge + x, box["y"] + edge + y)
     page.mouse.up()
-    return np.column_stack([view["x"] + (xs - width / 2) / view["scale"],
-                            view["y"] - (ys - height / 2) / view["scale"]])
+    return np.column_stack(
+        [view["x"] + (xs - width / 2) / view["scale"], view["y"] - (ys - height / 2) / view["scale"]]
+    )
 
 
 def distance_inside(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whether each point is inside, by the winding angle, and how far each is from the nearest edge."""
     ends = np.roll(corners, -1, axis=0)
-    angles = [np.angle(np.divide(*(complex_(corner - points) for corner in pair[::-1])))
-              for pair in zip(corners, ends)]
+    angles = [np.angle(np.divide(*(complex_(corner - points) for corner in pair[::-1]))) for pair in zip(corners, ends)]
     along = ends - corners
-    part = np.clip(np.einsum("nkd,kd->nk", points[:, None] - corners, along)
-                   / np.maximum((along ** 2).sum(axis=1), 1e-30), 0, 1)
+    part = np.clip(
+        np.einsum("nkd,kd->nk", points[:, None] - corners, along) / np.maximum((along**2).sum(axis=1), 1e-30), 0, 1
+    )
     nearest = np.linalg.norm(points[:, None] - (corners + part[..., None] * along), axis=2).min(axis=1)
     return np.abs(np.sum(angles, axis=0)) > np.pi, nearest
 

@@ -61,8 +61,11 @@ def test_the_walkthrough(tmp_path, monkeypatch, browser_page: Page):  # noqa: F8
     coarser = [other for other in store.list() if other.config.selection.lamb < lamb]
     assert all(other.status().summary["calibrated"]["quality"] < 0.95 for other in coarser) and len(coarser) > 3
     chosen = set(pq.read_table(ids)["chunk_id"].to_pylist())
-    assert chosen == set(run.selection()["chunk_id"].to_pylist()) == set(
-        pc.filter(corpus.ids, selected(run_id)).to_pylist())
+    assert (
+        chosen
+        == set(run.selection()["chunk_id"].to_pylist())
+        == set(pc.filter(corpus.ids, selected(run_id)).to_pylist())
+    )
     page = report.read_text(encoding="utf-8")
     assert page.lstrip().lower().startswith("<!doctype html") and run_id in page and "<script" not in page
     # the document promises as many clicks

@@ -31,10 +31,17 @@ def written(folder: Path) -> tuple[Path, Path]:
     """A corpus whose best lambda for a target is known, as a shard, and the target's texts as a file."""
     corpus, _, texts = planted_corpus(3, n=1500)
     folder.mkdir()
-    pq.write_table(pa.table({
-        "chunk_id": corpus.ids, "quality_score": corpus.quality, "text": corpus.metadata["text"],
-        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(corpus.features.ravel()), corpus.dim)}),
-        folder / "part.parquet")
+    pq.write_table(
+        pa.table(
+            {
+                "chunk_id": corpus.ids,
+                "quality_score": corpus.quality,
+                "text": corpus.metadata["text"],
+                "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(corpus.features.ravel()), corpus.dim),
+            }
+        ),
+        folder / "part.parquet",
+    )
     target = folder / "wanted.txt"
     target.write_text("\n".join(texts), encoding="utf-8")
     return folder / "part.parquet", target
@@ -113,7 +120,8 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
                 assert curve["verdict"] == other["verdict"] and curve["recommended"] == other["recommended"]
                 # another number of threads may round otherwise, and so choose another of nearly equal rows
                 assert [point["difference"] for point in curve["points"]] == pytest.approx(
-                    [point["difference"] for point in other["points"]], abs=0.02)
+                    [point["difference"] for point in other["points"]], abs=0.02
+                )
 
         # a single lambda is recommended, so the picture says no more than the word
         expect(main.locator("svg text").filter(has_text=re.compile("^recommended$")).first).to_be_visible()
@@ -132,11 +140,17 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
             points.sort(key=lambda found: found[0])
             rows = [row for row in shown if "λ" in row["selection"]]
             assert [row["selection"] for row in rows] == [
-                f"{named(curve['objective'])}, λ {point['lamb']:g}" for _, curve, point in points]
+                f"{named(curve['objective'])}, λ {point['lamb']:g}" for _, curve, point in points
+            ]
             for row, (value, _, point) in zip(rows, points, strict=True):
                 assert row["value"] == pytest.approx(value) and row["difference"] == pytest.approx(point["difference"])
                 assert row["interval"] == f"{signed(point['low'])} to {signed(point['high'])}"
-                assert row["against random"] == ("better than random" if point["high"] < 0 else "worse than random"
-                                                 if point["low"] > 0 else "cannot be told apart")
+                assert row["against random"] == (
+                    "better than random"
+                    if point["high"] < 0
+                    else "worse than random"
+                    if point["low"] > 0
+                    else "cannot be told apart"
+                )
                 assert row["level with its best"] == ("yes" if point["level"] else "no")
             assert {row["selection"] for row in shown} - {row["selection"] for row in rows} == {"Top quality", "Random"}

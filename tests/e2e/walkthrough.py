@@ -21,8 +21,12 @@ from tests.e2e.serving import FAILED, STILL
 DOMAINS = {"web": 420, "code": 200, "papers": 120, "recipes": 60}
 """Rows of each; the last one is the smallest."""
 
-SUBJECTS = {"web": "a page about travel and weather", "code": "a function that sorts and searches",
-            "papers": "a study of proteins and cells", "recipes": "a dish with beans and pepper"}
+SUBJECTS = {
+    "web": "a page about travel and weather",
+    "code": "a function that sorts and searches",
+    "papers": "a study of proteins and cells",
+    "recipes": "a dish with beans and pepper",
+}
 
 
 def write_shards(folder: Path) -> Path:
@@ -32,14 +36,18 @@ def write_shards(folder: Path) -> Path:
     centres = rng.normal(size=(12, 24))
     features = centres[3 * domain + rng.integers(0, 3, len(domain))] + 0.7 * rng.normal(size=(len(domain), 24))
     names = np.array(list(DOMAINS))[domain]
-    table = pa.table({
-        "chunk_id": [f"doc-{row:04d}" for row in range(len(domain))],
-        "quality_score": (np.array([0.6, 0.3, 0.2, -0.2])[domain] + rng.normal(size=len(domain))).astype(np.float32),
-        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), 24),
-        "n_tokens": rng.integers(40, 900, len(domain)).astype(np.int32),
-        "text": [f"{SUBJECTS[name]}, number {row}" for row, name in enumerate(names)],
-        "domain": pa.array(names).dictionary_encode(),
-    })
+    table = pa.table(
+        {
+            "chunk_id": [f"doc-{row:04d}" for row in range(len(domain))],
+            "quality_score": (np.array([0.6, 0.3, 0.2, -0.2])[domain] + rng.normal(size=len(domain))).astype(
+                np.float32
+            ),
+            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), 24),
+            "n_tokens": rng.integers(40, 900, len(domain)).astype(np.int32),
+            "text": [f"{SUBJECTS[name]}, number {row}" for row, name in enumerate(names)],
+            "domain": pa.array(names).dictionary_encode(),
+        }
+    )
     folder.mkdir(parents=True)
     pq.write_table(table.slice(0, 400), folder / "part-0000.parquet")
     pq.write_table(table.slice(400), folder / "part-0001.parquet")

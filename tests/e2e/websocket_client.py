@@ -21,8 +21,14 @@ class Visitor:
     def __init__(self, address: str, origin: str | None = None) -> None:
         host = urlsplit(address).netloc
         self.elements: list = []
-        self.socket = connect(f"ws://{host}/_stcore/stream", origin=origin or f"http://{host}",
-                              subprotocols=["streamlit"], max_size=None, open_timeout=60, ping_interval=None)
+        self.socket = connect(
+            f"ws://{host}/_stcore/stream",
+            origin=origin or f"http://{host}",
+            subprotocols=["streamlit"],
+            max_size=None,
+            open_timeout=60,
+            ping_interval=None,
+        )
 
     def __enter__(self) -> Visitor:
         return self

@@ -18,18 +18,33 @@ from datamask.evaluation.pool import Pool
 CLOUDS = 6
 
 
-def corpus_of(features: np.ndarray, quality: np.ndarray | None = None, *, lengths: np.ndarray | None = None,
-              **metadata) -> Corpus:
+def corpus_of(
+    features: np.ndarray, quality: np.ndarray | None = None, *, lengths: np.ndarray | None = None, **metadata
+) -> Corpus:
     """A corpus straight from arrays; a metadata column named ``text`` is its text, ``q_...`` its quality columns."""
     n = len(features)
     features = np.ascontiguousarray(features / np.linalg.norm(features, axis=1, keepdims=True), np.float32)
     quality = np.linspace(0, 1, n) if quality is None else quality
     table = pa.table(metadata) if metadata else pa.table({"none": pa.nulls(n)}).select([])
-    columns = {"id": "id", "feature": "x", "quality": [name for name in metadata if name.startswith("q_")] or ["q"],
-               "length": None if lengths is None else "tokens", "text": "text" if "text" in metadata else None}
+    columns = {
+        "id": "id",
+        "feature": "x",
+        "quality": [name for name in metadata if name.startswith("q_")] or ["q"],
+        "length": None if lengths is None else "tokens",
+        "text": "text" if "text" in metadata else None,
+    }
     print_ = hashlib.sha256(features.tobytes() + quality.tobytes()).hexdigest()[:16]
-    return Corpus(pa.array(np.arange(n)), quality, features, lengths, table, np.zeros(n, np.int32),
-                  np.arange(n), print_, Provenance(("made.parquet",), n, n, columns))
+    return Corpus(
+        pa.array(np.arange(n)),
+        quality,
+        features,
+        lengths,
+        table,
+        np.zeros(n, np.int32),
+        np.arange(n),
+        print_,
+        Provenance(("made.parquet",), n, n, columns),
+    )
 
 
 def made_corpus(n: int = 1200, dim: int = 12, seed: int = 0, texts: bool = True) -> Corpus:

@@ -29,7 +29,7 @@ def test_lists_within_are_the_true_nearest_of_the_part(tmp_path):
     rows = np.sort(np.random.default_rng(1).choice(300, 240, replace=False))
     indices, similarities = lists_within(graph.indices, graph.similarities, rows)
     x = corpus.features[rows].astype(np.float64)
-    truth = np.sort(x @ x.T, axis=1)[:, ::-1][:, :indices.shape[1]]
+    truth = np.sort(x @ x.T, axis=1)[:, ::-1][:, : indices.shape[1]]
     assert indices.shape[1] >= 16 and (indices[:, 0] == np.arange(240)).all()
     assert similarities == pytest.approx(truth, abs=1e-5)
 
@@ -51,8 +51,9 @@ def test_clear_cases_are_core_and_even_ones_are_flips(tmp_path, objective):
 
 def test_a_learner_with_an_optimum_agrees_with_itself(tmp_path):
     pool = pool_of(made_corpus(400, texts=False), tmp_path)
-    config = SelectionConfig.from_options(objective="facility", estimator="counterfactual", select_ratio=0.2,
-                                          n_epochs=10, lamb=0.7)
+    config = SelectionConfig.from_options(
+        objective="facility", estimator="counterfactual", select_ratio=0.2, n_epochs=10, lamb=0.7
+    )
     seen = []
     found = agreement(pool, config, resamples=5, progress=lambda share, what: seen.append(share))
     assert seen[0] == 0 and seen[-1] == 1 and sorted(seen) == seen
@@ -80,8 +81,9 @@ def test_an_objective_of_ones_own_gets_the_lists_of_each_part(tmp_path, monkeypa
     Listed.lengths = []
     own.permit("listed:Listed")
     pool = pool_of(made_corpus(300, texts=False), tmp_path)
-    config = SelectionConfig.from_options(objective="listed:Listed", estimator="counterfactual", select_ratio=0.2,
-                                          n_epochs=2)
+    config = SelectionConfig.from_options(
+        objective="listed:Listed", estimator="counterfactual", select_ratio=0.2, n_epochs=2
+    )
     found = agreement(pool, config, resamples=3)
     assert found.selected.sum() == 3 * round(0.2 * 240)
     assert Listed.lengths[0] == (300, 64)

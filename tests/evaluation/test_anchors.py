@@ -31,8 +31,9 @@ def pool_of(corpus, folder):
 
 
 def selected(corpus, name, folder):
-    config = SelectionConfig.from_options(objective=name, lamb=0.5, select_ratio=SIZE / N, n_epochs=20,
-                                          estimator=OBJECTIVES[name])
+    config = SelectionConfig.from_options(
+        objective=name, lamb=0.5, select_ratio=SIZE / N, n_epochs=20, estimator=OBJECTIVES[name]
+    )
     return datamask.select(corpus, config, cache_dir=folder).rows.tolist()
 
 
@@ -68,8 +69,14 @@ def straight(corpus, tmp_path_factory):
 CHANGES = [ten_times, not_far, random_lower, proved, another_subset]
 
 
-@pytest.mark.parametrize("name, change", [*((name, change) for name in ("pairwise", "facility") for change in CHANGES),
-                                          ("graphcut", ten_times), ("disf", proved)])
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        *((name, change) for name in ("pairwise", "facility") for change in CHANGES),
+        ("graphcut", ten_times),
+        ("disf", proved),
+    ],
+)
 def test_an_altered_anchor_changes_no_selection_even_where_its_digest_fits(corpus, straight, name, change, tmp_path):
     good, folder = straight[name]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

@@ -38,12 +38,23 @@ def written(tmp_path, name, rows):
 def test_against_all_that_fill_the_budget(tmp_path, objective, seed):
     corpus = make(seed)
     given, pinned, banned = [3], [5], [7]
-    options = {name: written(tmp_path, f"{name}.txt", rows)
-               for name, rows in (("given", given), ("pin", pinned), ("ban", banned))}
+    options = {
+        name: written(tmp_path, f"{name}.txt", rows)
+        for name, rows in (("given", given), ("pin", pinned), ("ban", banned))
+    }
     budget = float(np.floor(corpus.lengths.sum() * 0.35))
     estimator = "counterfactual" if objective == "graphcut" else "relaxed"
-    found = select(corpus, objective=objective, lamb=0.3, budget=budget, scale="raw", device="cpu",
-                   estimator=estimator, cache_dir=tmp_path, **options)
+    found = select(
+        corpus,
+        objective=objective,
+        lamb=0.3,
+        budget=budget,
+        scale="raw",
+        device="cpu",
+        estimator=estimator,
+        cache_dir=tmp_path,
+        **options,
+    )
     x, w, q = corpus.features.astype(float), corpus.lengths, corpus.quality
     whole = budget + w[given].sum()
     free = [i for i in range(N) if i not in (*given, *pinned, *banned)]
@@ -51,8 +62,7 @@ def test_against_all_that_fill_the_budget(tmp_path, objective, seed):
 
     def f(new):
         members = [*given, *new]
-        return (0.3 * budgets.quality(q, w, whole, members)
-                + 0.7 * budgets.OBJECTIVES[objective](x, w, whole, members))
+        return 0.3 * budgets.quality(q, w, whole, members) + 0.7 * budgets.OBJECTIVES[objective](x, w, whole, members)
 
     values = {}
     for size in range(len(fitting) + 1):
@@ -73,8 +83,10 @@ def test_against_all_that_fill_the_budget(tmp_path, objective, seed):
 
 @pytest.mark.parametrize("objective", ["pairwise", "facility", "disf"])
 def test_a_run_fills_its_budget_and_says_so(tmp_path, objective):
-    config = RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(
-        objective=objective, budget="40k", n_epochs=6, lamb=0.4, device="cpu"))
+    config = RunConfig(
+        CorpusConfig((TINY,)),
+        SelectionConfig.from_options(objective=objective, budget="40k", n_epochs=6, lamb=0.4, device="cpu"),
+    )
     run = RunStore(tmp_path).create(config)
     summary = execute(run)
     assert 39_000 < summary["tokens"] <= 40_000 and summary["budget"] == run.facts()["budget"] == 40_000
@@ -83,8 +95,16 @@ def test_a_run_fills_its_budget_and_says_so(tmp_path, objective):
     assert (summary["upper_bound"] is None) == (objective == "disf")
     if summary["upper_bound"] is not None:
         assert 0 <= summary["gap"] < 0.05
-    best = execute(RunStore(tmp_path).create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(
-        objective=objective, budget=40_000, lamb=0.4, estimator="top-quality", device="cpu"))))
+    best = execute(
+        RunStore(tmp_path).create(
+            RunConfig(
+                CorpusConfig((TINY,)),
+                SelectionConfig.from_options(
+                    objective=objective, budget=40_000, lamb=0.4, estimator="top-quality", device="cpu"
+                ),
+            )
+        )
+    )
     assert best["calibrated"]["quality"] == pytest.approx(1.0) and best["anchors"] == summary["anchors"]
 
 
@@ -94,9 +114,19 @@ def test_equal_lengths_are_a_number_of_rows(tmp_path):
     x, q = budgets.unit_rows(rng, 60, 4), rng.normal(size=60)
     corpus = corpus_of(x, q, lengths=np.full(60, 7.0))
     for objective in ("pairwise", "disf_fixed", "facility"):
-        rows, tokens = (select(corpus, objective=objective, lamb=0.5, estimator="relaxed", device="cpu",
-                               cache_dir=tmp_path, scale="raw", **how)
-                        for how in ({"select_ratio": 0.25}, {"budget": 15 * 7}))
+        rows, tokens = (
+            select(
+                corpus,
+                objective=objective,
+                lamb=0.5,
+                estimator="relaxed",
+                device="cpu",
+                cache_dir=tmp_path,
+                scale="raw",
+                **how,
+            )
+            for how in ({"select_ratio": 0.25}, {"budget": 15 * 7})
+        )
         assert tokens.summary["selected"] == 15
         assert tokens.summary["joint"] == pytest.approx(rows.summary["joint"], abs=2e-3)
         assert tokens.summary["upper_bound"] == pytest.approx(rows.summary["upper_bound"], abs=2e-3)
@@ -106,8 +136,11 @@ def test_equal_lengths_are_a_number_of_rows(tmp_path):
 def test_what_cannot_be_is_refused(tmp_path):
     corpus = make(0)
     for options, says in (
-        ({"budget": 100, "select_ratio": 0.3}, "give one of them"), ({"budget": "many"}, "150M"),
-        ({"budget": 0}, "above 0"), ({"budget": 1e6}, "holds all"), ({"budget": 1.0}, "no row fits"),
+        ({"budget": 100, "select_ratio": 0.3}, "give one of them"),
+        ({"budget": "many"}, "150M"),
+        ({"budget": 0}, "above 0"),
+        ({"budget": 1e6}, "holds all"),
+        ({"budget": 1.0}, "no row fits"),
         ({"budget": 100, "estimator": "greedy"}, "cannot fill a --budget"),
         ({"budget": 100, "quotas": (Quota("kind", "a", 0.1, 0.2),)}, "--quota is a share"),
         ({"budget": 100, "partial": 0.1, "estimator": "reinforce"}, "--budget need --partial 1"),
@@ -126,10 +159,18 @@ def test_what_cannot_be_is_refused(tmp_path):
     assert select(none, objective="pairwise", budget=40, ban=written(tmp_path, "ban.txt", [4])).summary["tokens"] == 36
 
 
-@pytest.mark.parametrize(("text", "tokens", "short"), [
-    ("150M", 150e6, "150M"), ("1.5b", 1.5e9, "1.5G"), ("200K", 2e5, "200K"), ("1_234_567", 1234567.0, "1234567"),
-    ("2T", 2e12, "2T"), ("1e6", 1e6, "1M"), ("12.5", 12.5, "12.5"),
-])
+@pytest.mark.parametrize(
+    ("text", "tokens", "short"),
+    [
+        ("150M", 150e6, "150M"),
+        ("1.5b", 1.5e9, "1.5G"),
+        ("200K", 2e5, "200K"),
+        ("1_234_567", 1234567.0, "1234567"),
+        ("2T", 2e12, "2T"),
+        ("1e6", 1e6, "1M"),
+        ("12.5", 12.5, "12.5"),
+    ],
+)
 def test_amounts(text, tokens, short):
     assert parse_tokens(text) == tokens and tokens_text(tokens) == short
 

@@ -30,8 +30,13 @@ def test_distance_is_scipys(rng):
 
 def test_domains_levels_and_changes(tmp_path, rng):
     kinds = np.array(["a", "b", None, "c"], object)[rng.choice(4, 400, p=[0.5, 0.2, 0.1, 0.2])]
-    corpus = corpus_of(rng.normal(size=(400, 3)), domain=pa.array(kinds, pa.string()), flag=pa.array(kinds == "a"),
-                       name=pa.array([f"n{i}" for i in range(400)]), same=pa.array(["x"] * 400))
+    corpus = corpus_of(
+        rng.normal(size=(400, 3)),
+        domain=pa.array(kinds, pa.string()),
+        flag=pa.array(kinds == "a"),
+        name=pa.array([f"n{i}" for i in range(400)]),
+        same=pa.array(["x"] * 400),
+    )
     ground = ground_of(corpus, tmp_path)
     assert [name for name, _, _ in domains(corpus)] == ["domain", "flag"]
     rows = np.flatnonzero(kinds == "a")[:30].tolist() + np.flatnonzero(kinds == "b")[:10].tolist()
@@ -54,8 +59,14 @@ def test_domains_levels_and_changes(tmp_path, rng):
 def test_numbers_drift_in_standard_deviations_of_the_corpus(tmp_path, rng):
     sizes = rng.exponential(100, 500)
     with_nulls = pa.array([None if i % 5 == 0 else float(i) for i in range(500)])
-    corpus = corpus_of(rng.normal(size=(500, 3)), rng.normal(size=500), lengths=sizes, year=with_nulls,
-                       same=pa.array(np.ones(500)), text=pa.array(["a b"] * 500))
+    corpus = corpus_of(
+        rng.normal(size=(500, 3)),
+        rng.normal(size=500),
+        lengths=sizes,
+        year=with_nulls,
+        same=pa.array(np.ones(500)),
+        text=pa.array(["a b"] * 500),
+    )
     rows = np.argsort(sizes)[-100:]
     found = measured(ground_of(corpus, tmp_path), "drift", rows)
     assert set(found) == {"drift:quality", "drift:tokens", "drift:year"}

@@ -32,14 +32,16 @@ def pool(corpus, tmp_path_factory):
 
 def made(pool, **options):
     """The settings, a selection's mask and its explainer."""
-    config = SelectionConfig.from_options(**{"select_ratio": 0.2, "estimator": "counterfactual", "n_epochs": 20,
-                                             **options})
+    config = SelectionConfig.from_options(
+        **{"select_ratio": 0.2, "estimator": "counterfactual", "n_epochs": 20, **options}
+    )
     mask = select(pool.corpus, config, cache_dir=pool.cache_dir).mask
     return config, mask, Explainer(pool, config, mask)
 
 
-@pytest.mark.parametrize("objective", ["pairwise", "facility", "disf", "disf_fixed", "graphcut",
-                                       "pairwise:0.3,facility:0.7"])
+@pytest.mark.parametrize(
+    "objective", ["pairwise", "facility", "disf", "disf_fixed", "graphcut", "pairwise:0.3,facility:0.7"]
+)
 def test_parts_add_up_and_the_threshold_cuts_s_samples(pool, objective):
     _, mask, explainer = made(pool, objective=objective)
     assert (explainer.score > explainer.threshold).sum() == mask.sum()
@@ -117,7 +119,7 @@ def test_graphcut_and_disf_witnesses_add_up_to_their_part(pool):
     c = np.corrcoef(x[mask], rowvar=False)
     off = c - np.eye(len(c))
     d = len(c)
-    truth = -2 * (z[5] * (off @ z[5]) - z[5]**2 * (c * off).sum(1)) / ((mask.sum() - 1) * d * (d - 1))
+    truth = -2 * (z[5] * (off @ z[5]) - z[5] ** 2 * (c * off).sum(1)) / ((mask.sum() - 1) * d * (d - 1))
     assert shares.numpy() == pytest.approx(truth, rel=1e-4, abs=1e-12)
     told = explainer.explain([5])[0]
     assert told.witnesses["disf"][0].row == np.abs(truth).argmax()
@@ -128,10 +130,18 @@ def test_what_was_settled_before_learning_is_said(corpus, pool, tmp_path):
     ids = corpus.ids.to_pylist()
     (tmp_path / "pin.txt").write_text("\n".join(map(str, ids[:2])))
     (tmp_path / "ban.txt").write_text(str(ids[2]))
-    _, _, explainer = made(pool, objective="pairwise", pin=str(tmp_path / "pin.txt"), prune=0.3,
-                           ban=str(tmp_path / "ban.txt"), collapse="0.8")
-    told = {name: [t for t in explainer.explain(np.arange(len(corpus))) if t.state == name]
-            for name in ("pinned", "banned", "pruned", "near-copy")}
+    _, _, explainer = made(
+        pool,
+        objective="pairwise",
+        pin=str(tmp_path / "pin.txt"),
+        prune=0.3,
+        ban=str(tmp_path / "ban.txt"),
+        collapse="0.8",
+    )
+    told = {
+        name: [t for t in explainer.explain(np.arange(len(corpus))) if t.state == name]
+        for name in ("pinned", "banned", "pruned", "near-copy")
+    }
     assert [t.row for t in told["pinned"]] == [0, 1] and all(t.selected for t in told["pinned"])
     assert [t.row for t in told["banned"]] == [2]
     assert told["pruned"] and told["near-copy"]
@@ -159,8 +169,11 @@ def test_intervals_are_the_runs_of_lambdas():
     assert intervals([0, 1], [False, False]) == []
 
 
-@pytest.mark.parametrize("options", [{"objective": "pairwise", "estimator": "relaxed"},
-                                     {"objective": "facility", "n_epochs": 8}], ids=("pairwise", "facility"))
+@pytest.mark.parametrize(
+    "options",
+    [{"objective": "pairwise", "estimator": "relaxed"}, {"objective": "facility", "n_epochs": 8}],
+    ids=("pairwise", "facility"),
+)
 def test_a_flip_is_where_selecting_again_says_in_fewer_selections_than_halving(corpus, pool, options):
     config = SelectionConfig.from_options(select_ratio=0.2, device="cpu", **options)
 

@@ -59,5 +59,6 @@ def test_it_refuses_and_stops(pool):
 
     def poll():
         raise Stopped("stop")
+
     with pytest.raises(Stopped):
         frontier(pool, options(), [0.5], poll=poll)

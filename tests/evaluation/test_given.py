@@ -20,8 +20,9 @@ def make(tmp_path, seed, given):
     """A small corpus, its unit rows in float64 as the corpus holds them, and the file of given ids."""
     rng = np.random.default_rng(seed)
     kinds = [str(k) for k in rng.permutation([0] * 6 + [1] * 5)]
-    corpus = corpus_of(truth.unit_rows(rng, N, 3), rng.normal(size=N), lengths=rng.integers(5, 30, N).astype(float),
-                       kind=kinds)
+    corpus = corpus_of(
+        truth.unit_rows(rng, N, 3), rng.normal(size=N), lengths=rng.integers(5, 30, N).astype(float), kind=kinds
+    )
     rows = np.sort(rng.choice(N, size=given, replace=False))
     path = tmp_path / "given.txt"
     path.write_text("".join(f"{row}\n" for row in rows))
@@ -33,8 +34,17 @@ def make(tmp_path, seed, given):
 def test_against_all_selections_beside_the_given_rows(tmp_path, objective, seed):
     corpus, given, path = make(tmp_path, seed, 3)
     estimator = "counterfactual" if objective == "disf" else "relaxed"
-    found = select(corpus, objective=objective, lamb=0.3, select_ratio=3 / N, given=path, scale="raw", device="cpu",
-                   estimator=estimator, cache_dir=tmp_path)
+    found = select(
+        corpus,
+        objective=objective,
+        lamb=0.3,
+        select_ratio=3 / N,
+        given=path,
+        scale="raw",
+        device="cpu",
+        estimator=estimator,
+        cache_dir=tmp_path,
+    )
     x = corpus.features.astype(float)
 
     def f(new):
@@ -72,18 +82,28 @@ def test_quotas_are_shares_of_the_new_rows(tmp_path):
     corpus, _, path = make(tmp_path, 1, 2)
     kinds = np.array(corpus.metadata["kind"].to_pylist())
     for low, high in ((0.0, 0.0), (1.0, 1.0)):
-        found = select(corpus, objective="pairwise", select_ratio=3 / N, given=path, cache_dir=tmp_path,
-                       quotas=(Quota("kind", "1", low, high),))
+        found = select(
+            corpus,
+            objective="pairwise",
+            select_ratio=3 / N,
+            given=path,
+            cache_dir=tmp_path,
+            quotas=(Quota("kind", "1", low, high),),
+        )
         assert (kinds[found.rows] == "1").mean() == low
     with pytest.raises(OptionError, match=r"kind=1 must have at least 6 members, but \d may"):
         select(corpus, objective="pairwise", select_ratio=6 / N, given=path, quotas=(Quota("kind", "1", 1.0, 1.0),))
 
 
-@pytest.mark.parametrize(("options", "says"), [
-    ({"pin": "given.txt"}, "--pin and --given both name 3"), ({"ban": "given.txt"}, "--ban and --given both name 3"),
-    ({"select_ratio": 8 / N}, "leave 8 of 11 rows beside 3 given ones, but 8 are"),
-    ({"partial": 0.5, "estimator": "reinforce", "n_epochs": 2}, "--given and --budget need --partial 1"),
-])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"pin": "given.txt"}, "--pin and --given both name 3"),
+        ({"ban": "given.txt"}, "--ban and --given both name 3"),
+        ({"select_ratio": 8 / N}, "leave 8 of 11 rows beside 3 given ones, but 8 are"),
+        ({"partial": 0.5, "estimator": "reinforce", "n_epochs": 2}, "--given and --budget need --partial 1"),
+    ],
+)
 def test_contradictions_are_refused(tmp_path, options, says):
     corpus, _, path = make(tmp_path, 2, 3)
     options = {k: str(tmp_path / v) if v == "given.txt" else v for k, v in options.items()}
@@ -94,6 +114,7 @@ def test_contradictions_are_refused(tmp_path, options, says):
 def test_settings_repeat(tmp_path):
     from datamask.cli.parser import parse, run_config
     from datamask.config import CorpusConfig
+
     config = RunConfig(CorpusConfig(("x.parquet",)), SelectionConfig.from_options(given="have.txt"))
     assert RunConfig.from_dict(config.to_dict()) == config
     assert config.arguments()[-2:] == ["--given", "have.txt"]

@@ -20,8 +20,10 @@ from datamask.evaluation.id_lists import chance_overlap, overlap, overlaps, read
 def corpus_of(folder, ids: pa.Array):
     rng = np.random.default_rng(0)
     features = pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=3 * len(ids)).astype(np.float32)), 3)
-    pq.write_table(pa.table({"chunk_id": ids, "quality_score": rng.random(len(ids)), "feature_arr": features}),
-                   folder / "corpus.parquet")
+    pq.write_table(
+        pa.table({"chunk_id": ids, "quality_score": rng.random(len(ids)), "feature_arr": features}),
+        folder / "corpus.parquet",
+    )
     return open_corpus(CorpusConfig((str(folder / "corpus.parquet"),)))
 
 
@@ -31,9 +33,11 @@ def corpus(tmp_path):
 
 
 def test_ids_of_parquet_and_csv_become_rows(tmp_path, corpus):
-    pq.write_table(pa.table({"rank": [1, 2, 3], "chunk_id": pa.array(["d", "0007", "nobody"], pa.large_string())}),
-                   tmp_path / "a.parquet")
-    (tmp_path / "a.csv").write_text('rank,chunk_id\n1,d\n2,0007\n3,nobody\n')
+    pq.write_table(
+        pa.table({"rank": [1, 2, 3], "chunk_id": pa.array(["d", "0007", "nobody"], pa.large_string())}),
+        tmp_path / "a.parquet",
+    )
+    (tmp_path / "a.csv").write_text("rank,chunk_id\n1,d\n2,0007\n3,nobody\n")
     (tmp_path / "one.csv").write_text("any name\nd\n0007\nnobody\n")
     (tmp_path / "bare.txt").write_text("d\r\n\n 0007 \nnobody\n")
     for name in ("a.parquet", "a.csv", "one.csv", "bare.txt"):
@@ -53,10 +57,15 @@ def test_numbers_in_any_width_are_the_same_ids(tmp_path):
         read_rows(tmp_path / "b.csv", corpus)
 
 
-@pytest.mark.parametrize("ids, expected", [(["b", "b", "d"], "1 of its 3 ids are repeated"),
-                                           (["b", None], "1 of its 2 ids are null"),
-                                           (["x", "y"], "none of its 2 ids is in the corpus of 5 rows"),
-                                           (["0007", "b", "=c", "d", "7"], "holds all 5 rows")])
+@pytest.mark.parametrize(
+    "ids, expected",
+    [
+        (["b", "b", "d"], "1 of its 3 ids are repeated"),
+        (["b", None], "1 of its 2 ids are null"),
+        (["x", "y"], "none of its 2 ids is in the corpus of 5 rows"),
+        (["0007", "b", "=c", "d", "7"], "holds all 5 rows"),
+    ],
+)
 def test_lists_that_are_no_selection(tmp_path, corpus, ids, expected):
     pq.write_table(pa.table({"chunk_id": ids}), tmp_path / "bad.parquet")
     with pytest.raises(InputError, match=expected):
@@ -114,7 +123,10 @@ def test_chance_is_what_random_subsets_give(rng):
 def test_every_pair_once():
     rows = {name: np.arange(k, k + 4) for k, name in enumerate("abc")}
     assert [(pair["a"], pair["b"], pair["shared"]) for pair in overlaps(rows, 10)] == [
-        ("a", "b", 3), ("a", "c", 2), ("b", "c", 3)]
+        ("a", "b", 3),
+        ("a", "c", 2),
+        ("b", "c", 3),
+    ]
 
 
 def test_settings_are_read_from_the_file_where_they_are_known(tmp_path):

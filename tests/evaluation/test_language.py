@@ -14,8 +14,10 @@ from tests.evaluation.test_ngrams import START, Counted
 
 
 def measured(ground, **selections) -> dict:
-    return {found.name: found.readings for found in entry("cross_entropy").measure(
-        ground, selections, entry("cross_entropy"))}
+    return {
+        found.name: found.readings
+        for found in entry("cross_entropy").measure(ground, selections, entry("cross_entropy"))
+    }
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def slow(ground, rows: np.ndarray, budget: int, wanted: np.ndarray) -> list[floa
     words, values = ground.words(), []
 
     def text(row: int) -> list[int]:
-        return words.tokens[words.starts[row]:words.starts[row + 1]].tolist()
+        return words.tokens[words.starts[row] : words.starts[row + 1]].tolist()
 
     for split in splits(ground.corpus.ids, words, ground.graph()):
         order = sorted((row for row in rows.tolist() if not split.leaking[row]), key=lambda row: int(split.order[row]))
@@ -57,8 +59,16 @@ def slow(ground, rows: np.ndarray, budget: int, wanted: np.ndarray) -> list[floa
             if not left:
                 break
         model = Counted([part for part in training if part], words.vocabulary)
-        values.append(np.mean([-np.log(model.p(w, u)) for row in split.held_out if wanted[row]
-                               for u, w in zip([START, *text(row)[:-1]], text(row))]))
+        values.append(
+            np.mean(
+                [
+                    -np.log(model.p(w, u))
+                    for row in split.held_out
+                    if wanted[row]
+                    for u, w in zip([START, *text(row)[:-1]], text(row))
+                ]
+            )
+        )
     return values
 
 
@@ -67,11 +77,17 @@ def test_the_number_is_the_one_counted_word_by_word(ground, rng):
     ground.targets["d1"] = np.array(ground.corpus.metadata["domain"].to_pylist()) == "d1"
     found = measured(ground, **rows)
     lengths = ground.words().lengths
-    budget = min(int(lengths[part[~split.leaking[part]]].sum()) for part in rows.values()
-                 for split in splits(ground.corpus.ids, ground.words(), ground.graph()))
+    budget = min(
+        int(lengths[part[~split.leaking[part]]].sum())
+        for part in rows.values()
+        for split in splits(ground.corpus.ids, ground.words(), ground.graph())
+    )
     quality = ground.corpus.quality
-    wanted = {"cross_entropy": np.ones(1200, bool), "cross_entropy:quality": quality >= np.quantile(quality, 0.75),
-              "cross_entropy:d1": ground.targets["d1"]}
+    wanted = {
+        "cross_entropy": np.ones(1200, bool),
+        "cross_entropy:quality": quality >= np.quantile(quality, 0.75),
+        "cross_entropy:d1": ground.targets["d1"],
+    }
     assert set(found) == set(wanted)
     for name, target in wanted.items():
         for part, chosen in rows.items():

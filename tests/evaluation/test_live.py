@@ -121,6 +121,7 @@ def test_it_refuses_what_it_cannot_follow_and_stops(pool):
 
     def poll():
         raise Stopped("stop")
+
     with pytest.raises(Stopped):
         Live(pool, options()).answer(0.5, poll)
     assert GRID[0] == 0 and GRID[-1] == 1 and (np.diff(GRID) > 0).all()
@@ -147,14 +148,20 @@ def test_between_solved_lambdas_nothing_is_above_the_proved_band(tmp_path, name,
     features, left_out = rng.normal(size=(13, 3)), {"prune": 0.2, "collapse": "exact"} if seed == 2 else {}
     features[4] = features[7]
     pool = Pool(corpus_of(features, rng.normal(size=13)), torch.device("cpu"), tmp_path)
-    live = Live(pool, options(
-        objective=name, estimator="counterfactual" if name == "disf" else "relaxed", select_ratio=0.3, **left_out))
+    live = Live(
+        pool,
+        options(
+            objective=name, estimator="counterfactual" if name == "disf" else "relaxed", select_ratio=0.3, **left_out
+        ),
+    )
     may = live.posed.problem.eligible.tolist()
     assert len(may) == 13 if not left_out else len(may) < 11
     for lamb in (1.0, 0.0, 0.6):
         live.solve(lamb)
     assert [lamb for lamb in live.lambdas if live.provable(lamb)] == {
-        "facility": [0.0, 0.6], "disf_fixed": [0.0, 0.6]}.get(name, [])
+        "facility": [0.0, 0.6],
+        "disf_fixed": [0.0, 0.6],
+    }.get(name, [])
     for lamb in live.lambdas:
         if live.provable(lamb):
             live.prove(lamb)

@@ -32,9 +32,14 @@ def test_draws_are_weighted_means(ground, rng):
     assert np.array_equal(ground.count_draws(labels, 7, rows), counted)
 
 
-@pytest.mark.parametrize("draw, mean", [(lambda rng, n: rng.normal(3, 1, n), 3.0),
-                                        (lambda rng, n: rng.exponential(1, n), 1.0),
-                                        (lambda rng, n: rng.random(n) < 0.1, 0.1)])
+@pytest.mark.parametrize(
+    "draw, mean",
+    [
+        (lambda rng, n: rng.normal(3, 1, n), 3.0),
+        (lambda rng, n: rng.exponential(1, n), 1.0),
+        (lambda rng, n: rng.random(n) < 0.1, 0.1),
+    ],
+)
 def test_nineteen_of_twenty_intervals_hold_the_mean(ground, draw, mean):
     rng, hits = np.random.default_rng(5), 0
     for _ in range(400):
@@ -53,8 +58,10 @@ def test_nineteen_of_twenty_paired_differences_hold_the_truth(ground):
         values = rng.normal(0, 1, 4_000)
         rows = rng.permutation(4_000)[:300]
         first, second = rows[:200], rows[100:]
-        a, b = (Reading(float(values[part].mean()), ground.mean_draws(values[part], part), "bootstrap")
-                for part in (first, second))
+        a, b = (
+            Reading(float(values[part].mean()), ground.mean_draws(values[part], part), "bootstrap")
+            for part in (first, second)
+        )
         _, low, high = difference(a, b)
         hits += low <= 0 <= high
         wider += np.hypot(a.interval[1] - a.interval[0], b.interval[1] - b.interval[0]) > high - low

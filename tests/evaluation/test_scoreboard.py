@@ -100,8 +100,12 @@ def test_random_selections_cannot_be_told_apart(corpus, cache):
     rng = np.random.default_rng(8)
     drawn = {f"r{k}": rng.choice(1200, 300, replace=False) for k in range(7)}
     board = scoreboard(corpus, drawn, cache, device="cpu")
-    apart = [cell["against_random"] for row in board["measures"] for name, cell in row["selections"].items()
-             if name.startswith("r") and cell["against_random"] is not None]
+    apart = [
+        cell["against_random"]
+        for row in board["measures"]
+        for name, cell in row["selections"].items()
+        if name.startswith("r") and cell["against_random"] is not None
+    ]
     off = np.mean([not gap["low"] <= 0 <= gap["high"] for gap in apart])
     assert len(apart) > 100 and off < 0.1
 
@@ -159,7 +163,7 @@ def test_equal_tokens_compare_whatever_their_rows(corpus, cache):
     order = np.argsort(corpus.lengths, kind="stable")
     short = order[:350]
     sums = np.cumsum(corpus.lengths[order[::-1]])
-    long = order[::-1][:int(np.searchsorted(sums, corpus.lengths[short].sum()))]
+    long = order[::-1][: int(np.searchsorted(sums, corpus.lengths[short].sum()))]
     assert len(short) > 1.5 * len(long)
     board = scoreboard(corpus, {"short": short, "long": long}, cache, device="cpu")
     assert max(board["tokens"].values()) - min(board["tokens"].values()) < 60
@@ -222,8 +226,9 @@ def test_it_can_be_stopped_anywhere(corpus, selections, cache):
 def test_it_arrives_measure_by_measure_and_is_gone_on_with(corpus, selections, tmp_path):
     parts, heard = [], []
     scale = {"calibrate": False, "device": "cpu"}
-    whole = scoreboard(corpus, selections, tmp_path, kept=parts.append, **scale,
-                       progress=lambda share, what: heard.append(share))
+    whole = scoreboard(
+        corpus, selections, tmp_path, kept=parts.append, **scale, progress=lambda share, what: heard.append(share)
+    )
     assert [len(part["left"]) for part in parts] == list(range(len(PANEL)))[::-1] and parts[-1] == whole
     assert heard == sorted(heard) and 0 <= heard[0] < 0.5 < heard[-1] < 1, "no work begins the bar anew"
     assert not list(tmp_path.rglob("anchor*")) and "calibrated" not in whole["measures"][0]["selections"]["random"]
@@ -241,17 +246,53 @@ def test_it_arrives_measure_by_measure_and_is_gone_on_with(corpus, selections, t
 def here(tmp_path, monkeypatch, corpus):
     monkeypatch.chdir(tmp_path)
     features = pa.FixedSizeListArray.from_arrays(pa.array(corpus.features.ravel()), corpus.dim)
-    pq.write_table(pa.table({"chunk_id": corpus.ids, "quality_score": corpus.quality, "feature_arr": features,
-                             "text": corpus.metadata["text"], "domain": corpus.metadata["domain"]}), "in.parquet")
-    assert cli.main(["select", "in.parquet", "--output", "mine.parquet", "--objective", "pairwise", "--select_ratio",
-                     "0.25", "--n_epochs", "8", "--device", "cpu"]) == 0
+    pq.write_table(
+        pa.table(
+            {
+                "chunk_id": corpus.ids,
+                "quality_score": corpus.quality,
+                "feature_arr": features,
+                "text": corpus.metadata["text"],
+                "domain": corpus.metadata["domain"],
+            }
+        ),
+        "in.parquet",
+    )
+    assert (
+        cli.main(
+            [
+                "select",
+                "in.parquet",
+                "--output",
+                "mine.parquet",
+                "--objective",
+                "pairwise",
+                "--select_ratio",
+                "0.25",
+                "--n_epochs",
+                "8",
+                "--device",
+                "cpu",
+            ]
+        )
+        == 0
+    )
     pa.csv.write_csv(pa.table({"chunk_id": corpus.ids[:300]}), "list.csv")
     return tmp_path
 
 
 def test_score_panel_for_people_and_programs(here, capsys):
-    words = ["score", "in.parquet", "--selection", "mine.parquet", "--selection", "list.csv", "--device", "cpu",
-             "--panel"]
+    words = [
+        "score",
+        "in.parquet",
+        "--selection",
+        "mine.parquet",
+        "--selection",
+        "list.csv",
+        "--device",
+        "cpu",
+        "--panel",
+    ]
     capsys.readouterr()
     assert cli.main([*words, "--json"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -40,7 +40,10 @@ def test_whoever_optimised_a_measure_is_out_of_the_race_on_it():
     made = {"a": frozenset({"vendi"}), "b": frozenset({"quality"})}
     assert verdicts(measured(a=9.0, b=2.0, c=1.0), made) == {"a": "hatched", "b": "best", "c": ""}
     assert verdicts(measured(a=9.0, b=2.0, c=1.0, circular=("quality",)), made) == {
-        "a": "hatched", "b": "hatched", "c": ""}  # nobody is left to beat
+        "a": "hatched",
+        "b": "hatched",
+        "c": "",
+    }  # nobody is left to beat
     assert verdicts(measured(a=9.0, b=2.0, c=1.0, name="clusters"), made)["a"] == "best"
 
 
@@ -49,29 +52,39 @@ def test_without_an_interval_nobody_is_best():
     assert verdicts(measured(a=(None, None), b=2.0, c=1.0), {}) == {"a": "", "b": "best", "c": ""}
 
 
-@pytest.mark.parametrize("options, expected", [
-    ({"objective": "pairwise", "lamb": 0.5}, {"quality", "pairwise"}),
-    ({"objective": "facility", "lamb": 0.0}, {"facility"}),
-    ({"objective": "pairwise:0.7,facility:0.3", "lamb": 0.2}, {"quality", "pairwise", "facility"}),
-    ({"objective": "disf", "lamb": 1.0}, {"quality"}),
-    ({"objective": "disf", "lamb": 0.0, "prune": 0.2}, {"quality", "disf"}),
-    ({"objective": "disf", "lamb": 0.0, "collapse": "0.95"}, {"quality", "disf", "near_copies"}),
-    ({"estimator": "random"}, set()), ({"estimator": "top-quality", "objective": "disf"}, {"quality"})])
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({"objective": "pairwise", "lamb": 0.5}, {"quality", "pairwise"}),
+        ({"objective": "facility", "lamb": 0.0}, {"facility"}),
+        ({"objective": "pairwise:0.7,facility:0.3", "lamb": 0.2}, {"quality", "pairwise", "facility"}),
+        ({"objective": "disf", "lamb": 1.0}, {"quality"}),
+        ({"objective": "disf", "lamb": 0.0, "prune": 0.2}, {"quality", "disf"}),
+        ({"objective": "disf", "lamb": 0.0, "collapse": "0.95"}, {"quality", "disf", "near_copies"}),
+        ({"estimator": "random"}, set()),
+        ({"estimator": "top-quality", "objective": "disf"}, {"quality"}),
+    ],
+)
 def test_what_a_selection_was_made_by_stands_in_its_settings(options, expected):
     assert optimised_by(SelectionConfig.from_options(**options)) == expected
 
 
-@pytest.mark.parametrize("estimator, lamb, expected", [
-    ("direct", 0.5, {"quality", "pairwise"}), ("direct", 1.0, {"quality"}), ("direct", 0.0, {"pairwise"}),
-    ("semdedup", 0.0, {"quality", "near_copies"})])
+@pytest.mark.parametrize(
+    "estimator, lamb, expected",
+    [
+        ("direct", 0.5, {"quality", "pairwise"}),
+        ("direct", 1.0, {"quality"}),
+        ("direct", 0.0, {"pairwise"}),
+        ("semdedup", 0.0, {"quality", "near_copies"}),
+    ],
+)
 def test_baselines_follow_their_own_measure_whatever_objective_they_are_given(estimator, lamb, expected):
     config = SimpleNamespace(estimator=estimator, lamb=lamb, terms=(("facility", 1.0),), prune=0.0, collapse="none")
     assert optimised_by(config) == expected
 
 
 def test_names_are_checked():
-    assert optimised_sets({"a": ["Pair_simi"]}, ("a", "top-quality")) == {
-        "a": {"pairwise"}, "top-quality": {"quality"}}
+    assert optimised_sets({"a": ["Pair_simi"]}, ("a", "top-quality")) == {"a": {"pairwise"}, "top-quality": {"quality"}}
     assert optimised_sets({"a": ["drift:tokens"]}, ("a",)) == {"a": {"drift:tokens"}}
     with pytest.raises(OptionError, match=r"optimised names the selection 'c'; there are a, b"):
         optimised_sets({"c": ["quality"]}, ("a", "b"))

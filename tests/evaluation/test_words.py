@@ -29,7 +29,7 @@ def spelled_alike(words: Words, texts: list[str]) -> dict[str, int]:
     """The number of each known spelling; fails where one spelling has two numbers or one number two spellings."""
     numbers: dict[str, int] = {}
     for row, text in enumerate(texts):
-        found = words.tokens[words.starts[row]:words.starts[row + 1]]
+        found = words.tokens[words.starts[row] : words.starts[row + 1]]
         assert len(found) == len(split(text))
         for word, number in zip(split(text), found):
             assert numbers.setdefault(word, int(number)) == number
@@ -43,7 +43,8 @@ def test_numbers_stand_for_words_and_rare_ones_are_unknown(texts):
     numbers = spelled_alike(words, texts)
     counts = Counter(word for text in texts for word in split(text))
     assert {word for word, number in numbers.items() if number != UNKNOWN} == {
-        word for word, count in counts.items() if count >= module.LEAST_COUNT}
+        word for word, count in counts.items() if count >= module.LEAST_COUNT
+    }
     for word, number in numbers.items():
         if number != UNKNOWN:
             assert words.rows_with[number] == sum(word in split(text) for text in texts)
@@ -77,7 +78,7 @@ def test_words_of_rows_in_any_order(texts):
     words = read_words(pa.chunked_array([texts]))
     rows = np.array([17, 3, 3, 199, 0])
     tokens, owner = words.of(rows)
-    expected = [words.tokens[words.starts[row]:words.starts[row + 1]] for row in rows]
+    expected = [words.tokens[words.starts[row] : words.starts[row + 1]] for row in rows]
     assert np.array_equal(tokens, np.concatenate(expected))
     assert np.array_equal(owner, np.repeat(np.arange(5), [len(part) for part in expected]))
 
@@ -88,8 +89,12 @@ def truth(texts: list[str], common: float) -> np.ndarray:
     total = sum(counts, Counter())
     df = {word: sum(word in count for count in counts) for word in total}
     known = [word for word in total if total[word] >= module.LEAST_COUNT and df[word] <= common]
-    dense = np.array([[(1 + math.log(count[w])) * math.log(len(texts) / df[w]) if count[w] else 0.0 for w in known]
-                      for count in counts])
+    dense = np.array(
+        [
+            [(1 + math.log(count[w])) * math.log(len(texts) / df[w]) if count[w] else 0.0 for w in known]
+            for count in counts
+        ]
+    )
     norms = np.linalg.norm(dense, axis=1, keepdims=True)
     return dense / np.where(norms > 0, norms, 1)
 

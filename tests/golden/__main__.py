@@ -1,7 +1,7 @@
 """Every configuration in the tree of another commit and in this one, on this machine: the same ids, or which differ.
 
-    make golden BASE=<commit>        the names that differ, exit 1; nothing differs: exit 0
-    python -m tests.golden --values  write values.json, what tests/golden/test_values.py holds this tree to
+make golden BASE=<commit>        the names that differ, exit 1; nothing differs: exit 0
+python -m tests.golden --values  write values.json, what tests/golden/test_values.py holds this tree to
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ def compare(base: str) -> list[str]:
 def difference(name: str, before: dict, after: dict) -> str:
     """``relaxed facility: 3 of 120 ids differ, joint 0.808099 -> 0.808101``."""
     gone = len(set(before["ids"]) - set(after["ids"]))
-    return (f"{name}: {gone} of {len(before['ids'])} ids differ, "
-            f"joint {before['joint']:.6f} -> {after['joint']:.6f}")
+    return f"{name}: {gone} of {len(before['ids'])} ids differ, joint {before['joint']:.6f} -> {after['joint']:.6f}"
 
 
 def main(arguments: list[str]) -> int:
     if arguments == ["--values"]:
         with tempfile.TemporaryDirectory() as scratch:
             results = outcomes(ROOT, Path(scratch) / "values.json")
-        values = {name: {term: result[term] for term in ("joint", "quality", "diversity", "upper_bound")}
-                  for name, result in results.items()}
+        values = {
+            name: {term: result[term] for term in ("joint", "quality", "diversity", "upper_bound")}
+            for name, result in results.items()
+        }
         VALUES.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
         return 0
     if len(arguments) != 1 or not arguments[0]:

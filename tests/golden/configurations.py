@@ -29,12 +29,18 @@ PAPER = ["--estimator", "reinforce", "--n_epochs", "40", "--n_rollout", "16"]
 CONFIGURATIONS: dict[str, list[str]] = {
     **{f"counterfactual {name}": [*MASKS, "--objective", name] for name in OBJECTIVES},
     **{f"reinforce {name}": [*PAPER, "--objective", name] for name in OBJECTIVES},
-    **{f"relaxed {name}": ["--estimator", "relaxed", "--objective", name]
-       for name in ("facility", "pairwise", "disf_fixed")},
-    **{f"greedy {name}": ["--estimator", "greedy", "--objective", name]
-       for name in ("facility", "pairwise", "graphcut")},
-    **{f"{name} facility": ["--estimator", name, "--objective", "facility"]
-       for name in ("semdedup", "direct", "top-quality", "random")},
+    **{
+        f"relaxed {name}": ["--estimator", "relaxed", "--objective", name]
+        for name in ("facility", "pairwise", "disf_fixed")
+    },
+    **{
+        f"greedy {name}": ["--estimator", "greedy", "--objective", name]
+        for name in ("facility", "pairwise", "graphcut")
+    },
+    **{
+        f"{name} facility": ["--estimator", name, "--objective", "facility"]
+        for name in ("semdedup", "direct", "top-quality", "random")
+    },
     "solved sum": ["--estimator", "relaxed", "--objective", "pairwise:0.7,disf_fixed:0.3"],
     "sum by masks": [*MASKS, "--objective", "pairwise:0.7,facility:0.3"],
     "raw scale": ["--estimator", "relaxed", "--objective", "pairwise", "--scale", "raw"],
@@ -49,9 +55,19 @@ CONFIGURATIONS: dict[str, list[str]] = {
     "pruned": [*MASKS, "--objective", "disf", "--prune", "0.4"],
     "approximate graph": ["--estimator", "relaxed", "--objective", "facility", "--neighbors", "approximate"],
 }
-RESUMED = {"resumed reinforce": [*PAPER, "--objective", "pairwise", "--n_epochs", "4000"],
-           "resumed counterfactual": ["--estimator", "counterfactual", "--objective", "disf", "--n_epochs", "400",
-                                      "--polish", "none"]}
+RESUMED = {
+    "resumed reinforce": [*PAPER, "--objective", "pairwise", "--n_epochs", "4000"],
+    "resumed counterfactual": [
+        "--estimator",
+        "counterfactual",
+        "--objective",
+        "disf",
+        "--n_epochs",
+        "400",
+        "--polish",
+        "none",
+    ],
+}
 """Stopped by a signal once some steps are done, and gone on with: where it was stopped differs, the ids do not."""
 
 LIMITS = {SOLVED: 1e-6, SAMPLED: 1e-3}
@@ -81,10 +97,15 @@ def write_corpus(folder: Path) -> Path:
     features[copies] = features[copies - 1] + (copies[:, None] % 16 == 0) * 0.01 * rng.normal(size=(len(copies), d))
     quality = rng.normal(size=n) + 0.5 * (cloud == 0)
     ids = [f"row-{row:03d}" for row in range(n)]
-    table = pa.table({
-        "chunk_id": ids, "quality_score": quality,
-        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), d),
-        "domain": [("a", "b", "c")[k] for k in cloud % 3], "n_tokens": rng.integers(20, 200, n)})
+    table = pa.table(
+        {
+            "chunk_id": ids,
+            "quality_score": quality,
+            "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(features.astype(np.float32).ravel()), d),
+            "domain": [("a", "b", "c")[k] for k in cloud % 3],
+            "n_tokens": rng.integers(20, 200, n),
+        }
+    )
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, folder / "corpus.parquet")
     for name, rows in (("pin", range(5)), ("ban", range(10, 20)), ("given", range(30, 60))):
@@ -98,9 +119,13 @@ def outcome(output: str, printed: str) -> dict:
 
     summary = json.loads(printed.strip().splitlines()[-1])
     values = summary["calibrated"] or {}
-    return {"ids": sorted(pq.read_table(output)["chunk_id"].to_pylist()),
-            "joint": values.get("joint"), "quality": values.get("quality"), "diversity": values.get("diversity"),
-            "upper_bound": summary["upper_bound"]}
+    return {
+        "ids": sorted(pq.read_table(output)["chunk_id"].to_pylist()),
+        "joint": values.get("joint"),
+        "quality": values.get("quality"),
+        "diversity": values.get("diversity"),
+        "upper_bound": summary["upper_bound"],
+    }
 
 
 def select(words: list[str]) -> dict:
@@ -112,8 +137,9 @@ def select(words: list[str]) -> dict:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()) as complaints:
         size = [] if "--budget" in words else ["--select_ratio", "0.2"]
-        status = cli.main(["select", "corpus.parquet", "--output", "out.parquet", "--json", "--device", "cpu", *size,
-                           *words])
+        status = cli.main(
+            ["select", "corpus.parquet", "--output", "out.parquet", "--json", "--device", "cpu", *size, *words]
+        )
     if status != 0:
         raise RuntimeError(f"select {' '.join(words)} ended with {status}: {complaints.getvalue()[-500:]}")
     return outcome("out.parquet", printed.getvalue())
@@ -123,8 +149,23 @@ def select_with_a_break(words: list[str]) -> dict:
     """Stopped by an interrupt at its first steps, then resumed, each in a process of its own."""
     command = [sys.executable, "-m", "datamask"]
     runs = Path(tempfile.mkdtemp(dir=".", prefix="runs-"))
-    begun = subprocess.Popen([*command, "select", "corpus.parquet", "--output", "out.parquet", "--select_ratio", "0.2",
-                              "--device", "cpu", "--runs_dir", str(runs), *words], stderr=subprocess.DEVNULL)
+    begun = subprocess.Popen(
+        [
+            *command,
+            "select",
+            "corpus.parquet",
+            "--output",
+            "out.parquet",
+            "--select_ratio",
+            "0.2",
+            "--device",
+            "cpu",
+            "--runs_dir",
+            str(runs),
+            *words,
+        ],
+        stderr=subprocess.DEVNULL,
+    )
     while begun.poll() is None:
         with contextlib.suppress(OSError, ValueError, StopIteration):
             if json.loads(next(runs.glob("*/status.json")).read_text())["step"] >= 5:
@@ -134,15 +175,20 @@ def select_with_a_break(words: list[str]) -> dict:
     begun.wait()
     folder = next(runs.glob("*/status.json")).parent
     # a run that ended before the signal came is printed again by resume, and proves nothing less
-    done = subprocess.run([*command, "resume", folder.name, "--runs_dir", str(runs), "--output", "out.parquet",
-                           "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, "resume", folder.name, "--runs_dir", str(runs), "--output", "out.parquet", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return outcome("out.parquet", done.stdout)
 
 
 def outcomes(names: list[str]) -> dict[str, dict]:
     """The configurations of those names, done in the working directory, which holds the corpus."""
-    return {name: select_with_a_break(RESUMED[name]) if name in RESUMED else select(CONFIGURATIONS[name])
-            for name in names}
+    return {
+        name: select_with_a_break(RESUMED[name]) if name in RESUMED else select(CONFIGURATIONS[name]) for name in names
+    }
 
 
 if __name__ == "__main__":

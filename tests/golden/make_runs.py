@@ -63,16 +63,26 @@ def main() -> None:
     shutil.rmtree(RUNS, ignore_errors=True)
     store = RunStore(RUNS)
     all_ids = pq.read_table(CORPUS)["chunk_id"].to_pylist()
-    for name, chosen in (("pin", all_ids[:3]), ("ban", all_ids[10:15]), ("given", all_ids[20:30]),
-                         ("picked", all_ids[::12])):
+    for name, chosen in (
+        ("pin", all_ids[:3]),
+        ("ban", all_ids[10:15]),
+        ("given", all_ids[20:30]),
+        ("picked", all_ids[::12]),
+    ):
         (HERE / f"{name}.txt").write_text("\n".join(chosen) + "\n", encoding="utf-8")
     expected: dict[str, dict] = {}
 
     for run_id, settings in {
         "done-facility": config("facility, defaults", select_ratio=0.1),
-        "done-pairwise-rules": config("pairwise under rules", objective="pairwise", estimator="relaxed",
-                                      select_ratio=0.2, pin=str(HERE / "pin.txt"), ban=str(HERE / "ban.txt"),
-                                      quotas=(Quota.parse("source=numpy:0:0.1"),)),
+        "done-pairwise-rules": config(
+            "pairwise under rules",
+            objective="pairwise",
+            estimator="relaxed",
+            select_ratio=0.2,
+            pin=str(HERE / "pin.txt"),
+            ban=str(HERE / "ban.txt"),
+            quotas=(Quota.parse("source=numpy:0:0.1"),),
+        ),
         "done-budget": config("tokens", objective="pairwise", estimator="relaxed", budget=20_000.0),
         "archived-greedy": config("put away", objective="facility", estimator="greedy", select_ratio=0.1),
     }.items():
@@ -81,21 +91,36 @@ def main() -> None:
     store.get("archived-greedy").relabel(tags=["old", "greedy"], notes="kept for its ids", archived=True)
     store.get("done-facility").attach([Result("held-out", 0.5, "1"), Result("held-out", 0.75, "2")])
 
-    run = import_ids(store, RunConfig(CorpusConfig((CORPUS,)), SelectionConfig(
-        objective="facility", estimator="imported"), name="picked elsewhere", ids=str(HERE / "picked.txt")))
+    run = import_ids(
+        store,
+        RunConfig(
+            CorpusConfig((CORPUS,)),
+            SelectionConfig(objective="facility", estimator="imported"),
+            name="picked elsewhere",
+            ids=str(HERE / "picked.txt"),
+        ),
+    )
     run.path.rename(run.path.with_name("imported"))
     expected["imported"] = {"state": "done", "ids": ids(store.get("imported"))}
 
-    swept = Plan(CorpusConfig((CORPUS,)), points({"objective": "pairwise", "estimator": "relaxed"},
-                                                 [parse_vary("lamb=0:1:3")]))
+    swept = Plan(
+        CorpusConfig((CORPUS,)), points({"objective": "pairwise", "estimator": "relaxed"}, [parse_vary("lamb=0:1:3")])
+    )
     for point in sweep(store, swept, threads=1):
         expected[point.run.id] = {"state": "done", "ids": ids(point.run)}
 
     stopping = {
-        "stopped-paper": config("the paper's way, stopped", estimator="reinforce", scale="raw", objective="disf",
-                                n_rollout=16, n_epochs=400),
-        "stopped-counterfactual": config("masks, stopped", objective="facility", estimator="counterfactual",
-                                         select_ratio=0.2, n_epochs=200, polish="none"),
+        "stopped-paper": config(
+            "the paper's way, stopped", estimator="reinforce", scale="raw", objective="disf", n_rollout=16, n_epochs=400
+        ),
+        "stopped-counterfactual": config(
+            "masks, stopped",
+            objective="facility",
+            estimator="counterfactual",
+            select_ratio=0.2,
+            n_epochs=200,
+            polish="none",
+        ),
     }
     for run_id, settings in stopping.items():
         run = store.create(settings, run_id=run_id)
@@ -103,8 +128,9 @@ def main() -> None:
         assert outcome.status.state == "stopped", outcome
         expected[run_id] = {"state": "stopped", "step": outcome.status.step, "ids": unbroken(settings)}
 
-    settings = config("masks, killed", objective="pairwise", estimator="counterfactual", select_ratio=0.2, n_epochs=900,
-                      polish="none")
+    settings = config(
+        "masks, killed", objective="pairwise", estimator="counterfactual", select_ratio=0.2, n_epochs=900, polish="none"
+    )
     run = store.create(settings, run_id="interrupted-masks")
     child = os.fork()
     if child == 0:
@@ -116,8 +142,9 @@ def main() -> None:
     os.waitpid(child, 0)
     expected["interrupted-masks"] = {"state": "interrupted", "step": run.status().step, "ids": unbroken(settings)}
 
-    run = store.create(config("fails", objective="pairwise", estimator="relaxed", select_ratio=0.0001),
-                       run_id="failed-ratio")
+    run = store.create(
+        config("fails", objective="pairwise", estimator="relaxed", select_ratio=0.0001), run_id="failed-ratio"
+    )
     assert attempt(run, should_stop=lambda: False, threads=1).status.state == "failed"
     expected["failed-ratio"] = {"state": "failed", "ids": None}
     (HERE / "expected.json").write_text(json.dumps(expected, indent=0, sort_keys=True) + "\n", encoding="utf-8")

@@ -38,8 +38,9 @@ def selected_ids(stored_run) -> list[str]:
 
 
 def test_all_of_them_are_listed_as_they_stood(store, capsys):
-    assert {stored.id: stored.status().state for stored in store.list()} == \
-        {run_id: expected["state"] for run_id, expected in EXPECTED.items()}
+    assert {stored.id: stored.status().state for stored in store.list()} == {
+        run_id: expected["state"] for run_id, expected in EXPECTED.items()
+    }
     assert run("runs", "list") == cli.DONE
     printed = capsys.readouterr().out
     assert all(run_id in printed for run_id in EXPECTED if run_id != "archived-greedy")

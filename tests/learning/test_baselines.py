@@ -25,10 +25,12 @@ def make(estimator, lamb=0.5, scale="calibrated", seed=0, eligible=None, x=None,
     features = torch.from_numpy(x).float()
     quality = Quality(torch.from_numpy(q))
     calibrated = Scale.calibrated(Anchor(q.mean(), np.sort(q)[-size:].mean(), "proved"))
-    joint = Joint(quality, (Term("pairwise", 1.0, Pairwise(features)),), lamb,
-                  calibrated if scale == "calibrated" else Scale())
-    config = SelectionConfig.from_options(estimator=estimator, lamb=lamb, scale=scale, select_ratio=size / len(x),
-                                          seed=seed)
+    joint = Joint(
+        quality, (Term("pairwise", 1.0, Pairwise(features)),), lamb, calibrated if scale == "calibrated" else Scale()
+    )
+    config = SelectionConfig.from_options(
+        estimator=estimator, lamb=lamb, scale=scale, select_ratio=size / len(x), seed=seed
+    )
     ties = torch.randperm(len(x), generator=torch.Generator().manual_seed(1))
     problem = Problem(joint, size, torch.arange(len(x)) if eligible is None else eligible, ties, features)
     return learning.load(estimator)(problem, config), x, q
@@ -119,6 +121,7 @@ def test_they_can_be_stopped(estimator, after):
         left[0] -= 1
         if left[0] < 0:
             raise Stopped("now")
+
     with pytest.raises(Stopped):
         learner.step(learner.init(), stop)
 

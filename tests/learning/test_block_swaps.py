@@ -59,8 +59,9 @@ def test_many_blocks_end_higher_than_swaps_all_at_once():
     joint = Joint(Quality(torch.from_numpy(rng.normal(size=3000))), (Term("disf_fixed", 1.0, function),), 0.0)
     problem = Problem(joint, 300, torch.arange(3000), torch.from_numpy(rng.permutation(3000)))
     start = mask_of(rng.choice(3000, 300, replace=False), 3000)
-    at_random, by_blocks, at_once = map(function.value, (start, polish(problem, start),
-                                                         batch_swaps(problem, start, no_poll)))
+    at_random, by_blocks, at_once = map(
+        function.value, (start, polish(problem, start), batch_swaps(problem, start, no_poll))
+    )
     assert by_blocks - at_once > 0.01 * (at_once - at_random)
 
 
@@ -74,5 +75,6 @@ def test_it_serves_this_objective_alone_and_stops():
 
     def poll():
         raise Stopped("stop")
+
     with pytest.raises(Stopped):
         block_swaps(problem, mask_of(range(5), 20), poll)

@@ -61,15 +61,24 @@ def make(rng, objective, n, lamb):
     # graph cut is defined on its lists, so they hold everybody there
     lists = exact_lists(features, n if objective == "graphcut" else int(rng.integers(n // 2, n + 1)))
     names = objective.split("+")
-    terms = tuple(Term(name, 1 / len(names), objectives.load(name).bind(features, lists).budgeted(lengths, budget.most),
-                       Scale(-0.1, 1.5)) for name in names)
+    terms = tuple(
+        Term(
+            name,
+            1 / len(names),
+            objectives.load(name).bind(features, lists).budgeted(lengths, budget.most),
+            Scale(-0.1, 1.5),
+        )
+        for name in names
+    )
     joint = Joint(BudgetedQuality(torch.from_numpy(q), lengths, budget.most), terms, lamb, Scale(0.2, 0.7))
     problem = Problem(joint, 3, torch.arange(n), torch.from_numpy(rng.permutation(n)), features, budget=budget)
 
     def f(members):
-        diversity = np.mean([budgets.OBJECTIVES[name](x, budget.lengths, budget.most, members) + 0.1
-                             for name in names]) * 1.5
+        diversity = (
+            np.mean([budgets.OBJECTIVES[name](x, budget.lengths, budget.most, members) + 0.1 for name in names]) * 1.5
+        )
         return lamb * (budgets.quality(q, budget.lengths, budget.most, members) - 0.2) * 0.7 + (1 - lamb) * diversity
+
     return problem, f, budget
 
 
@@ -87,8 +96,12 @@ def test_the_cut_fills_and_the_vertex_is_the_best_of_the_linear_programme(seed):
     for gains in (rng.normal(size=m), -rng.uniform(size=m), rng.uniform(size=m)):
         best = budget.vertex(torch.from_numpy(gains)).numpy()
         low = np.where(budget.pinned, 1.0, 0.0)
-        exact = linprog(-gains, A_ub=np.stack([budget.lengths, -budget.lengths]),
-                        b_ub=[budget.most, -budget.least], bounds=list(zip(low, np.ones(m))))
+        exact = linprog(
+            -gains,
+            A_ub=np.stack([budget.lengths, -budget.lengths]),
+            b_ub=[budget.most, -budget.least],
+            bounds=list(zip(low, np.ones(m))),
+        )
         assert gains @ best == pytest.approx(-exact.fun, abs=1e-9)
         assert gains @ best >= max(gains[list(s)].sum() for s in allowed) - 1e-12
     for inside, outside in itertools.product(np.flatnonzero(mask), np.flatnonzero(~mask)):
@@ -153,8 +166,9 @@ def test_inclusion_adds_up_to_the_budget(rng):
     assert float(chance.double() @ lengths) == pytest.approx(2000.0, rel=1e-5)
 
 
-@pytest.mark.parametrize(("most", "pins", "says"), [(9.0, 3, "--pin names rows of 12 tokens"),
-                                                    (50.0, 0, "holds all 40 that")])
+@pytest.mark.parametrize(
+    ("most", "pins", "says"), [(9.0, 3, "--pin names rows of 12 tokens"), (50.0, 0, "holds all 40 that")]
+)
 def test_impossible_budgets_are_refused(most, pins, says):
     with pytest.raises(OptionError, match=says):
         Budget(np.full(10, 4.0), most, np.arange(10) < pins).check()

@@ -32,15 +32,21 @@ def make(rng, objective, n, size, lamb, k=None, eligible=None):
     features = torch.from_numpy(x).float()
     lists = exact_lists(features, k or n)
     names = objective.split("+")
-    terms = tuple(Term(name, 1 / len(names), objectives.load(name).bind(features, lists), Scale(-0.1, 1.5))
-                  for name in names)
+    terms = tuple(
+        Term(name, 1 / len(names), objectives.load(name).bind(features, lists), Scale(-0.1, 1.5)) for name in names
+    )
     joint = Joint(Quality(torch.from_numpy(q)), terms, lamb, Scale(0.2, 0.7))
-    problem = Problem(joint, size, torch.arange(n) if eligible is None else torch.as_tensor(eligible),
-                      torch.from_numpy(rng.permutation(n)))
+    problem = Problem(
+        joint,
+        size,
+        torch.arange(n) if eligible is None else torch.as_tensor(eligible),
+        torch.from_numpy(rng.permutation(n)),
+    )
 
     def f(members):
         diversity = np.mean([(truth.OBJECTIVES[name](x, members) + 0.1) * 1.5 for name in names])
         return lamb * (q[list(members)].mean() - 0.2) * 0.7 + (1 - lamb) * diversity
+
     return problem, f
 
 
@@ -56,8 +62,9 @@ def test_a_bound_is_never_below_the_best_subset(objective, seed):
     rng = np.random.default_rng([seed, len(objective)])
     n, size = int(rng.integers(6, 11)), int(rng.integers(2, 5))
     eligible = np.sort(rng.choice(n, size=n - int(rng.integers(0, 2)), replace=False))
-    problem, f = make(rng, objective, n, size, rng.choice([0.0, 0.3, 0.8]), k=int(rng.integers(3, n + 1)),
-                      eligible=eligible)
+    problem, f = make(
+        rng, objective, n, size, rng.choice([0.0, 0.3, 0.8]), k=int(rng.integers(3, n + 1)), eligible=eligible
+    )
     best = max(f(m) for m in itertools.combinations(eligible.tolist(), size))
     members = rng.choice(eligible, size=size, replace=False)
     proof = certify(problem, mask_of(members, n), f(members))
@@ -74,10 +81,18 @@ def test_on_approximate_lists_bound_and_value_are_of_listed_neighbours(objective
     x, q = truth.unit_rows(rng, n, 3), rng.normal(size=n)
     features = torch.from_numpy(x).float()
     indices, similarities = (part[:, ::2] for part in exact_lists(features, 7))
-    terms = tuple(Term(name, 1 / len(objective.split("+")), objectives.load(name).bind(
-        features, (indices, similarities), exact_lists=False), Scale(-0.1, 1.5)) for name in objective.split("+"))
-    problem = Problem(Joint(Quality(torch.from_numpy(q)), terms, lamb, Scale(0.2, 0.7)), size, torch.arange(n),
-                      torch.arange(n))
+    terms = tuple(
+        Term(
+            name,
+            1 / len(objective.split("+")),
+            objectives.load(name).bind(features, (indices, similarities), exact_lists=False),
+            Scale(-0.1, 1.5),
+        )
+        for name in objective.split("+")
+    )
+    problem = Problem(
+        Joint(Quality(torch.from_numpy(q)), terms, lamb, Scale(0.2, 0.7)), size, torch.arange(n), torch.arange(n)
+    )
     near = np.zeros((n, n))
     np.put_along_axis(near, indices.numpy(), similarities.double().numpy().clip(0), 1)
 
@@ -193,8 +208,9 @@ def test_a_facility_bound_holds_where_features_nearly_coincide(seed):
     x = rng.normal(size=(n, d)) + 1e3
     x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
     function = objectives.load("facility").bind(torch.from_numpy(x), exact_lists(torch.from_numpy(x), k))
-    problem = Problem(Joint(Quality(torch.zeros(n)), (Term("facility", 1.0, function),), 0.0), size, torch.arange(n),
-                      torch.arange(n))
+    problem = Problem(
+        Joint(Quality(torch.zeros(n)), (Term("facility", 1.0, function),), 0.0), size, torch.arange(n), torch.arange(n)
+    )
     best = max(truth.facility(x.astype(np.float64), m) for m in itertools.combinations(range(n), size))
     mask = mask_of(range(size), n)
     proof = certify(problem, mask, function.value(mask))

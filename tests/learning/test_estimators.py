@@ -38,8 +38,9 @@ def indicator(mask) -> np.ndarray:
 
 
 def mean_marginal(function, law) -> np.ndarray:
-    return sum(p * function.marginals(torch.from_numpy(indicator(m) > 0)[None]).double().numpy()
-               for m, p in law.items())
+    return sum(
+        p * function.marginals(torch.from_numpy(indicator(m) > 0)[None]).double().numpy() for m, p in law.items()
+    )
 
 
 def test_step_is_the_papers_formula():
@@ -151,8 +152,9 @@ def test_orders_are_the_masks_of_the_same_draws():
     orders = gumbel_orders(logits, 7, 9, torch.Generator().manual_seed(4))
     assert torch.equal(torch.zeros(9, 30, dtype=torch.bool).scatter_(1, orders, True), masks)
     first = gumbel_orders(torch.tensor([2.0, 0.0, -2.0]), 2, 4000, torch.Generator().manual_seed(0))[:, 0]
-    assert float((first == 0).float().mean()) == pytest.approx(float(torch.tensor([2.0, 0, -2]).softmax(0)[0]),
-                                                               abs=0.03)
+    assert float((first == 0).float().mean()) == pytest.approx(
+        float(torch.tensor([2.0, 0, -2]).softmax(0)[0]), abs=0.03
+    )
 
 
 @pytest.mark.parametrize("name", ["quality", "pairwise", "facility"])

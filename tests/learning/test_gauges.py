@@ -85,7 +85,8 @@ def test_the_reward_of_the_paper_is_the_masks_value():
     masks = gumbel_top_k(torch.zeros(300), 60, 32, torch.Generator().manual_seed(1))
     _, metrics = learner.direction(learner.problem.joint, masks, slice(None), lambda: None)
     values = [learner.problem.joint.evaluate(mask) for mask in masks]
-    quality, diversity = (w * np.array([getattr(v, name) for v in values])
-                          for w, name in ((0.3, "quality"), (0.7, "diversity")))
+    quality, diversity = (
+        w * np.array([getattr(v, name) for v in values]) for w, name in ((0.3, "quality"), (0.7, "diversity"))
+    )
     expected = np.cov(quality, quality + diversity)[0, 1] / (quality + diversity).var(ddof=1)
     assert metrics["share_quality"] == pytest.approx(expected, abs=1e-3)

@@ -36,12 +36,15 @@ class Case:
         self.x = truth.unit_rows(rng, n, D) if x is None else x
         self.q = rng.normal(size=n) if q is None else q
         features = torch.from_numpy(self.x).float()
-        self.config = SelectionConfig.from_options(estimator="greedy", objective=objective, lamb=lamb,
-                                                   select_ratio=size / n)
+        self.config = SelectionConfig.from_options(
+            estimator="greedy", objective=objective, lamb=lamb, select_ratio=size / n
+        )
         lists = exact_lists(features, n)
         self.terms = self.config.terms
-        terms = tuple(Term(name, weight, objectives.load(name).bind(features, lists), Scale(0.1, SLOPES[name]))
-                      for name, weight in self.terms)
+        terms = tuple(
+            Term(name, weight, objectives.load(name).bind(features, lists), Scale(0.1, SLOPES[name]))
+            for name, weight in self.terms
+        )
         self.joint = Joint(Quality(torch.from_numpy(self.q)), terms, lamb, Scale(0.2, 2.0))
         self.ties = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
         self.eligible = torch.arange(n) if eligible is None else eligible
@@ -142,6 +145,7 @@ def test_a_stopped_step_leaves_the_state_and_the_picks_as_they_were(monkeypatch)
         calls.append(1)
         if len(calls) > 9:
             raise Stopped("now")
+
     with pytest.raises(Stopped):
         learner.step(state, stop)
     assert state.step == 0 and not torch.isfinite(state.logits).any()

@@ -22,11 +22,13 @@ LEARNERS = [entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry
 
 def make(estimator, rng_seed=0, eligible=None, lamb=0.5, **options):
     import numpy as np
+
     rng = np.random.default_rng(rng_seed)
     features = torch.from_numpy(truth.unit_rows(rng, N, 6)).float()
     quality = Quality(torch.from_numpy(rng.normal(size=N)))
-    joint = Joint(quality, (Term("facility", 1.0, Facility(features, *exact_lists(features, N)), Scale(0.8, 10.0)),),
-                  lamb)
+    joint = Joint(
+        quality, (Term("facility", 1.0, Facility(features, *exact_lists(features, N)), Scale(0.8, 10.0)),), lamb
+    )
     if estimator in LEARNERS:
         options = {"n_epochs": 12, "n_rollout": 8, **options}
     config = SelectionConfig.from_options(estimator=estimator, lamb=lamb, select_ratio=SIZE / N, **options)
@@ -81,6 +83,7 @@ def test_a_stopped_step_leaves_the_state_as_it_was(estimator):
 
     def stop():
         raise Stopped("now")
+
     with pytest.raises(Stopped):
         learner.step(state, stop)
     assert (state.logits.numpy() == before).all()
@@ -153,6 +156,7 @@ def test_rows_that_may_not_be_selected_still_belong_to_the_pool(estimator, monke
     def direction(joint, masks, moved, poll, scores):
         seen.append((joint.n, masks.shape[1], int(masks[:, 1::2].sum())))
         return original(joint, masks, moved, poll)
+
     learner.direction = direction
     state, _ = learner.step(learner.init())
     assert seen == [(N, N, 0)] and len(state.logits) == N // 2
@@ -162,8 +166,17 @@ def test_rows_that_may_not_be_selected_still_belong_to_the_pool(estimator, monke
 def test_exact_scores_learn_like_masks_do(partial, eligible):
     """On the whole pool, in batches, and with rows that may not be selected."""
     rows = None if eligible is None else torch.arange(0, N, eligible)
-    learner = make("reinforce", eligible=rows, n_epochs=60, n_rollout=64, partial=partial, max_lr=1.0, min_lr=0.1,
-                   init="same", score="exact")
+    learner = make(
+        "reinforce",
+        eligible=rows,
+        n_epochs=60,
+        n_rollout=64,
+        partial=partial,
+        max_lr=1.0,
+        min_lr=0.1,
+        init="same",
+        score="exact",
+    )
     joint = learner.problem.joint
     state = run(learner)
     mask = learner.result(state)

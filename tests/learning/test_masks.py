@@ -14,8 +14,13 @@ def test_gumbel_top_k_follows_plackett_luce(device):
     logits = np.array([1.5, -0.5, 0.0, 2.0, 0.3, -1.2])
     law = truth.plackett_luce(logits, 3)
     draws = 40_000
-    masks = gumbel_top_k(torch.tensor(logits, dtype=torch.float32, device=device), 3, draws,
-                         torch.Generator(device).manual_seed(1)).cpu().numpy()
+    masks = (
+        gumbel_top_k(
+            torch.tensor(logits, dtype=torch.float32, device=device), 3, draws, torch.Generator(device).manual_seed(1)
+        )
+        .cpu()
+        .numpy()
+    )
     assert (masks.sum(1) == 3).all()
     counts = dict.fromkeys(law, 0)
     for row in masks:

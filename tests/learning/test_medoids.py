@@ -12,8 +12,15 @@ from tests.reference import truth
 
 
 def no_rules(n):
-    return (np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, n),
-            np.zeros(n), -1.0, np.inf)
+    return (
+        np.zeros(n, dtype=bool),
+        np.zeros(n, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.full(1, n),
+        np.zeros(n),
+        -1.0,
+        np.inf,
+    )
 
 
 def solved(features, bonus, size, passes=True):
@@ -25,8 +32,19 @@ def solved(features, bonus, size, passes=True):
     member[picks] = True
     position = quiet = 0
     while passes and quiet < len(features):
-        position, quiet, _ = swaps(indices, similarities, *reverse, bonus, member, np.arange(len(features)),
-                                   position, quiet, 7, *no_rules(len(features)), np.empty((7, 2), np.int64))
+        position, quiet, _ = swaps(
+            indices,
+            similarities,
+            *reverse,
+            bonus,
+            member,
+            np.arange(len(features)),
+            position,
+            quiet,
+            7,
+            *no_rules(len(features)),
+            np.empty((7, 2), np.int64),
+        )
     return picks, np.flatnonzero(member)
 
 
@@ -38,8 +56,10 @@ def test_lazy_greedy_picks_what_plain_greedy_picks(seed):
     picks, _ = solved(torch.from_numpy(x).float(), bonus, 8, passes=False)
     for done in range(8):
         taken = picks[:done].tolist()
-        values = [40 * truth.facility(x, [*taken, i]) + bonus[[*taken, i]].sum() if i not in taken else -np.inf
-                  for i in range(40)]
+        values = [
+            40 * truth.facility(x, [*taken, i]) + bonus[[*taken, i]].sum() if i not in taken else -np.inf
+            for i in range(40)
+        ]
         # float32 similarities: among candidates within rounding of the best, either is the greedy pick
         assert values[picks[done]] == pytest.approx(max(values), abs=1e-5)
 
@@ -53,6 +73,7 @@ def test_after_the_swaps_no_single_swap_helps(seed):
 
     def f(m):
         return 30 * truth.facility(x, m) + bonus[list(m)].sum()
+
     here = f(members)
     assert len(members) == 6 and here >= f(picks) - 1e-6
     for j in members:
@@ -79,8 +100,18 @@ def test_swaps_improve_a_random_start(rng):
     before = function.value(torch.from_numpy(member.copy()))
     position = quiet = 0
     while quiet < 200:
-        position, quiet, _ = swaps(indices, similarities, *reverse, np.zeros(200), member,
-                                   rng.permutation(200), position, quiet, 50, *no_rules(200),
-                                   np.empty((50, 2), np.int64))
+        position, quiet, _ = swaps(
+            indices,
+            similarities,
+            *reverse,
+            np.zeros(200),
+            member,
+            rng.permutation(200),
+            position,
+            quiet,
+            50,
+            *no_rules(200),
+            np.empty((50, 2), np.int64),
+        )
     assert member.sum() == 20
     assert function.value(torch.from_numpy(member)) > before + 0.005

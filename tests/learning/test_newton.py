@@ -27,13 +27,15 @@ def make(rng, n, d, size, lamb, eligible=None, objective="pairwise"):
     """A pair-wise problem with odd scales, and its value function in float64 numpy."""
     x, q = truth.unit_rows(rng, n, d), rng.normal(size=n)
     function = objectives.load(objective).bind(torch.from_numpy(x).float())
-    joint = Joint(Quality(torch.from_numpy(q)), (Term(objective, 1.0, function, Scale(-0.1, 1.5)),), lamb,
-                  Scale(0.2, 0.7))
+    joint = Joint(
+        Quality(torch.from_numpy(q)), (Term(objective, 1.0, function, Scale(-0.1, 1.5)),), lamb, Scale(0.2, 0.7)
+    )
     rows = torch.arange(n) if eligible is None else torch.as_tensor(eligible)
 
     def f(members):
         members = list(members)
         return lamb * (q[members].mean() - 0.2) * 0.7 + (1 - lamb) * (truth.pairwise(x, members) + 0.1) * 1.5
+
     return Problem(joint, size, rows, torch.from_numpy(rng.permutation(n))), f
 
 
@@ -103,6 +105,7 @@ def test_it_is_for_pairwise_alone_and_can_be_stopped():
 
     def poll():
         raise Stopped("stop")
+
     with pytest.raises(Stopped):
         PairwiseDual(make(rng, 20, 3, 5, 0.5)[0]).solve(poll=poll)
 

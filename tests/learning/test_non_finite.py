@@ -50,16 +50,21 @@ def problem_of(objective, quality, lamb=0.5, slope=1.0):
     kind = objective if isinstance(objective, type) else objectives.load(objective)
     function = kind.bind(features, exact_lists(features, N))
     name = "pairwise" if isinstance(objective, type) else objective
-    joint = Joint(Quality(torch.from_numpy(np.asarray(quality, np.float64))), (Term(name, 1.0, function),), lamb,
-                  Scale(0.0, slope))
+    joint = Joint(
+        Quality(torch.from_numpy(np.asarray(quality, np.float64))),
+        (Term(name, 1.0, function),),
+        lamb,
+        Scale(0.0, slope),
+    )
     ties = torch.randperm(N, generator=torch.Generator().manual_seed(0))
     return Problem(joint, SIZE, torch.arange(N), ties, features)
 
 
 def ended(problem, estimator, objective="facility"):
     steps = {"n_epochs": 30} if estimator in ("counterfactual", "reinforce") else {}
-    config = SelectionConfig.from_options(estimator=estimator, objective=objective, select_ratio=SIZE / N, scale="raw",
-                                          **steps)
+    config = SelectionConfig.from_options(
+        estimator=estimator, objective=objective, select_ratio=SIZE / N, scale="raw", **steps
+    )
     learner = learning.load(estimator)(problem, config)
     state = learner.init()
     for _ in range(STEPS_ENOUGH):
@@ -74,12 +79,14 @@ def overflowing():
 
 
 @pytest.mark.parametrize("objective", ["facility", "pairwise", "disf"])
-@pytest.mark.parametrize("quality", [overflowing(), np.full(N, np.nan), np.r_[np.inf, np.zeros(N - 1)]],
-                         ids=["1e308", "nan", "inf"])
+@pytest.mark.parametrize(
+    "quality", [overflowing(), np.full(N, np.nan), np.r_[np.inf, np.zeros(N - 1)]], ids=["1e308", "nan", "inf"]
+)
 def test_greedy_ends_where_gains_are_no_numbers(objective, quality):
     problem = problem_of(objective, quality)
-    learner = learning.load("greedy")(problem, SelectionConfig.from_options(
-        estimator="greedy", objective=objective, select_ratio=SIZE / N))
+    learner = learning.load("greedy")(
+        problem, SelectionConfig.from_options(estimator="greedy", objective=objective, select_ratio=SIZE / N)
+    )
     state = learner.init()
     for _ in range(STEPS_ENOUGH):
         if learner.finished(state) is not None:
@@ -169,9 +176,24 @@ def test_compiled_loops_end_on_bonuses_that_are_no_numbers(bad):
         if quiet >= N:
             break
         position, quiet, _ = medoids.swaps(
-            indices.astype(np.int32), similarities, *reverse, bonus, state, order, position, quiet, 50,
-            np.zeros(N, bool), np.zeros(N, np.int64), np.zeros(1, np.int64), np.full(1, N), np.zeros(N), -1.0, np.inf,
-            np.empty((50, 2), np.int64))
+            indices.astype(np.int32),
+            similarities,
+            *reverse,
+            bonus,
+            state,
+            order,
+            position,
+            quiet,
+            50,
+            np.zeros(N, bool),
+            np.zeros(N, np.int64),
+            np.zeros(1, np.int64),
+            np.full(1, N),
+            np.zeros(N),
+            -1.0,
+            np.inf,
+            np.empty((50, 2), np.int64),
+        )
     assert quiet >= N
 
 
@@ -196,6 +218,7 @@ def test_newton_on_rows_that_are_all_alike_and_its_swaps_hear_a_stop():
         asked.append(1)
         if len(asked) > 2:
             raise Stopped("enough")
+
     even = type(here)(here.y, here.products, torch.full((N,), SIZE / N, dtype=torch.float64), here.mu, here.tau, 1.0)
     with pytest.raises(Stopped):
         dual.rounded(even, stop_at_last)

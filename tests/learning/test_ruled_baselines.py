@@ -32,8 +32,7 @@ class Ruled(Case):
         super().__init__(objective, lamb, seed, eligible=torch.arange(N - BANNED), n=N, size=size)
         self.rules = random_rules(rng, N - BANNED, size)
         self.rules.check(size)
-        self.problem = Problem(self.joint, size, self.eligible, self.ties, torch.from_numpy(self.x).float(),
-                               self.rules)
+        self.problem = Problem(self.joint, size, self.eligible, self.ties, torch.from_numpy(self.x).float(), self.rules)
         self.allowed = [set(s) for s in itertools.combinations(range(N - BANNED), size) if self.obeyed(s)]
 
     def obeyed(self, members):

@@ -27,8 +27,13 @@ def random_rules(rng, m, size, groups=3):
     count = np.bincount(group[inside], minlength=groups)
     pinned = np.zeros(m, dtype=bool)
     pinned[inside[: int(rng.integers(0, 2))]] = True
-    return Rules(pinned, group, np.maximum(count - rng.integers(0, 2, groups), 0), count + rng.integers(0, 2, groups),
-                 tuple("abc"[:groups]))
+    return Rules(
+        pinned,
+        group,
+        np.maximum(count - rng.integers(0, 2, groups), 0),
+        count + rng.integers(0, 2, groups),
+        tuple("abc"[:groups]),
+    )
 
 
 def allowed(rules, m, size):
@@ -93,10 +98,17 @@ def test_samples_and_learners_obey(rng):
         learning.load("reinforce")(problem, SelectionConfig.from_options(estimator="reinforce"))
 
 
-@pytest.mark.parametrize(("low", "high", "pins", "says"), [
-    ([3, 0], [9, 9], 0, "at least 3"), ([0, 0], [1, 9], 2, "pinned"), ([0, 0], [9, 9], 6, "--pin names 6"),
-    ([0, 0], [1, 2], 0, "allow from 0 to 3"), ([2, 4], [9, 9], 0, "allow from 6"), ([2, 0], [1, 9], 0, "at most 1"),
-])
+@pytest.mark.parametrize(
+    ("low", "high", "pins", "says"),
+    [
+        ([3, 0], [9, 9], 0, "at least 3"),
+        ([0, 0], [1, 9], 2, "pinned"),
+        ([0, 0], [9, 9], 6, "--pin names 6"),
+        ([0, 0], [1, 2], 0, "allow from 0 to 3"),
+        ([2, 4], [9, 9], 0, "allow from 6"),
+        ([2, 0], [1, 9], 0, "at most 1"),
+    ],
+)
 def test_impossible_rules_are_refused_with_the_reason(low, high, pins, says):
     group = np.array([0, 0, 1, 1, 1, 1, 1, 1])
     pinned = np.arange(8) < pins

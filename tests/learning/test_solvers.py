@@ -49,25 +49,28 @@ def made(names, lamb=0.4, restricted=None, budget=False):
 RULES = Rules(np.arange(N) == 0, np.zeros(N, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, N), ("all",))
 
 
-@pytest.mark.parametrize(("names", "options", "entry"), [
-    (["pairwise"], {}, "Newton's steps"),
-    (["pairwise"], {"restricted": RULES}, "Frank-Wolfe"),
-    (["pairwise"], {"budget": True}, "Frank-Wolfe"),
-    (["facility"], {}, "greedy and swaps"),
-    (["facility"], {"restricted": RULES}, "greedy and swaps"),
-    (["facility"], {"budget": True}, "greedy and swaps"),
-    (["disf_fixed"], {}, "swaps by blocks"),
-    (["disf_fixed"], {"restricted": RULES}, "swaps by blocks"),
-    (["disf_fixed"], {"budget": True}, "Frank-Wolfe"),
-    (["disf"], {}, "learned masks"),
-    (["disf"], {"budget": True}, "learned masks"),
-    (["graphcut"], {}, "learned masks"),
-    (["pairwise", "disf_fixed"], {}, "Frank-Wolfe"),
-    (["pairwise", "facility"], {}, "prices in a sum"),
-    (["facility", "graphcut"], {}, "learned masks"),
-    (["disf"], {"lamb": 1.0}, "Newton's steps"),
-    (["disf"], {"lamb": 1.0, "restricted": RULES}, "Frank-Wolfe"),
-])
+@pytest.mark.parametrize(
+    ("names", "options", "entry"),
+    [
+        (["pairwise"], {}, "Newton's steps"),
+        (["pairwise"], {"restricted": RULES}, "Frank-Wolfe"),
+        (["pairwise"], {"budget": True}, "Frank-Wolfe"),
+        (["facility"], {}, "greedy and swaps"),
+        (["facility"], {"restricted": RULES}, "greedy and swaps"),
+        (["facility"], {"budget": True}, "greedy and swaps"),
+        (["disf_fixed"], {}, "swaps by blocks"),
+        (["disf_fixed"], {"restricted": RULES}, "swaps by blocks"),
+        (["disf_fixed"], {"budget": True}, "Frank-Wolfe"),
+        (["disf"], {}, "learned masks"),
+        (["disf"], {"budget": True}, "learned masks"),
+        (["graphcut"], {}, "learned masks"),
+        (["pairwise", "disf_fixed"], {}, "Frank-Wolfe"),
+        (["pairwise", "facility"], {}, "prices in a sum"),
+        (["facility", "graphcut"], {}, "learned masks"),
+        (["disf"], {"lamb": 1.0}, "Newton's steps"),
+        (["disf"], {"lamb": 1.0, "restricted": RULES}, "Frank-Wolfe"),
+    ],
+)
 def test_objective_rules_and_budget_choose_the_entry(names, options, entry):
     assert solver_of(made(names, **options)).name == entry
 
@@ -118,9 +121,15 @@ def bound_by_sorting(problem, mask, value, poll, effort):
     return Certificate(problem.joint.evaluate(by_sorting(problem)).joint, "exact", value)
 
 
-SORTED = Solver("a sort", lambda problem: alone(problem, Spacing), bound=bound_by_sorting, direct=by_sorting,
-                relaxed=lambda problem, steps, start: DirectSteps(
-                    problem, steps, start, direct=by_sorting, polish=lambda problem, mask, poll, trace: mask))
+SORTED = Solver(
+    "a sort",
+    lambda problem: alone(problem, Spacing),
+    bound=bound_by_sorting,
+    direct=by_sorting,
+    relaxed=lambda problem, steps, start: DirectSteps(
+        problem, steps, start, direct=by_sorting, polish=lambda problem, mask, poll, trace: mask
+    ),
+)
 
 
 def test_a_new_objective_with_its_own_solver_is_one_entry(monkeypatch):
@@ -145,7 +154,11 @@ def test_no_solver_is_chosen_by_isinstance():
     choices = []
     for room in ("learning", "evaluation", "objectives", "runs"):
         for path in sorted((Path(datamask.__file__).parent / room).rglob("*.py")):
-            choices += [f"{path.name}: {ast.unparse(node)}" for node in ast.walk(ast.parse(path.read_text("utf-8")))
-                        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
-                        and "function" in ast.unparse(node.args[0])]
+            choices += [
+                f"{path.name}: {ast.unparse(node)}"
+                for node in ast.walk(ast.parse(path.read_text("utf-8")))
+                if isinstance(node, ast.Call)
+                and ast.unparse(node.func) == "isinstance"
+                and "function" in ast.unparse(node.args[0])
+            ]
     assert choices == []

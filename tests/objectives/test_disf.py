@@ -85,5 +85,6 @@ def test_binding_stops_when_polled_and_gives_what_bind_gives(name, rng):
 
     def stop():
         raise Stopped("now")
+
     with pytest.raises(Stopped):
         objective.bind_polled(features, None, True, stop)

@@ -23,8 +23,12 @@ def parts(rng):
 
 def joint(parts, lamb, quality_scale=Scale(), scale=Scale()):
     x, q, _, _ = parts
-    return Joint(Quality(torch.from_numpy(q)), (Term("pairwise", 1.0, Pairwise(torch.from_numpy(x).float()), scale),),
-                 lamb, quality_scale)
+    return Joint(
+        Quality(torch.from_numpy(q)),
+        (Term("pairwise", 1.0, Pairwise(torch.from_numpy(x).float()), scale),),
+        lamb,
+        quality_scale,
+    )
 
 
 @pytest.mark.parametrize("lamb", [0.0, 0.3, 1.0])

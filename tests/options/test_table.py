@@ -18,19 +18,19 @@ from datamask.runs.store import RunStore
 from datamask.runs.varying import Plan, parse_vary, points, variable
 from tests.commands import ROOT
 
-NUMBER_ENTRY = '''
+NUMBER_ENTRY = """
     patience: int | None = option(
         Whole(1), "Patience", "steps without a better selection before it stops", "STEPS", FIND,
         owners={"counterfactual": 5}, varied="patience",
         control=Control({"min_value": 1, "max_value": 100, "step": 1}), help="How long the learner waits.")
-'''
-CHOICE_ENTRY = '''
+"""
+CHOICE_ENTRY = """
     order: str = option(
         Choice({"given": "as they came", "shuffled": "shuffled"}), "Order of the rows", "given or shuffled", "HOW",
         WHAT, default="given", varied="order", control=Control(), help="In which order rows are looked at.")
-'''
+"""
 
-LOOK = '''
+LOOK = """
 import json
 
 from streamlit.testing.v1 import AppTest
@@ -77,7 +77,7 @@ print(json.dumps({
     "compared": {name: comparison.SETTINGS[name] for name in ("patience", "order")},
     "swept": [point.words for point in points({}, [parse_vary("patience=3:5:2"), parse_vary("order=given,shuffled")])],
 }))
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +86,24 @@ def longer(tmp_path_factory):
     tree = tmp_path_factory.mktemp("longer")
     shutil.copytree(ROOT / "datamask", tree / "datamask", ignore=shutil.ignore_patterns("__pycache__"))
     table = tree / "datamask/options/table.py"
-    place = '    center: bool = option('
+    place = "    center: bool = option("
     before, after = table.read_text(encoding="utf-8").split(place)
     table.write_text(f"{before.rstrip()}{NUMBER_ENTRY}{CHOICE_ENTRY.lstrip(chr(10))}{place}{after}", encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     (tree / "look.py").write_text(LOOK, encoding="utf-8")
-    seen = subprocess.run([sys.executable, "look.py"], cwd=tree, env=environment, capture_output=True, text=True,
-                          timeout=240)
+    seen = subprocess.run(
+        [sys.executable, "look.py"], cwd=tree, env=environment, capture_output=True, text=True, timeout=240
+    )
     assert seen.returncode == 0, seen.stderr
-    help_text = subprocess.run([sys.executable, "-m", "datamask", "select", "--help"], cwd=tree, env=environment,
-                               capture_output=True, text=True, timeout=240, check=True).stdout
+    help_text = subprocess.run(
+        [sys.executable, "-m", "datamask", "select", "--help"],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    ).stdout
     return {**json.loads(seen.stdout.splitlines()[-1]), "help": " ".join(help_text.split())}
 
 
@@ -103,7 +111,8 @@ def test_one_entry_more_is_checked(longer):
     assert longer["refused"] == [
         "--patience must be a whole number of at least 1, got 0",
         "--order must be 'given' or 'shuffled', got 'backwards'",
-        "--patience is not an option of --estimator relaxed; estimators that have it: counterfactual"]
+        "--patience is not an option of --estimator relaxed; estimators that have it: counterfactual",
+    ]
     assert longer["defaults"] == [5, None] and longer["automatic"] == "counterfactual"
     assert longer["record"] and longer["old record"] == 5
 
@@ -116,15 +125,24 @@ def test_one_entry_more_is_on_the_command_line(longer):
 
 
 def test_one_entry_more_is_in_the_form_and_in_compare(longer):
-    assert longer["form"] == ["Order of the rows", ["as they came", "shuffled"], "Patience",
-                              "How long the learner waits.", 9]
+    assert longer["form"] == [
+        "Order of the rows",
+        ["as they came", "shuffled"],
+        "Patience",
+        "How long the learner waits.",
+        9,
+    ]
     assert longer["not drawn"] == []
     assert longer["compared"] == {"patience": "Patience", "order": "Order of the rows"}
 
 
 def test_one_entry_more_is_varied(longer):
-    assert longer["swept"] == ["patience 3, order given", "patience 3, order shuffled",
-                               "patience 5, order given", "patience 5, order shuffled"]
+    assert longer["swept"] == [
+        "patience 3, order given",
+        "patience 3, order shuffled",
+        "patience 5, order given",
+        "patience 5, order shuffled",
+    ]
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -148,9 +166,25 @@ def test_the_presets_settings_are_options_of_its_estimator():
 
 
 def test_what_can_be_varied_is_first_numbers_then_whole_numbers_then_words():
-    assert variable() == ("lamb", "select_ratio", "partial", "max_lr", "min_lr", "prune",
-                          "n_rollout", "n_epochs", "seed",
-                          "objective", "estimator", "scale", "init", "score", "readout", "polish", "collapse")
+    assert variable() == (
+        "lamb",
+        "select_ratio",
+        "partial",
+        "max_lr",
+        "min_lr",
+        "prune",
+        "n_rollout",
+        "n_epochs",
+        "seed",
+        "objective",
+        "estimator",
+        "scale",
+        "init",
+        "score",
+        "readout",
+        "polish",
+        "collapse",
+    )
 
 
 def test_the_record_has_the_options_and_nothing_else():
@@ -166,11 +200,21 @@ def test_a_sweep_of_the_first_release_has_its_id_still():
 
 
 def test_the_command_line_of_a_run_is_as_it_was():
-    options = {"estimator": "reinforce", "score": "exact", "n_rollout": 16, "center": True, "collapse": "0.950",
-               "neighbors": "exact", "prune": 0.125, "seed": 3, "objective": "Pair_simi:3,facility:1",
-               "device": "cuda:1"}
+    options = {
+        "estimator": "reinforce",
+        "score": "exact",
+        "n_rollout": 16,
+        "center": True,
+        "collapse": "0.950",
+        "neighbors": "exact",
+        "prune": 0.125,
+        "seed": 3,
+        "objective": "Pair_simi:3,facility:1",
+        "device": "cuda:1",
+    }
     config = RunConfig(CorpusConfig(("a.parquet",), seed=3), SelectionConfig.from_options(**options))
     assert " ".join(config.arguments("o.parquet")) == (
         "select a.parquet --output o.parquet --objective pairwise:3,facility:1 --lamb 0.5 --select_ratio 0.3 "
         "--estimator reinforce --n_rollout 16 --score exact --center --prune 0.125 --collapse 0.95 --neighbors exact "
-        "--seed 3 --device cuda:1")
+        "--seed 3 --device cuda:1"
+    )

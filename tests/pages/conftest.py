@@ -67,6 +67,7 @@ def mapped(opened, store) -> np.ndarray:
 @pytest.fixture
 def page(runs_dir):
     """Draws a page: ``page("pages/run.py", corpus=..., run=...)``."""
+
     def draw(script: str = "app.py", **parameters: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=280)
         for name, value in parameters.items():
@@ -76,14 +77,28 @@ def page(runs_dir):
         app.run()
         assert not app.exception, app.exception[0].message + app.exception[0].stack_trace[-1]
         return app
+
     return draw
 
 
 @pytest.fixture
 def explained():
     """Fails where a control of a page has no label or no help text."""
-    kinds = ("slider", "number_input", "selectbox", "multiselect", "text_input", "text_area", "checkbox", "toggle",
-             "radio", "button", "segmented_control", "file_uploader", "download_button")
+    kinds = (
+        "slider",
+        "number_input",
+        "selectbox",
+        "multiselect",
+        "text_input",
+        "text_area",
+        "checkbox",
+        "toggle",
+        "radio",
+        "button",
+        "segmented_control",
+        "file_uploader",
+        "download_button",
+    )
 
     def check(app: AppTest, at_least: int = 1) -> None:
         seen = 0
@@ -94,4 +109,5 @@ def explained():
                 assert getattr(proto, "label", ""), f"a {kind} without a label"
                 assert getattr(proto, "help", ""), f"{kind} {proto.label!r} has no help text"
         assert seen >= at_least
+
     return check

@@ -17,8 +17,10 @@ SCRIPTS = {"Explore": "pages/explore.py", "Frontier": "pages/frontier.py", "Comp
 @pytest.fixture
 def runs(store, opened, mapped):
     corpus = opened.corpus
-    return [finish_run(store, corpus, opened.config, scores, name=name, objective="pairwise", lamb=lamb)
-            for name, scores, lamb in (("one", corpus.quality, 0.9), ("two", -corpus.quality, 0.1))]
+    return [
+        finish_run(store, corpus, opened.config, scores, name=name, objective="pairwise", lamb=lamb)
+        for name, scores, lamb in (("one", corpus.quality, 0.9), ("two", -corpus.quality, 0.1))
+    ]
 
 
 def test_explore_comes_back(page, opened, runs):
@@ -51,14 +53,18 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     asked = {name: app.query_params[name] for name in ("where", "search", "region")}
     assert one(asked["search"]) == "sample clump"
     text = corpus.metadata.to_pandas()
-    expected = (text["source"].isin(["web", "code"]).to_numpy() & (corpus.quality >= low)
-                & text["text"].str.contains("clump").to_numpy())
+    expected = (
+        text["source"].isin(["web", "code"]).to_numpy()
+        & (corpus.quality >= low)
+        & text["text"].str.contains("clump").to_numpy()
+    )
     assert 0 < int(count_shown(app)) < expected.sum()
 
     again = page(SCRIPTS["Explore"], **{name: one(value) for name, value in app.query_params.items()})
     assert count_shown(again) == count_shown(app)
     assert [button.label for button in again.button if button.key.startswith("chip_")] == [
-        button.label for button in app.button if button.key.startswith("chip_")]
+        button.label for button in app.button if button.key.startswith("chip_")
+    ]
     assert again.text_input(key="explore_search").value == "sample clump"
     again.run()
     assert {name: again.query_params[name] for name in asked} == asked
@@ -67,7 +73,8 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     assert not [button for button in other.button if button.key == "chip_region"]
     again.button(key="clear_all").click().run()
     assert {name: one(value) for name, value in again.query_params.items()} == {
-        name: one(value) for name, value in plain.items()}
+        name: one(value) for name, value in plain.items()
+    }
 
 
 def test_the_grouping_comes_back(page, opened, runs):

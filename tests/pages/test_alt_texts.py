@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PICTURES = {"plotly_chart", "vega_lite_chart", "altair_chart", "line_chart", "dataframe", "data_editor", "image",
-            "canvas_map"}
+PICTURES = {
+    "plotly_chart",
+    "vega_lite_chart",
+    "altair_chart",
+    "line_chart",
+    "dataframe",
+    "data_editor",
+    "image",
+    "canvas_map",
+}
 FILES = [ROOT / "app.py", *sorted(ROOT.glob("pages/*.py")), *sorted(ROOT.glob("datamask/dashboard/ui/*.py"))]
 
 

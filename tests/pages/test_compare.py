@@ -19,9 +19,11 @@ def runs(opened, store, mapped):
     """Three runs, oldest first: two of one kind, and one of another size and objective."""
     corpus, config = opened.corpus, opened.config
     noise = np.random.default_rng(1).normal(size=(2, len(corpus)))
-    return [finish_run(store, corpus, config, noise[0], name="first", lamb=0.5),
-            finish_run(store, corpus, config, noise[0] + noise[1], name="second", lamb=0.2),
-            finish_run(store, corpus, config, noise[1], name="third", select_ratio=0.1, objective="pairwise")]
+    return [
+        finish_run(store, corpus, config, noise[0], name="first", lamb=0.5),
+        finish_run(store, corpus, config, noise[0] + noise[1], name="second", lamb=0.2),
+        finish_run(store, corpus, config, noise[1], name="third", select_ratio=0.1, objective="pairwise"),
+    ]
 
 
 def write_fake_board(runs, corpus, cache_dir, left=()) -> None:
@@ -30,21 +32,56 @@ def write_fake_board(runs, corpus, cache_dir, left=()) -> None:
     Args:
         left: labels of the measures that are not there yet.
     """
+
     def cell(value, verdict=""):
-        return {"value": value, "low": value - 0.1, "high": value + 0.1, "verdict": verdict, "note": "",
-                "against_random": None}
+        return {
+            "value": value,
+            "low": value - 0.1,
+            "high": value + 0.1,
+            "verdict": verdict,
+            "note": "",
+            "against_random": None,
+        }
 
     a, b = (run.id for run in runs)
     about = {"better": "higher", "optimisable": True, "interval": "", "tied": []}
     measures = [
-        {**about, "measure": "quality", "label": "Mean quality", "says": "Mean.", "best": b, "selections": {
-            a: cell(2.0, "hatched"), b: cell(1.0, "best"), "random": cell(0.0), "top-quality": cell(3.0, "hatched")}},
-        {**about, "measure": "vendi", "label": "Vendi <b>", "says": "Number.", "best": b, "selections": {
-            a: cell(2.0), b: cell(5.0, "best"), "random": cell(4.0), "top-quality": cell(1.0)}}]
+        {
+            **about,
+            "measure": "quality",
+            "label": "Mean quality",
+            "says": "Mean.",
+            "best": b,
+            "selections": {
+                a: cell(2.0, "hatched"),
+                b: cell(1.0, "best"),
+                "random": cell(0.0),
+                "top-quality": cell(3.0, "hatched"),
+            },
+        },
+        {
+            **about,
+            "measure": "vendi",
+            "label": "Vendi <b>",
+            "says": "Number.",
+            "best": b,
+            "selections": {a: cell(2.0), b: cell(5.0, "best"), "random": cell(4.0), "top-quality": cell(1.0)},
+        },
+    ]
     selected = dict.fromkeys((a, b, "random", "top-quality"), 72)
-    keep_board({"n": len(corpus), "selected": selected, "notes": [], "measures": measures, "optimised": {},
-                "left": [{"measure": label.lower(), "label": label} for label in left]},
-               runs, corpus.fingerprint, cache_dir)
+    keep_board(
+        {
+            "n": len(corpus),
+            "selected": selected,
+            "notes": [],
+            "measures": measures,
+            "optimised": {},
+            "left": [{"measure": label.lower(), "label": label} for label in left],
+        },
+        runs,
+        corpus.fingerprint,
+        cache_dir,
+    )
 
 
 def text_of(app) -> str:
@@ -63,8 +100,12 @@ def test_two_runs_of_one_kind(page, opened, runs, explained):
     assert titles(app) == ["A · first", "B · second", "B · second against A"]
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     shown = {metric.label: metric.value for metric in app.metric}
-    assert shown == {"Overlap": words.percent(len(a & b) / len(a | b)), "Kept": words.count(len(a & b)),
-                     "Lost": words.count(len(a - b)), "Gained": words.count(len(b - a))}
+    assert shown == {
+        "Overlap": words.percent(len(a & b) / len(a | b)),
+        "Kept": words.count(len(a & b)),
+        "Lost": words.count(len(a - b)),
+        "Gained": words.count(len(b - a)),
+    }
     assert f"by chance {words.percent(0.3 / 1.7)}" in text_of(app)
     settings, lost = (frame.value for frame in app.dataframe)
     assert settings["Setting"].tolist() == ["Balance λ"]
@@ -113,12 +154,19 @@ def test_changes_by_group_are_counted(page, opened, runs, explained):
     for source, row in table.iterrows():
         here = {k for k, of in enumerate(sources) if of == source}
         assert (row.n, row.kept, row.gained, row.lost) == (
-            len(here), len(here & a & b), len(here & (b - a)), len(here & (a - b)))
+            len(here),
+            len(here & a & b),
+            len(here & (b - a)),
+            len(here & (a - b)),
+        )
     app.get_by_key("compare_counted").set_value("tokens").run()
     for source, row in app.dataframe[-1].value.set_index("group").iterrows():
         here = {k for k, of in enumerate(sources) if of == source}
         assert (row.n, row.tokens_gained, row.tokens_lost) == (
-            len(here), sum(lengths[k] for k in here & (b - a)), sum(lengths[k] for k in here & (a - b)))
+            len(here),
+            sum(lengths[k] for k in here & (b - a)),
+            sum(lengths[k] for k in here & (a - b)),
+        )
     app.get_by_key("compare_group_by").set_value("length band").run()
     assert app.dataframe[-1].value["n"].sum() == 240
     explained(app, 6)
@@ -152,8 +200,9 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
     app.multiselect(key="compare").set_value([runs[0].id, runs[1].id])
     read = []
     table = Run._table
-    monkeypatch.setattr(Run, "_table", lambda run, name, *columns: (
-        read.append((run.id, name)), table(run, name, *columns))[1])
+    monkeypatch.setattr(
+        Run, "_table", lambda run, name, *columns: (read.append((run.id, name)), table(run, name, *columns))[1]
+    )
     app.run()
     assert len(app.multiselect(key="compare").options) == 203
     assert set(read) == {(runs[0].id, "rows.parquet"), (runs[1].id, "rows.parquet")}

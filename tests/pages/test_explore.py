@@ -84,7 +84,7 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     letters, ends = sent["ground"]["letters"].tobytes(), sent["ground"]["ends"]
     first = int(np.flatnonzero(sent["ground"]["rows"] == 0)[0])
     # foreign words travel as text, and the map shows them as text
-    assert letters[ends[first]:ends[first + 1]].decode().split("\n")[::2] == ["doc-0000", NASTY]
+    assert letters[ends[first] : ends[first + 1]].decode().split("\n")[::2] == ["doc-0000", NASTY]
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     assert np.array_equal(sent["2"]["codes"] == 1, selected[sent["ground"]["rows"]])
     explained(app, 5)
@@ -195,15 +195,25 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     app = page("pages/explore.py", corpus=opened.key, run=run.id)
     assert chips(app) == [] and "**240** of 240 samples" in said_by(app)
     app.text_input(key="explore_search").set_value("sample clump").run()
-    app.session_state["explore_filters"] = (corpus.fingerprint, app.session_state["explore_filters"][1].taking(
-        Between("quality", 5.0, 9.0)).taking(Among("source", ("web", "code"))))
+    app.session_state["explore_filters"] = (
+        corpus.fingerprint,
+        app.session_state["explore_filters"][1]
+        .taking(Between("quality", 5.0, 9.0))
+        .taking(Among("source", ("web", "code"))),
+    )
     draw_region(app, Region.box([-5, 5], [-5, 20]))
     table = corpus.metadata.to_pandas()
-    others = (table["text"].str.contains("sample") & table["text"].str.contains("clump")
-              & pd.Series(corpus.quality).between(5, 9) & table["source"].isin(["web", "code"])).to_numpy()
+    others = (
+        table["text"].str.contains("sample")
+        & table["text"].str.contains("clump")
+        & pd.Series(corpus.quality).between(5, 9)
+        & table["source"].isin(["web", "code"])
+    ).to_numpy()
     inside = others & np.isin(mapped, (0, 2))
-    assert chips(app) == [words.plain(label) for label in (
-        "text holds “sample clump”", "quality 5 to 9", "source: web, code", "region on the map")]
+    assert chips(app) == [
+        words.plain(label)
+        for label in ("text holds “sample clump”", "quality 5 to 9", "source: web, code", "region on the map")
+    ]
     assert f"**{inside.sum()}** of 240 samples" in said_by(app)
     run_selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     # the region dims by itself in the browser; the rest travels, and keys count what both leave
@@ -286,7 +296,9 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
     app.run()
     assert not app.exception
     assert app.selectbox(key="classes_diverse").options == [
-        "Facility location, for diversity", "least similar to their neighbours"]
+        "Facility location, for diversity",
+        "least similar to their neighbours",
+    ]
     table = app.dataframe[0].value.set_index("class")
     worst, best = np.sort(corpus.quality)[:72].mean(), np.sort(corpus.quality)[-72:].mean()
     assert table["quality"].tolist()[:2] == pytest.approx([worst, best])

@@ -100,6 +100,7 @@ def test_masks_count_what_was_selected(run, opened):
 
 def test_csv_and_parquet_hold_the_same_ids(run):
     from datamask.runs.exports import selected_csv
+
     table = pyarrow.csv.read_csv(io.BytesIO(selected_csv(run)))
     assert table["chunk_id"].to_pylist() == run.selection()["chunk_id"].to_pylist()
 
@@ -130,8 +131,9 @@ def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeyp
     assert pq.read_table(target).num_rows == 60 and str(target.resolve()) in [code.value for code in app.code]
 
 
-def test_masks_on_their_way_to_disk_can_be_stopped_and_buttons_say_what_cannot_be_checked(page, opened, run, tmp_path,
-                                                                                         monkeypatch):
+def test_masks_on_their_way_to_disk_can_be_stopped_and_buttons_say_what_cannot_be_checked(
+    page, opened, run, tmp_path, monkeypatch
+):
     def never_done(run, folder, *, progress=None, should_stop=lambda: False):
         for _ in range(1200):
             if should_stop():

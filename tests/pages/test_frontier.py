@@ -34,9 +34,17 @@ def stored(opened, store, **options):
     runs = []
     for lamb in (0.0, 0.25, 0.5, 0.75, 1.0):
         length = math.hypot(lamb, 1 - lamb)
-        runs.append(finish_run(store, opened.corpus, opened.config, opened.corpus.quality, lamb=lamb,
-                               shares={"quality": lamb / length, "diversity": (1 - lamb) / length},
-                               **{"objective": "pairwise", "estimator": "relaxed", **options}))
+        runs.append(
+            finish_run(
+                store,
+                opened.corpus,
+                opened.config,
+                opened.corpus.quality,
+                lamb=lamb,
+                shares={"quality": lamb / length, "diversity": (1 - lamb) / length},
+                **{"objective": "pairwise", "estimator": "relaxed", **options},
+            )
+        )
     return runs
 
 
@@ -96,8 +104,16 @@ def test_a_share_of_quality_chooses_the_point(page, opened, store):
 
 def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, opened, store):
     for lamb, quality, diversity in ((0.2, 0.5, 0.6), (0.5, 0.8, 0.2), (0.9, 0.97, -0.3)):
-        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, lamb=lamb, objective="pairwise",
-                   estimator="relaxed", shares={"quality": quality, "diversity": diversity})
+        finish_run(
+            store,
+            opened.corpus,
+            opened.config,
+            opened.corpus.quality,
+            lamb=lamb,
+            objective="pairwise",
+            estimator="relaxed",
+            shares={"quality": quality, "diversity": diversity},
+        )
     app = page("pages/frontier.py", corpus=opened.key)
     app.get_by_key("frontier_how").set_value("quality kept").run()
     app.get_by_key("frontier_keep").set_value(80).run()
@@ -120,8 +136,15 @@ def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
 def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
     stored(opened, store)
     other = stored(opened, store, objective="disf", estimator="counterfactual")
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="disf", estimator="top-quality",
-               shares={"quality": 1.0, "diversity": -0.9})
+    finish_run(
+        store,
+        opened.corpus,
+        opened.config,
+        opened.corpus.quality,
+        objective="disf",
+        estimator="top-quality",
+        shares={"quality": 1.0, "diversity": -0.9},
+    )
     app = page("pages/frontier.py", corpus=opened.key)
     assert {run.id for run in other} <= drawn(app)
     assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
@@ -151,7 +174,7 @@ def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, stor
     app.get_by_key("baseline_top-quality").click().run()
     worker().find(job.key).wait(LONG)
     app.run()
-    added, = (run for run in store.list() if run.config.selection.estimator == "top-quality")
+    (added,) = (run for run in store.list() if run.config.selection.estimator == "top-quality")
     assert added.config.selection.objective == "pairwise" and added.id in drawn(app)
     assert not any(button.key == "baseline_top-quality" for button in app.button)
 
@@ -176,12 +199,27 @@ def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, expla
     app = view(page("pages/frontier.py", corpus=opened.key), "Ratio")
     assert "What does keeping more cost?" in text_of(app)
     for ratio in (0.1, 0.3, 0.5):
-        finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise",
-                   estimator="relaxed", select_ratio=ratio)
+        finish_run(
+            store,
+            opened.corpus,
+            opened.config,
+            opened.corpus.quality,
+            objective="pairwise",
+            estimator="relaxed",
+            select_ratio=ratio,
+        )
     for size in (8, 32):
         for seed in range(2):
-            finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise",
-                       estimator="reinforce", n_rollout=size, seed=seed)
+            finish_run(
+                store,
+                opened.corpus,
+                opened.config,
+                opened.corpus.quality,
+                objective="pairwise",
+                estimator="reinforce",
+                n_rollout=size,
+                seed=seed,
+            )
     app.run()
     assert len(app.get("vega_lite_chart")) == 1 and "ends of its own" in captions(app)
     explained(app, 6)

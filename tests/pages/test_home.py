@@ -82,8 +82,17 @@ def test_paths_outside_the_roots_are_refused_without_a_look(page):
         assert not any(b.label == "Open" for b in app.button)
 
 
-@pytest.mark.parametrize("path", ["~nobody-of-that-name/x.parquet", "x" * 5000, "/" + "y/" * 3000, "a\x00b.parquet",
-                                  "~nobody-of-that-name", "[" * 300])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "~nobody-of-that-name/x.parquet",
+        "x" * 5000,
+        "/" + "y/" * 3000,
+        "a\x00b.parquet",
+        "~nobody-of-that-name",
+        "[" * 300,
+    ],
+)
 def test_what_is_no_path_is_a_sentence(page, path):
     app = choose_path(page(), path)
     assert len(app.error) == 1 and not app.exception and not any(b.label == "Open" for b in app.button)
@@ -105,8 +114,17 @@ def test_what_is_no_parquet_is_said_in_a_sentence(page, tmp_path):
 def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs_dir):
     n = 40
     features = pa.FixedSizeListArray.from_arrays(pa.array(np.random.default_rng(0).normal(size=n * 4)), 4)
-    pq.write_table(pa.table({"name": [f"n{i}" for i in range(n)], "first": np.arange(n) * 1.5,
-                             "second": np.arange(n) * 0.5, "vec": features}), tmp_path / "odd.parquet")
+    pq.write_table(
+        pa.table(
+            {
+                "name": [f"n{i}" for i in range(n)],
+                "first": np.arange(n) * 1.5,
+                "second": np.arange(n) * 0.5,
+                "vec": features,
+            }
+        ),
+        tmp_path / "odd.parquet",
+    )
     app = choose_path(page(), tmp_path / "odd.parquet")
     assert "several columns" in app.error[0].value and button(app, "Open").disabled
     assert "--" not in app.error[0].value.replace("\\", ""), "on a page an option is a control"
@@ -130,8 +148,11 @@ def test_invalid_rows_refuse_the_corpus_or_are_counted(page, runs_dir, tmp_path)
     table = pq.read_table(tmp_path / "nan.parquet")
     values = table["feature_arr"].combine_chunks().flatten().to_numpy().copy()
     values[8:16] = np.nan
-    broken = table.set_column(table.schema.get_field_index("feature_arr"), "feature_arr",
-                              pa.FixedSizeListArray.from_arrays(pa.array(values), 8))
+    broken = table.set_column(
+        table.schema.get_field_index("feature_arr"),
+        "feature_arr",
+        pa.FixedSizeListArray.from_arrays(pa.array(values), 8),
+    )
     pq.write_table(broken, tmp_path / "nan.parquet")
     app, opening = open_and_wait(choose_path(page(), tmp_path / "nan.parquet"), runs_dir)
     assert opening.job.state == "failed"
@@ -202,6 +223,7 @@ def test_a_made_up_key_is_no_path(page):
 def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard, monkeypatch):
     def slow(self, config, *, progress, should_stop, **_):
         from datamask.errors import Stopped
+
         progress(0.4, "Reading rows")
         while not should_stop():
             time.sleep(0.01)

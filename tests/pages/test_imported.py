@@ -41,9 +41,19 @@ def test_its_settings_leave_the_forms_estimator_alone(page, opened, imported):
 
 
 def test_it_compares_with_a_selected_run(page, opened, store, imported):
-    other = store.create(RunConfig(opened.config, SelectionConfig.from_options(
-        objective="pairwise", lamb=0.25, select_ratio=imported.config.selection.select_ratio, device="cpu",
-        estimator="greedy"), "greedy"))
+    other = store.create(
+        RunConfig(
+            opened.config,
+            SelectionConfig.from_options(
+                objective="pairwise",
+                lamb=0.25,
+                select_ratio=imported.config.selection.select_ratio,
+                device="cpu",
+                estimator="greedy",
+            ),
+            "greedy",
+        )
+    )
     execute(other)
     app = page("pages/compare.py", corpus=opened.key, run=other.id)
     app.session_state["compare_tab"] = "Values"

@@ -30,8 +30,9 @@ def ended(store, opened, state, error="", step=40, traceback="", **options):
     run = create(store, opened, **options)
     with run.writer() as writer:
         writer.set_status("running", total_steps=100)
-        writer.append_metrics({"step": step, "seconds": 2.0, "joint": 0.3, "batch_joint_mean": 0.2,
-                               "batch_joint_std": 0.05})
+        writer.append_metrics(
+            {"step": step, "seconds": 2.0, "joint": 0.3, "batch_joint_mean": 0.2, "batch_joint_std": 0.05}
+        )
         if state == "interrupted":
             writer.set_status("running", step=step, total_steps=100)
         else:
@@ -102,7 +103,8 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     assert not app.exception
     run = store.get(app.query_params["run"])
     assert run.config.selection == SelectionConfig.from_options(
-        objective="pairwise", lamb=0.25, n_epochs=5, device="cpu", estimator="counterfactual")
+        objective="pairwise", lamb=0.25, n_epochs=5, device="cpu", estimator="counterfactual"
+    )
     assert run.config.corpus == opened.config and run.config.name == "mine *bold*"
     deadline = time.monotonic() + 240
     while run.status().active and time.monotonic() < deadline:
@@ -170,9 +172,14 @@ def test_a_ratio_too_small_for_the_corpus_is_said(page, opened):
     assert "Select ratio" in app.error[0].value and not [b for b in app.button if b.key == "start"]
 
 
-@pytest.mark.parametrize("state, words, action", [
-    ("stopped", "stopped at step 40 of 100", "Resume"), ("interrupted", "ended without a word", "Resume"),
-    ("failed", "There is no room", "Try again")])
+@pytest.mark.parametrize(
+    "state, words, action",
+    [
+        ("stopped", "stopped at step 40 of 100", "Resume"),
+        ("interrupted", "ended without a word", "Resume"),
+        ("failed", "There is no room", "Try again"),
+    ],
+)
 def test_runs_that_did_not_finish_say_why_and_what_next(page, opened, store, state, words, action):
     run = ended(store, opened, state, "There is no room on the disk." if state == "failed" else "")
     app = page("pages/run.py", corpus=opened.key, run=run.id)
@@ -184,8 +191,9 @@ def test_runs_that_did_not_finish_say_why_and_what_next(page, opened, store, sta
 def test_the_traceback_of_a_fault_stays_in_the_run_folder_and_the_page_says_where(page, opened, store):
     run = ended(store, opened, "failed", "datamask failed unexpectedly", traceback="Traceback: /a/folder")
     app = page("pages/run.py", corpus=opened.key, run=run.id)
-    assert not any("/a/folder" in element.value for kind in ("code", "markdown", "caption", "error")
-                   for element in app.get(kind))
+    assert not any(
+        "/a/folder" in element.value for kind in ("code", "markdown", "caption", "error") for element in app.get(kind)
+    )
     assert "status.json in the run" in said(app)
 
 
@@ -197,8 +205,9 @@ def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store, monk
 
 
 def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs_dir):
-    run = create(store, opened, "long", objective="pairwise", estimator="counterfactual", n_epochs=1_000_000,
-                 device="cpu")
+    run = create(
+        store, opened, "long", objective="pairwise", estimator="counterfactual", n_epochs=1_000_000, device="cpu"
+    )
     office(runs_dir).submit(run.id)
     deadline = time.monotonic() + 240
     while not len(run.metrics().get("step", ())) and time.monotonic() < deadline:
@@ -273,8 +282,17 @@ def test_a_run_that_does_not_exist_is_said_once(page, opened, name):
 
 
 def test_the_settings_of_a_run_fill_the_form(page, opened, store):
-    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise:0.7,facility:0.3",
-                     lamb=0.9, collapse="0.97", estimator="reinforce", n_rollout=16)
+    run = finish_run(
+        store,
+        opened.corpus,
+        opened.config,
+        opened.corpus.quality,
+        objective="pairwise:0.7,facility:0.3",
+        lamb=0.9,
+        collapse="0.97",
+        estimator="reinforce",
+        n_rollout=16,
+    )
     app = page("pages/run.py", corpus=opened.key, run=run.id)
     app.button(key="use_settings").click().run()
     assert not app.exception

@@ -45,8 +45,9 @@ def search(monkeypatch):
 
 
 def said(app) -> str:
-    return " ".join(element.value for kind in (app.markdown, app.caption, app.subheader, app.info, app.error)
-                    for element in kind)
+    return " ".join(
+        element.value for kind in (app.markdown, app.caption, app.subheader, app.info, app.error) for element in kind
+    )
 
 
 def ended(opened) -> Job:
@@ -74,7 +75,7 @@ def test_nothing_yet_then_a_search_and_its_answer(page, opened, search, explaine
     go.set()
     assert ended(opened).state == "done"
     app.run()
-    (question, texts), = asked
+    ((question, texts),) = asked
     assert question.objectives == ("facility", "pairwise") and question.ratios == (0.1,) and texts == []
     assert "Facility location helps" in said(app) and len(app.get("vega_lite_chart")) == 2
     assert app.dataframe[0].value["selection"].tolist()[0] == "Facility location, λ 0"

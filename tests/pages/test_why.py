@@ -72,8 +72,7 @@ def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(
     assert job.state == "done", job.error
     found = job.result
     assert found.between in ((0.1, 0.5), (0.5, 0.9))
-    again = [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb)
-             for lamb in found.around]
+    again = [learned(store, opened, objective="pairwise", estimator="relaxed", lamb=lamb) for lamb in found.around]
     assert found.around[1] - found.around[0] <= 1e-3
     assert [other.rows()["selected"][row].as_py() for other in again] == [found.below, not found.below]
     assert any(f"λ **{found.lamb:.3f}**" in text.value for text in app.markdown)
@@ -91,7 +90,8 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
     for table in tables:
         assert list(table["cosine"]) == pytest.approx([w.similarity for w in one.witnesses["facility"]])
         assert [name.split(":")[0] for name in table["sample"]] == [
-            opened.corpus.ids[w.row].as_py() for w in one.witnesses["facility"]]
+            opened.corpus.ids[w.row].as_py() for w in one.witnesses["facility"]
+        ]
     assert any("differs from this one in λ alone" in caption.value for caption in app.caption)
 
 
@@ -112,8 +112,9 @@ def test_a_run_on_rows_that_changed_says_why_it_cannot_be_explained(page, opened
     assert job.state == "failed" and "has changed since" in job.error
 
 
-def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_afterwards(page, opened, mapped,
-                                                                                           pairwise):
+def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_afterwards(
+    page, opened, mapped, pairwise
+):
     run = pairwise[1]
     told = explainer_of(run)
     app = page("pages/explore.py", corpus=opened.key, run=run.id)

@@ -52,5 +52,10 @@ def _by_rows(objective):
     return lambda x, lengths, budget, members: objective(x, members)
 
 
-OBJECTIVES = {"pairwise": pairwise, "disf_fixed": disf_fixed, "facility": _by_rows(truth.facility),
-              "disf": _by_rows(truth.disf), "graphcut": _by_rows(truth.graphcut)}
+OBJECTIVES = {
+    "pairwise": pairwise,
+    "disf_fixed": disf_fixed,
+    "facility": _by_rows(truth.facility),
+    "disf": _by_rows(truth.disf),
+    "graphcut": _by_rows(truth.graphcut),
+}

@@ -29,8 +29,9 @@ def config(name: str = "", **selection) -> RunConfig:
     return RunConfig(CorpusConfig(("shard.parquet",)), SelectionConfig.from_options(**selection), name)
 
 
-def finished(root: Path, shards: dict[str, pa.Table], considered: dict[str, list[int]], selected: dict[str, list[int]],
-             **options) -> Run:
+def finished(
+    root: Path, shards: dict[str, pa.Table], considered: dict[str, list[int]], selected: dict[str, list[int]], **options
+) -> Run:
     """A done run over real shards: writes them, and the tables a worker would have written.
 
     Args:
@@ -42,8 +43,10 @@ def finished(root: Path, shards: dict[str, pa.Table], considered: dict[str, list
     for name, table in shards.items():
         pq.write_table(table, root / name)
         ids = table["id"].to_pylist()
-        rows += [{"id": ids[row], "source_file": str(root / name), "source_row": row,
-                  "selected": row in selected[name]} for row in considered[name]]
+        rows += [
+            {"id": ids[row], "source_file": str(root / name), "source_row": row, "selected": row in selected[name]}
+            for row in considered[name]
+        ]
     table = pa.Table.from_pylist(rows)
     code = table.schema.get_field_index("source_file")
     table = table.set_column(code, "source_file", table["source_file"].dictionary_encode())
@@ -53,8 +56,10 @@ def finished(root: Path, shards: dict[str, pa.Table], considered: dict[str, list
         writer.update_facts(columns={"id": "id"}, files=[str(root / name) for name in shards])
         writer.write_rows(table)
         chosen = [row for row in rows if row["selected"]]
-        writer.write_selection(pa.table({"id": [row["id"] for row in chosen],
-                                         "rank": list(range(1, len(chosen) + 1))}), run.config.to_dict())
+        writer.write_selection(
+            pa.table({"id": [row["id"] for row in chosen], "rank": list(range(1, len(chosen) + 1))}),
+            run.config.to_dict(),
+        )
         writer.finish("done", {"selected": len(chosen)}, "converged")
     return run
 
@@ -88,9 +93,18 @@ def fake_execute(run: Run, *, should_stop, progress=None, threads=None, warn=Non
                 progress(step / STEPS, f"step {step} of {STEPS:,}")
             time.sleep(0.01)
         writer.write_selection(pa.table({"id": ["a", "b"], "rank": [1, 2]}), run.config.to_dict())
-        summary = {"run_id": run.id, "n": 10, "selected": 2, "quality": 0.5, "diversity": -0.25, "joint": 0.125,
-                   "calibrated": {"quality": 0.9, "diversity": 0.8, "joint": 0.85}, "upper_bound": None,
-                   "seconds_total": 1.5, "status": "done"}
+        summary = {
+            "run_id": run.id,
+            "n": 10,
+            "selected": 2,
+            "quality": 0.5,
+            "diversity": -0.25,
+            "joint": 0.125,
+            "calibrated": {"quality": 0.9, "diversity": 0.8, "joint": 0.85},
+            "upper_bound": None,
+            "seconds_total": 1.5,
+            "status": "done",
+        }
         writer.finish("done", summary, "step limit", step=7)
         return summary
 
@@ -118,8 +132,9 @@ def names(folder: Path) -> list[str]:
 
 def in_another_process(code: str, *words: object) -> subprocess.Popen:
     """A Python process that says a line when it has come so far, and then waits to be killed."""
-    process = subprocess.Popen([sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True,
-                               cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     assert process.stdout.readline().strip() == "ready"
     return process
 

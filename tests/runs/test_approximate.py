@@ -57,8 +57,12 @@ def test_a_run_on_an_approximate_graph_reports_exact_values_and_says_what_its_gr
 
 def test_a_run_on_an_exact_graph_says_so_and_one_without_says_nothing(store):
     run = start(store)
-    assert execute(run)["neighbors"] == {"kind": "exact", "k": run.facts()["neighbors"]["k"], "recall": 1.0,
-                                         "recall_rows": 0}
+    assert execute(run)["neighbors"] == {
+        "kind": "exact",
+        "k": run.facts()["neighbors"]["k"],
+        "recall": 1.0,
+        "recall_rows": 0,
+    }
     assert outcome.neighbors(run).startswith("Exact: every row with its ")
     assert "approximate" not in summary_text(run, run.status().summary, None)
     none = start(store, objective="pairwise")

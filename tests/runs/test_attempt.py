@@ -81,6 +81,7 @@ def test_a_done_run_keeps_its_status(store, monkeypatch, fake_execute):
 
 def test_a_refusal_by_nobody_else_is_a_failure(store, fake_execute):
     """The corpus changed since the checkpoint: a RunStateError although nobody holds the lock."""
+
     def refuse(run, **kwargs):
         with run.writer() as writer:
             writer.set_status("running")
@@ -111,8 +112,10 @@ def test_a_request_by_another_process_stops_it(store, fake_execute):
     assert outcome.status.state == "stopped" and outcome.status.step < 100
 
 
-@pytest.mark.parametrize("error", [MemoryError("cannot allocate 30 GiB"),
-                                   type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory")])
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError("cannot allocate 30 GiB"), type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory")],
+)
 def test_out_of_memory_says_what_helps(error):
     assert "--rows" in fault_sentence(error)
 

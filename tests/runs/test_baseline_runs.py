@@ -37,6 +37,7 @@ def start(tmp_path):
     def create(**options):
         options = {"objective": "pairwise", "device": "cpu", "select_ratio": 0.1, **options}
         return store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(**options)))
+
     return create
 
 
@@ -45,8 +46,11 @@ def raw():
     """Row of each id, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
     table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
     x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
-    return ({id_: i for i, id_ in enumerate(table["chunk_id"].to_pylist())},
-            table["quality_score"].to_numpy().astype(np.float64), x / np.linalg.norm(x, axis=1, keepdims=True))
+    return (
+        {id_: i for i, id_ in enumerate(table["chunk_id"].to_pylist())},
+        table["quality_score"].to_numpy().astype(np.float64),
+        x / np.linalg.norm(x, axis=1, keepdims=True),
+    )
 
 
 @pytest.mark.parametrize("estimator", ["greedy", "semdedup", "direct"])
@@ -65,8 +69,10 @@ def test_reported_values_are_those_of_the_written_ids(start, raw, estimator):
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_greedy_beats_every_baseline_that_looks_away(start, objective):
-    joint = {estimator: execute(start(objective=objective, estimator=estimator))["calibrated"]["joint"]
-             for estimator in ("greedy", "random", "top-quality", "semdedup")}
+    joint = {
+        estimator: execute(start(objective=objective, estimator=estimator))["calibrated"]["joint"]
+        for estimator in ("greedy", "random", "top-quality", "semdedup")
+    }
     assert joint["greedy"] == max(joint.values()) and joint["greedy"] > joint["random"] + 0.3
 
 
@@ -93,6 +99,7 @@ def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
 
     def stop():
         return len(broken.metrics().get("step", ())) >= 9
+
     assert execute(broken, should_stop=stop)["status"] == "stopped"
     assert broken.metrics()["step"].max() == 9
     seen = []
@@ -107,8 +114,14 @@ def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
 @pytest.mark.parametrize("estimator", ["greedy", "direct", "random"])
 def test_in_memory_with_progress(estimator):
     seen = []
-    found = datamask.api.select(open_corpus(CorpusConfig((TINY,))), progress=lambda *at: seen.append(at),
-                                estimator=estimator, objective="pairwise", select_ratio=0.1, device="cpu")
+    found = datamask.api.select(
+        open_corpus(CorpusConfig((TINY,))),
+        progress=lambda *at: seen.append(at),
+        estimator=estimator,
+        objective="pairwise",
+        select_ratio=0.1,
+        device="cpu",
+    )
     assert len(found.rows) == 120 and all(0 <= share <= 1 for share, _ in seen)
 
 
@@ -117,10 +130,13 @@ def test_top_quality_by_one_of_several_columns(tmp_path, column, sign):
     """Measured on their weighted sum like any run, and chosen by the one column; less is better at a weight below 0."""
     rng = np.random.default_rng(4)
     values = {"edu": rng.normal(size=90), "perplexity": rng.uniform(5, 50, size=90)}
-    pq.write_table(pa.table({"id": np.arange(90), **values, "v": list(rng.normal(size=(90, 4)))}),
-                   tmp_path / "in.parquet")
-    config = CorpusConfig((str(tmp_path / "in.parquet"),), quality_columns=tuple(
-        QualityColumn.parse(text) for text in ("edu:0.5:z", "perplexity:-0.5:z")))
+    pq.write_table(
+        pa.table({"id": np.arange(90), **values, "v": list(rng.normal(size=(90, 4)))}), tmp_path / "in.parquet"
+    )
+    config = CorpusConfig(
+        (str(tmp_path / "in.parquet"),),
+        quality_columns=tuple(QualityColumn.parse(text) for text in ("edu:0.5:z", "perplexity:-0.5:z")),
+    )
     selection = SelectionConfig.from_options(estimator=f"Top_Quality:{column}", objective="pairwise", device="cpu")
     assert selection.estimator == f"top-quality:{column}"
     run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))

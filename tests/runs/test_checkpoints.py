@@ -37,9 +37,14 @@ PLANS = {
 }
 
 ALTERATIONS = {
-    "one short": lambda v: v[:-1], "empty": lambda v: v[:0], "in two dimensions": lambda v: v[None],
-    "not a number": lambda v: np.full(v.shape, np.nan), "infinite": lambda v: np.full(v.shape, np.inf),
-    "text": lambda v: np.full(v.shape, "x"), "complex": lambda v: v.astype(np.complex64), "gone": None,
+    "one short": lambda v: v[:-1],
+    "empty": lambda v: v[:0],
+    "in two dimensions": lambda v: v[None],
+    "not a number": lambda v: np.full(v.shape, np.nan),
+    "infinite": lambda v: np.full(v.shape, np.inf),
+    "text": lambda v: np.full(v.shape, "x"),
+    "complex": lambda v: v.astype(np.complex64),
+    "gone": None,
 }
 
 
@@ -49,9 +54,18 @@ def shard(tmp_path_factory) -> str:
     rng = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("corpus") / "shard.parquet"
     features = pa.FixedSizeListArray.from_arrays(pa.array((rng.normal(size=ROWS * DIM) + 0.5).astype(np.float32)), DIM)
-    pq.write_table(pa.table({
-        "chunk_id": [f"id-{k}" for k in range(ROWS)], "quality_score": rng.normal(size=ROWS), "feature_arr": features,
-        "n_tokens": rng.integers(50, 150, ROWS), "source": rng.choice(["web", "books"], ROWS)}), path)
+    pq.write_table(
+        pa.table(
+            {
+                "chunk_id": [f"id-{k}" for k in range(ROWS)],
+                "quality_score": rng.normal(size=ROWS),
+                "feature_arr": features,
+                "n_tokens": rng.integers(50, 150, ROWS),
+                "source": rng.choice(["web", "books"], ROWS),
+            }
+        ),
+        path,
+    )
     return str(path)
 
 
@@ -62,6 +76,7 @@ def made(store: RunStore, shard: str, plan: str) -> Run:
 
 def ended(run: Run, stop_after: int | None = None) -> str:
     """The state in which one attempt left the run; never a fault of the program."""
+
     def should_stop() -> bool:
         return stop_after is not None and len(run.metrics().get("step", ())) >= stop_after
 
@@ -148,9 +163,11 @@ def test_a_checkpoint_with_other_numbers_of_the_right_kind_is_refused(half):
     _, broken = half
     path = broken.path / "checkpoint.npz"
     arrays, meta = load_arrays(path)
-    for altered, described in (({**arrays, "logits": np.zeros_like(arrays["logits"])}, meta),
-                               ({**arrays, "best": arrays["best"][::-1].copy()}, meta),
-                               (arrays, {**meta, "state": {**meta["state"], "best_joint": 1e308}})):
+    for altered, described in (
+        ({**arrays, "logits": np.zeros_like(arrays["logits"])}, meta),
+        ({**arrays, "best": arrays["best"][::-1].copy()}, meta),
+        (arrays, {**meta, "state": {**meta["state"], "best_joint": 1e308}}),
+    ):
         save_arrays(path, altered, described)
         assert ended(broken) == "failed"
         assert "was altered after it was written; delete it" in broken.status().error

@@ -28,8 +28,14 @@ def table(seed: int = 0) -> pa.Table:
     """Rows whose ids are the same for every seed, and nothing else is."""
     rng = np.random.default_rng(seed)
     features = pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=ROWS * DIM).astype(np.float32)), DIM)
-    return pa.table({"chunk_id": [f"id-{k}" for k in range(ROWS)], "quality_score": rng.normal(size=ROWS),
-                     "feature_arr": features, "text": [f"seed {seed}, text {k}" for k in range(ROWS)]})
+    return pa.table(
+        {
+            "chunk_id": [f"id-{k}" for k in range(ROWS)],
+            "quality_score": rng.normal(size=ROWS),
+            "feature_arr": features,
+            "text": [f"seed {seed}, text {k}" for k in range(ROWS)],
+        }
+    )
 
 
 @pytest.fixture
@@ -53,8 +59,10 @@ def exported(run: Run, folder: Path) -> pa.Table:
 
 
 def refused(run: Run, folder: Path, how: str) -> None:
-    for action in (lambda: exports.filtered_rows(run, folder / "no.parquet"),
-                   lambda: exports.mask_per_shard(run, folder / "no")):
+    for action in (
+        lambda: exports.filtered_rows(run, folder / "no.parquet"),
+        lambda: exports.mask_per_shard(run, folder / "no"),
+    ):
         with pytest.raises(InputError, match=rf"shard\.parquet has changed since the run: {how}"):
             action()
     assert not (folder / "no.parquet").exists() and not (folder / "no").exists()
@@ -124,8 +132,9 @@ def during(monkeypatch):
     return during
 
 
-@pytest.mark.parametrize("touch", [lambda path: path.chmod(0o600),
-                                   lambda path: path.with_suffix(".link").hardlink_to(path)])
+@pytest.mark.parametrize(
+    "touch", [lambda path: path.chmod(0o600), lambda path: path.with_suffix(".link").hardlink_to(path)]
+)
 def test_a_shard_that_was_only_touched_while_the_run_went_on_is_exported(store, shard, tmp_path, during, touch):
     during(lambda: touch(shard))
     run = executed(store, shard)
@@ -137,6 +146,7 @@ def test_a_shard_that_was_only_touched_while_the_run_went_on_is_exported(store, 
 @pytest.mark.parametrize("column", ["quality_score", "text"])
 def test_times_put_back_hide_no_other_contents(store, shard, tmp_path, during, column):
     """Of the same size, in the same file, with the old time: only the time of the file's record tells."""
+
     def overwrite() -> None:
         before, rows = shard.stat(), table()
         rows = rows.set_column(rows.column_names.index(column), column, table(seed=1)[column])
@@ -152,8 +162,11 @@ def test_times_put_back_hide_no_other_contents(store, shard, tmp_path, during, c
 
 def test_an_imported_selection_is_checked_too(store, shard, tmp_path):
     (tmp_path / "ids.txt").write_text("id-3\nid-5\n")
-    config = RunConfig(CorpusConfig((str(shard),)), SelectionConfig(objective="pairwise", estimator="imported",
-                                                                   device="cpu"), ids=str(tmp_path / "ids.txt"))
+    config = RunConfig(
+        CorpusConfig((str(shard),)),
+        SelectionConfig(objective="pairwise", estimator="imported", device="cpu"),
+        ids=str(tmp_path / "ids.txt"),
+    )
     run = import_ids(store, config)
     assert exported(run, tmp_path)["chunk_id"].to_pylist() == ["id-3", "id-5"]
     rewritten(shard, seed=1)
@@ -185,8 +198,9 @@ def test_shards_are_digested_each_for_itself_and_a_stop_is_heard(tmp_path):
     shards = []
     for seed in range(5):
         pq.write_table(table(seed), tmp_path / f"{seed}.parquet", row_group_size=7)
-        shards.append(ShardRows(tmp_path / f"{seed}.parquet", np.arange(ROWS), table(seed)["chunk_id"], selected,
-                                "chunk_id"))
+        shards.append(
+            ShardRows(tmp_path / f"{seed}.parquet", np.arange(ROWS), table(seed)["chunk_id"], selected, "chunk_id")
+        )
     alone = {}
     for seed, part in enumerate(shards):
         digest = Digest()
@@ -200,13 +214,17 @@ def test_shards_are_digested_each_for_itself_and_a_stop_is_heard(tmp_path):
 
 def test_every_kind_of_column_counts_and_batches_do_not():
     columns = {
-        "number": pa.array([1, None, 3, 4]), "flag": pa.array([True, None, False, False]),
-        "text": pa.array(["a", None, "", "b"]), "large": pa.array(["a", None, "", "b"], pa.large_string()),
+        "number": pa.array([1, None, 3, 4]),
+        "flag": pa.array([True, None, False, False]),
+        "text": pa.array(["a", None, "", "b"]),
+        "large": pa.array(["a", None, "", "b"], pa.large_string()),
         "bytes": pa.array([b"a", None, b"", b"b"]),
-        "named": pa.array(["x", None, "y", "z"]).dictionary_encode(), "nothing": pa.nulls(4),
+        "named": pa.array(["x", None, "y", "z"]).dictionary_encode(),
+        "nothing": pa.nulls(4),
         "list": pa.array([[1, 2], None, [], [3]]),
         "fixed": pa.array([[1, 2], None, [3, 4], [5, 6]], pa.list_(pa.int8(), 2)),
-        "texts": pa.array([["a", "b"], [], None, ["c", None]]), "time": pa.array([1, None, 3, 4], pa.timestamp("ns")),
+        "texts": pa.array([["a", "b"], [], None, ["c", None]]),
+        "time": pa.array([1, None, 3, 4], pa.timestamp("ns")),
         "struct": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}, {"a": 2, "b": ""}]),
         "map": pa.array([[("k", 1)], None, [], [("k", 2)]], pa.map_(pa.string(), pa.int64())),
         "half": pa.array(np.arange(4, dtype=np.float16)),

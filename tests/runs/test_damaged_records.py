@@ -20,8 +20,24 @@ from tests.runs.helpers import config, fake_execute, in_another_process, kill, n
 SMALL = ("status.json", "config.json", "label.json", "results.json", "metrics.jsonl")
 
 HUGE, DEEP = "9" * 5000, "[" * 100_000 + "]" * 100_000
-VALUES = ("null", '""', '"x"', "[]", "{}", "-1", "1" + "0" * 400, "1e400", "NaN", "true", "[1]", '{"a": 1}', "0.5",
-          "1e300", HUGE, DEEP)
+VALUES = (
+    "null",
+    '""',
+    '"x"',
+    "[]",
+    "{}",
+    "-1",
+    "1" + "0" * 400,
+    "1e400",
+    "NaN",
+    "true",
+    "[1]",
+    '{"a": 1}',
+    "0.5",
+    "1e300",
+    HUGE,
+    DEEP,
+)
 
 
 @pytest.fixture
@@ -40,6 +56,7 @@ def done(store) -> Run:
 @pytest.fixture
 def deadline():
     """Ends a test that waits for ever."""
+
     def end(*args):
         pytest.fail("it waited for a file")  # no OSError, which would pass for an answer
 
@@ -74,8 +91,9 @@ def look(store: RunStore) -> None:
 # -- what is no ordinary file -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*SMALL, "lock", "queue", "stop", "checkpoint.npz", "history.npz", "rows.parquet",
-                                  "selection.parquet"])
+@pytest.mark.parametrize(
+    "name", [*SMALL, "lock", "queue", "stop", "checkpoint.npz", "history.npz", "rows.parquet", "selection.parquet"]
+)
 def test_a_pipe_in_the_place_of_a_file_makes_nobody_wait(store, done, name, deadline):
     (done.path / name).unlink(missing_ok=True)
     os.mkfifo(done.path / name)
@@ -106,8 +124,21 @@ def test_a_file_larger_than_any_record_is_not_read(store, done):
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("text", [DEEP, '{"a":' * 100_000, "null", "[]", "{}", "\x00", HUGE, '{"state": "done"}',
-                                  '{"state": ["done"]}', '{"state": "done", "step": 1e999}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP,
+        '{"a":' * 100_000,
+        "null",
+        "[]",
+        "{}",
+        "\x00",
+        HUGE,
+        '{"state": "done"}',
+        '{"state": ["done"]}',
+        '{"state": "done", "step": 1e999}',
+    ],
+)
 def test_a_file_that_is_no_record_takes_no_list_down(store, done, name, text):
     (done.path / name).write_text(text)
     look(store)

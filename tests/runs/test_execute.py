@@ -47,8 +47,11 @@ def raw():
     """ids, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
     table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
     x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
-    return (table["chunk_id"].to_pylist(), table["quality_score"].to_numpy().astype(np.float64),
-            x / np.linalg.norm(x, axis=1, keepdims=True))
+    return (
+        table["chunk_id"].to_pylist(),
+        table["quality_score"].to_numpy().astype(np.float64),
+        x / np.linalg.norm(x, axis=1, keepdims=True),
+    )
 
 
 @pytest.mark.parametrize("objective", [entry.name for entry in catalogue.OBJECTIVES])
@@ -67,14 +70,16 @@ def test_reported_values_are_those_of_the_written_ids(store, raw, objective, est
     assert summary["joint"] == pytest.approx(0.4 * quality[members].mean() + 0.6 * value, rel=1e-4)
     ends = summary["anchors"]["diversity"][objective]
     assert summary["calibrated"]["diversity"] == pytest.approx(
-        (value - ends["random"]) / (ends["best"] - ends["random"]), rel=1e-3)
+        (value - ends["random"]) / (ends["best"] - ends["random"]), rel=1e-3
+    )
 
 
 def listed(run, members):
     """Graph cut is defined on the corpus's neighbour lists: those of the cache, summed with numpy."""
     entry = graph_entry(run.facts()["fingerprint"])
     indices, similarities = Cache(run.path.parent / ".cache").find(
-        entry, lambda content: (content.arrays["indices"], content.arrays["similarities"]))
+        entry, lambda content: (content.arrays["indices"], content.arrays["similarities"])
+    )
     chosen = np.zeros(1200, dtype=bool)
     chosen[members] = True
     inside = chosen[:, None] & chosen[indices] & (indices != np.arange(1200)[:, None])
@@ -127,7 +132,7 @@ def test_facts_and_metrics(store):
 def test_baselines_run_like_any_other(store, raw):
     run = start(store, estimator="top-quality")
     summary = execute(run)
-    best = np.sort(raw[1])[-summary["selected"]:]
+    best = np.sort(raw[1])[-summary["selected"] :]
     assert summary["quality"] == pytest.approx(best.mean())
     assert summary["calibrated"]["quality"] == pytest.approx(1.0)
     assert run.selection()["logit"].null_count == summary["selected"]
@@ -140,6 +145,7 @@ def test_a_run_stopped_before_its_first_evaluation_resumes(store):
 
     def stop():
         return len(run.metrics().get("step", ())) >= 2
+
     assert execute(run, should_stop=stop)["status"] == "stopped"
     assert run.metrics()["step"].max() == 2
     assert execute(run)["steps"] == 400
@@ -164,7 +170,7 @@ def test_raw_scale_reports_both(store):
 
 def test_lambda_one_is_top_quality(store, raw):
     summary = execute(start(store, lamb=1.0, estimator="counterfactual"))
-    assert summary["quality"] == pytest.approx(np.sort(raw[1])[-summary["selected"]:].mean(), abs=1e-6)
+    assert summary["quality"] == pytest.approx(np.sort(raw[1])[-summary["selected"] :].mean(), abs=1e-6)
 
 
 def test_too_much_pruning_is_refused(store):
@@ -188,6 +194,7 @@ def test_stopped_and_resumed_equals_unbroken(store, estimator):
 
     def stop():
         return len(broken.metrics().get("step", ())) >= 9
+
     assert execute(broken, should_stop=stop, threads=1)["status"] == "stopped"
     assert broken.status().state == "stopped"
     assert broken.metrics()["step"].max() == 9
@@ -203,12 +210,15 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     whole, broken = start(store, **options), start(store, **options)
     execute(whole, threads=1)
     # it is killed anywhere from step 12 on, and waits at step 60 for a test that comes late
-    code = ("import sys, time; from datamask.runs import execute as e, recording; "
-            "from datamask.runs.store import RunStore; recording.CHECKPOINT_SECONDS = 0.0; "
-            "run = RunStore(sys.argv[1]).get(sys.argv[2]); e.execute(run, threads=1, "
-            "should_stop=lambda: len(run.metrics().get('step', ())) >= 60 and time.sleep(600))")
-    worker = subprocess.Popen([sys.executable, "-c", code, str(store.root), broken.id], cwd=ROOT,
-                              env={**os.environ, "OMP_NUM_THREADS": "1"})
+    code = (
+        "import sys, time; from datamask.runs import execute as e, recording; "
+        "from datamask.runs.store import RunStore; recording.CHECKPOINT_SECONDS = 0.0; "
+        "run = RunStore(sys.argv[1]).get(sys.argv[2]); e.execute(run, threads=1, "
+        "should_stop=lambda: len(run.metrics().get('step', ())) >= 60 and time.sleep(600))"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code, str(store.root), broken.id], cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline and len(broken.metrics().get("step", ())) < 12:
         time.sleep(0.02)
@@ -239,12 +249,15 @@ def test_pins_bans_and_quotas_are_met_exactly(store, raw, tmp_path):
     assert summary["gap"] >= 0 and summary["upper_bound"] < execute(start(store, lamb=0.6))["upper_bound"]
 
 
-@pytest.mark.parametrize(("content", "options", "says"), [
-    ("nobody\nplotly.express", {"pin": "ids.txt"}, "ids.txt"),
-    (None, {"pin": "ids.txt"}, "ids.txt"),
-    (None, {"quotas": (Quota("colour", "red", 0.1, 0.2),)}, "no column 'colour'"),
-    (None, {"quotas": (Quota("source", "torch", 0.99, 1.0),)}, "source=torch must have at least"),
-])
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("nobody\nplotly.express", {"pin": "ids.txt"}, "ids.txt"),
+        (None, {"pin": "ids.txt"}, "ids.txt"),
+        (None, {"quotas": (Quota("colour", "red", 0.1, 0.2),)}, "no column 'colour'"),
+        (None, {"quotas": (Quota("source", "torch", 0.99, 1.0),)}, "source=torch must have at least"),
+    ],
+)
 def test_impossible_rules_are_refused(store, tmp_path, content, options, says):
     if content:
         (tmp_path / "ids.txt").write_text(content)

@@ -21,10 +21,14 @@ from tests.runs.helpers import config, finished
 
 def shard(first: int, rows: int, **columns) -> pa.Table:
     """Ids from `first`, vectors of three numbers, and a text."""
-    return pa.table({
-        "id": pa.array(range(first, first + rows), pa.uint32()),
-        "feature": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(3.0 * rows), pa.float16()), 3),
-        "text": pa.array([f"text {k}" for k in range(first, first + rows)], pa.large_string()), **columns})
+    return pa.table(
+        {
+            "id": pa.array(range(first, first + rows), pa.uint32()),
+            "feature": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(3.0 * rows), pa.float16()), 3),
+            "text": pa.array([f"text {k}" for k in range(first, first + rows)], pa.large_string()),
+            **columns,
+        }
+    )
 
 
 @pytest.fixture
@@ -68,9 +72,14 @@ def test_csv_reads_back_and_no_cell_is_a_formula(texts):
 
 
 def test_numbers_stay_numbers_and_nulls_stay_empty():
-    table = pa.table({"logit": pa.array([-1.5, None]), "id": pa.array([-7, 8]),
-                      "source": pa.array(["-x", None]).dictionary_encode(),
-                      "large": pa.array(["@", "a"], pa.large_string())})
+    table = pa.table(
+        {
+            "logit": pa.array([-1.5, None]),
+            "id": pa.array([-7, 8]),
+            "source": pa.array(["-x", None]).dictionary_encode(),
+            "large": pa.array(["@", "a"], pa.large_string()),
+        }
+    )
     rows = list(csv.reader(io.StringIO(exports.table_csv(table).decode())))
     assert rows[1:] == [["-1.5", "-7", "'-x", "'@"], ["", "8", "", "a"]]
 
@@ -94,8 +103,9 @@ def test_selected_ids_as_csv_and_parquet(run, tmp_path):
 def test_filtered_rows_are_the_shards_own(run, tmp_path):
     heard = []
     count = exports.filtered_rows(run, tmp_path / "out.parquet", progress=lambda share, what: heard.append(share))
-    expected = pa.concat_tables([run.shards[name].take(pa.array(rows, pa.int64()))
-                                 for name, rows in run.selected_rows.items()])
+    expected = pa.concat_tables(
+        [run.shards[name].take(pa.array(rows, pa.int64())) for name, rows in run.selected_rows.items()]
+    )
     out = pq.read_table(tmp_path / "out.parquet")
     assert out.schema.equals(run.shards["a.parquet"].schema)
     assert out.equals(expected) and count == len(expected)
@@ -160,8 +170,11 @@ def test_an_unfinished_run_has_nothing_to_export(store):
     run = store.create(config())
     with run.writer() as writer:
         writer.write_rows(pa.table({"id": [1], "source_file": ["a"], "source_row": [0], "selected": [True]}))
-    for action in (lambda: exports.selected_csv(run), lambda: exports.filtered_rows(run, "out.parquet"),
-                   lambda: exports.mask_per_shard(run, "masks")):
+    for action in (
+        lambda: exports.selected_csv(run),
+        lambda: exports.filtered_rows(run, "out.parquet"),
+        lambda: exports.mask_per_shard(run, "masks"),
+    ):
         with pytest.raises(RunStateError, match="wait for it to finish"):
             action()
 
@@ -186,5 +199,7 @@ def test_shards_of_one_name_keep_their_folders(tmp_path):
     shards = {"2023/part-0.parquet": shard(0, 3), "2024/part-0.parquet": shard(3, 3)}
     run = finished(tmp_path, shards, {n: [0, 1] for n in shards}, {n: [1] for n in shards})
     paths = exports.mask_per_shard(run, tmp_path / "masks")
-    assert [str(path.relative_to(tmp_path)) for path in paths] == ["masks/2023/part-0.mask.parquet",
-                                                                  "masks/2024/part-0.mask.parquet"]
+    assert [str(path.relative_to(tmp_path)) for path in paths] == [
+        "masks/2023/part-0.mask.parquet",
+        "masks/2024/part-0.mask.parquet",
+    ]

@@ -45,17 +45,28 @@ def names(run):
     return [concern.name for concern in health.concerns(run.metrics(), run.config.selection, run.facts())]
 
 
-@pytest.mark.parametrize("options", [
-    {"objective": "pairwise"},
-    {"objective": "facility", "lamb": 0.3},
-    {"objective": "pairwise", "lamb": 0.05},
-    {"objective": "pairwise", "estimator": "relaxed"},
-    {"estimator": "greedy", "select_ratio": 0.05},
-    {**REINFORCE, "n_epochs": 120, "max_lr": 3.0, "min_lr": 0.3},
-    {**REINFORCE, "objective": "facility", "n_epochs": 120, "max_lr": 3.0, "min_lr": 0.3},
-    # the paper's own learning rates, start and batch share
-    {**REINFORCE, "n_epochs": 120, "n_rollout": 128, "partial": 0.1, "init": "quality", "max_lr": 10.0, "min_lr": 1.0},
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"objective": "pairwise"},
+        {"objective": "facility", "lamb": 0.3},
+        {"objective": "pairwise", "lamb": 0.05},
+        {"objective": "pairwise", "estimator": "relaxed"},
+        {"estimator": "greedy", "select_ratio": 0.05},
+        {**REINFORCE, "n_epochs": 120, "max_lr": 3.0, "min_lr": 0.3},
+        {**REINFORCE, "objective": "facility", "n_epochs": 120, "max_lr": 3.0, "min_lr": 0.3},
+        # the paper's own learning rates, start and batch share
+        {
+            **REINFORCE,
+            "n_epochs": 120,
+            "n_rollout": 128,
+            "partial": 0.1,
+            "init": "quality",
+            "max_lr": 10.0,
+            "min_lr": 1.0,
+        },
+    ],
+)
 def test_healthy_runs_are_left_in_peace(store, options):
     run, told = learned(store, **options)
     assert told == [] and names(run) == [] and run.status().summary["warnings"] == []
@@ -83,17 +94,43 @@ def test_swaps_and_bounds_after_a_learner_that_diverged_hide_nothing():
         assert [concern.name for concern in health.concerns({**told, name: beside}, config, {})] == ["divergence"]
 
 
-@pytest.mark.parametrize("name, options, says", [
-    ("divergence", {**REINFORCE, "objective": "facility", "lamb": 0.6, "n_rollout": 2, "n_epochs": 60, "partial": 0.1,
-                    "init": "quality", "max_lr": 30.0, "min_lr": 30.0}, "Lower --max_lr (now 30) or raise --n_rollout"),
-    ("collapse", {**REINFORCE, "n_epochs": 40, "max_lr": 300.0, "min_lr": 300.0}, "all alike since step"),
-    ("collapse", {"objective": "disf", "scale": "raw"}, "that quality alone would make"),
-    ("dominated", {**REINFORCE, "n_epochs": 40, "max_lr": 3.0, "min_lr": 0.3, "scale": "raw"}, "--scale calibrated"),
-    ("dominated", {"objective": "pairwise", "estimator": "counterfactual", "scale": "raw", "n_epochs": 20},
-     "--scale calibrated"),
-    ("faint", {**REINFORCE, "n_rollout": 4, "n_epochs": 30, "partial": 0.1, "max_lr": 3.0, "min_lr": 0.3},
-     "--estimator counterfactual"),
-])
+@pytest.mark.parametrize(
+    "name, options, says",
+    [
+        (
+            "divergence",
+            {
+                **REINFORCE,
+                "objective": "facility",
+                "lamb": 0.6,
+                "n_rollout": 2,
+                "n_epochs": 60,
+                "partial": 0.1,
+                "init": "quality",
+                "max_lr": 30.0,
+                "min_lr": 30.0,
+            },
+            "Lower --max_lr (now 30) or raise --n_rollout",
+        ),
+        ("collapse", {**REINFORCE, "n_epochs": 40, "max_lr": 300.0, "min_lr": 300.0}, "all alike since step"),
+        ("collapse", {"objective": "disf", "scale": "raw"}, "that quality alone would make"),
+        (
+            "dominated",
+            {**REINFORCE, "n_epochs": 40, "max_lr": 3.0, "min_lr": 0.3, "scale": "raw"},
+            "--scale calibrated",
+        ),
+        (
+            "dominated",
+            {"objective": "pairwise", "estimator": "counterfactual", "scale": "raw", "n_epochs": 20},
+            "--scale calibrated",
+        ),
+        (
+            "faint",
+            {**REINFORCE, "n_rollout": 4, "n_epochs": 30, "partial": 0.1, "max_lr": 3.0, "min_lr": 0.3},
+            "--estimator counterfactual",
+        ),
+    ],
+)
 def test_each_warning_comes_from_a_real_run(store, name, options, says):
     run, told = learned(store, **options)
     assert name in names(run), (names(run), told)
@@ -102,8 +139,14 @@ def test_each_warning_comes_from_a_real_run(store, name, options, says):
 
 def test_a_start_from_quality_is_not_taken_for_a_collapse(store):
     """Stopped soon after such a start, the selection is still nearly top-quality's."""
-    run = store.create(RunConfig(CorpusConfig((TINY,)), SelectionConfig.from_options(
-        device="cpu", **{**REINFORCE, "init": "quality", "n_epochs": 1000, "max_lr": 0.01, "min_lr": 0.01})))
+    run = store.create(
+        RunConfig(
+            CorpusConfig((TINY,)),
+            SelectionConfig.from_options(
+                device="cpu", **{**REINFORCE, "init": "quality", "n_epochs": 1000, "max_lr": 0.01, "min_lr": 0.01}
+            ),
+        )
+    )
     assert execute(run, should_stop=lambda: len(run.metrics().get("step", ())) >= 30, threads=1)["status"] == "stopped"
     assert np.nanmax(run.metrics()["overlap_quality"]) > health.SAME_SELECTION
     assert "collapse" not in names(run)
@@ -111,8 +154,10 @@ def test_a_start_from_quality_is_not_taken_for_a_collapse(store):
 
 def test_masks_of_one_value_are_said(store, tmp_path):
     rng = np.random.default_rng(0)
-    pq.write_table(pa.table({"id": np.arange(80), "score": np.full(80, 3.0), "v": list(rng.normal(size=(80, 4)))}),
-                   tmp_path / "flat.parquet")
+    pq.write_table(
+        pa.table({"id": np.arange(80), "score": np.full(80, 3.0), "v": list(rng.normal(size=(80, 4)))}),
+        tmp_path / "flat.parquet",
+    )
     run, told = learned(store, tmp_path / "flat.parquet", **{**REINFORCE, "lamb": 1.0, "n_epochs": 12})
     assert names(run) == ["flat"] and "quality column differs" in told[0] and len(told) == 1
 
@@ -141,9 +186,38 @@ def test_the_best_of_a_term_is_computed_again_where_it_was_not_kept(store):
 def test_the_command_line_says_it_once_and_the_summary_keeps_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("datamask.runs.recording.HEALTH_SECONDS", 0.0)
-    assert cli.main(["select", TINY, "--output", "o.parquet", "--estimator", "reinforce", "--objective", "pairwise",
-                     "--scale", "raw", "--n_rollout", "16", "--n_epochs", "40", "--partial", "1", "--max_lr", "3",
-                     "--min_lr", "0.3", "--init", "same", "--device", "cpu", "--json"]) == 0
+    assert (
+        cli.main(
+            [
+                "select",
+                TINY,
+                "--output",
+                "o.parquet",
+                "--estimator",
+                "reinforce",
+                "--objective",
+                "pairwise",
+                "--scale",
+                "raw",
+                "--n_rollout",
+                "16",
+                "--n_epochs",
+                "40",
+                "--partial",
+                "1",
+                "--max_lr",
+                "3",
+                "--min_lr",
+                "0.3",
+                "--init",
+                "same",
+                "--device",
+                "cpu",
+                "--json",
+            ]
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     kept = json.loads(out.splitlines()[-1])["warnings"]
     dominated = [sentence for sentence in kept if "of the reward's variance is due to quality" in sentence]

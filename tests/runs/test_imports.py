@@ -35,8 +35,11 @@ def raw():
     """ids, quality and unit features of the tiny shards, read with pyarrow and numpy alone."""
     table = pa.concat_tables(pq.read_table(path) for path in sorted(Path(TINY).glob("*.parquet")))
     x = np.array(table["feature_arr"].to_pylist(), dtype=np.float64)
-    return (table["chunk_id"].to_pylist(), table["quality_score"].to_numpy().astype(np.float64),
-            x / np.linalg.norm(x, axis=1, keepdims=True))
+    return (
+        table["chunk_id"].to_pylist(),
+        table["quality_score"].to_numpy().astype(np.float64),
+        x / np.linalg.norm(x, axis=1, keepdims=True),
+    )
 
 
 @pytest.fixture
@@ -51,8 +54,9 @@ def written(path, ids, rows):
 
 def asked(path, name="", ignore_unknown=False, **selection):
     options = {"objective": "pairwise", "lamb": 0.4, "device": "cpu", **selection}
-    return RunConfig(CorpusConfig((TINY,)), SelectionConfig(**options, estimator="imported"), name, "", path,
-                     ignore_unknown)
+    return RunConfig(
+        CorpusConfig((TINY,)), SelectionConfig(**options, estimator="imported"), name, "", path, ignore_unknown
+    )
 
 
 def test_an_imported_list_is_a_done_run_with_the_lists_own_values(store, raw, tmp_path, rng):
@@ -72,8 +76,9 @@ def test_an_imported_list_is_a_done_run_with_the_lists_own_values(store, raw, tm
     ends = run.facts()["anchors"]["quality"]
     assert ends["random"] == pytest.approx(quality.mean())
     assert ends["best"] == pytest.approx(np.sort(quality)[-77:].mean())
-    assert summary["calibrated"]["quality"] == pytest.approx((quality[rows].mean() - ends["random"])
-                                                             / (ends["best"] - ends["random"]), abs=1e-6)
+    assert summary["calibrated"]["quality"] == pytest.approx(
+        (quality[rows].mean() - ends["random"]) / (ends["best"] - ends["random"]), abs=1e-6
+    )
     assert summary["upper_bound"] >= summary["calibrated"]["joint"]
     table = run.rows()
     assert np.flatnonzero(table["selected"].to_numpy()).tolist() == rows.tolist()
@@ -94,8 +99,21 @@ def test_it_says_the_same_as_the_run_it_was_exported_from(store, tmp_path):
         again = import_ids(store, asked(path, "back", **{k: v for k, v in options.items() if k != "select_ratio"}))
         assert again.rows().equals(run.rows()) and again.selection().equals(run.selection())
         facts, others = again.facts(), run.facts()
-        for fact in ("fingerprint", "n", "dim", "selected", "total_rows", "columns", "files", "dropped", "notes",
-                     "eligible", "anchors", "references", "switched_off"):
+        for fact in (
+            "fingerprint",
+            "n",
+            "dim",
+            "selected",
+            "total_rows",
+            "columns",
+            "files",
+            "dropped",
+            "notes",
+            "eligible",
+            "anchors",
+            "references",
+            "switched_off",
+        ):
             assert facts[fact] == others[fact], fact
         same = ("quality", "diversity", "joint", "objectives", "calibrated", "tokens", "upper_bound", "gap", "scale")
         assert {k: again.status().summary[k] for k in same} == {k: run.status().summary[k] for k in same}
@@ -125,6 +143,7 @@ def test_nothing_is_left_behind(store, raw, tmp_path, monkeypatch):
 
     def full(*args):
         raise OSError("no room")
+
     monkeypatch.setattr("datamask.runs.writer.RunWriter.write_selection", full)
     with pytest.raises(OSError, match="no room"):
         import_ids(store, asked(path))
@@ -140,11 +159,22 @@ def test_imported_is_no_way_to_select(store):
         execute(run)
 
 
-@pytest.mark.parametrize("config", [
-    RunConfig(CorpusConfig(("a.parquet", "b")), SelectionConfig(estimator="imported"), "", "", "/x/ids.csv"),
-    RunConfig(CorpusConfig(("-a",), id_column="i", rows=9, seed=4, drop_invalid=True),
-              SelectionConfig(objective="pairwise:2,facility:1", lamb=0.25, scale="raw", seed=3, device="cpu",
-                              estimator="imported"), "a name", "-n", "/x y/ids.txt", True)])
+@pytest.mark.parametrize(
+    "config",
+    [
+        RunConfig(CorpusConfig(("a.parquet", "b")), SelectionConfig(estimator="imported"), "", "", "/x/ids.csv"),
+        RunConfig(
+            CorpusConfig(("-a",), id_column="i", rows=9, seed=4, drop_invalid=True),
+            SelectionConfig(
+                objective="pairwise:2,facility:1", lamb=0.25, scale="raw", seed=3, device="cpu", estimator="imported"
+            ),
+            "a name",
+            "-n",
+            "/x y/ids.txt",
+            True,
+        ),
+    ],
+)
 def test_its_command_line_reads_back_as_the_run(config):
     words = config.arguments()
     assert words[:2] == ["runs", "import"] and "--output" not in words and "--estimator" not in words
@@ -174,8 +204,17 @@ def test_from_the_command_line(store, raw, tmp_path, capsys, monkeypatch):
     assert "IDS is required" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("size, n, ratio", [(6367, 63666, 0.1), (77, 1200, 0.064), (1, 3, 0.3), (2, 3, 0.7),
-                                            (1, 10**9, 1e-9), (10**9 - 1, 10**9, 0.999999999)])
+@pytest.mark.parametrize(
+    "size, n, ratio",
+    [
+        (6367, 63666, 0.1),
+        (77, 1200, 0.064),
+        (1, 3, 0.3),
+        (2, 3, 0.7),
+        (1, 10**9, 1e-9),
+        (10**9 - 1, 10**9, 0.999999999),
+    ],
+)
 def test_the_ratio_is_the_shortest_that_gives_the_size(size, n, ratio):
     found = imports._sized(SelectionConfig(estimator="imported"), size, n)
     assert found.select_ratio == ratio and found.size(n) == size

@@ -60,8 +60,11 @@ def test_one_device_one_run_at_a_time_in_order(office, store):
     first, second, third = (submit(office, store) for _ in range(3))
     wait_for(lambda: state(store, first) == "running")
     time.sleep(0.1)
-    assert [(job.about, job.state) for job in office.active()] == [(first, "running"), (second, "queued"),
-                                                                    (third, "queued")]
+    assert [(job.about, job.state) for job in office.active()] == [
+        (first, "running"),
+        (second, "queued"),
+        (third, "queued"),
+    ]
     assert office.active()[2].message == "waits for 2 other runs"
     assert state(store, second) == "queued"
     office.stop(first)
@@ -206,8 +209,9 @@ if sys.argv[2] == "wait":
 
 @contextlib.contextmanager
 def server(store, how: str):
-    process = subprocess.Popen([sys.executable, "-c", SERVER, str(store.root), how], stdout=subprocess.PIPE, text=True,
-                               cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(store.root), how], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     try:
         assert process.stdout.readline().strip() == "ready"
         yield process

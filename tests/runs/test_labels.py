@@ -31,8 +31,11 @@ def test_tags_archiving_and_results_are_decoration(store):
     assert not store.get(run.id).label().archived
     found = read_results("\ufeffTask, Score,seed\nmmlu, 0.41,1\nmmlu,0.43,2\narc,1e-1,\n", "r.csv")
     run.attach(found)
-    assert store.get(run.id).results() == found == [Result("mmlu", 0.41, "1"), Result("mmlu", 0.43, "2"),
-                                                    Result("arc", 0.1, "")]
+    assert (
+        store.get(run.id).results()
+        == found
+        == [Result("mmlu", 0.41, "1"), Result("mmlu", 0.43, "2"), Result("arc", 0.1, "")]
+    )
     for name in ("label.json", "results.json"):
         (run.path / name).write_text("{")
     assert run.label() == Label() and run.results() == [] and run.config.name == "before"
@@ -50,11 +53,17 @@ def test_what_a_killed_writer_left_goes_with_the_next_word(store, write):
         part.write_text("{}")
 
 
-@pytest.mark.parametrize("text, says", [
-    ("task,value\nx,1\n", "columns task and score"), ("", "it has none"), ("task,score\n", "has no rows"),
-    ("task,score\nx,good\n", "line 2: expected a task and a finite score, got 'x' and 'good'"),
-    ("task,score\nx,1\n,2\n", "line 3"), ("task,score\nx,nan\n", "line 2"),
-])
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("task,value\nx,1\n", "columns task and score"),
+        ("", "it has none"),
+        ("task,score\n", "has no rows"),
+        ("task,score\nx,good\n", "line 2: expected a task and a finite score, got 'x' and 'good'"),
+        ("task,score\nx,1\n,2\n", "line 3"),
+        ("task,score\nx,nan\n", "line 2"),
+    ],
+)
 def test_results_that_make_no_sense_name_their_line(text, says):
     with pytest.raises(InputError, match=says):
         read_results(text, "r.csv")

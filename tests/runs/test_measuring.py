@@ -27,8 +27,9 @@ def made(tmp_path_factory):
     store = RunStore(tmp_path_factory.mktemp("runs"))
     corpus = CorpusConfig((TINY,))
     for options in ({"lamb": 0.2}, {"lamb": 0.8}, {"estimator": "random", "select_ratio": 0.1}):
-        selection = SelectionConfig.from_options(**{"objective": "pairwise", "estimator": "relaxed",
-                                                    "select_ratio": 0.2, **options})
+        selection = SelectionConfig.from_options(
+            **{"objective": "pairwise", "estimator": "relaxed", "select_ratio": 0.2, **options}
+        )
         execute(store.create(RunConfig(corpus, selection)), threads=1)
     runs = sorted(store.list(), key=lambda run: (-run.config.selection.select_ratio, run.config.selection.lamb))
     return store, runs, open_corpus(corpus)
@@ -96,8 +97,12 @@ def test_what_means_nothing_is_refused_and_stopping_leaves_nothing(made, tmp_pat
         measuring.write_agreement(runs[2], corpus, store.cache_dir, should_stop=lambda: True)
     assert boards.read_agreement(runs[2], corpus.fingerprint, store.cache_dir) is None
     (tmp_path / "pin.txt").write_text(str(corpus.ids[0]))
-    pinned = RunStore(tmp_path).create(RunConfig(runs[0].config.corpus, SelectionConfig.from_options(
-        objective="pairwise", estimator="relaxed", pin=str(tmp_path / "pin.txt"))))
+    pinned = RunStore(tmp_path).create(
+        RunConfig(
+            runs[0].config.corpus,
+            SelectionConfig.from_options(objective="pairwise", estimator="relaxed", pin=str(tmp_path / "pin.txt")),
+        )
+    )
     execute(pinned, threads=1)
     with pytest.raises(OptionError, match="agreement"):
         measuring.write_agreement(pinned, corpus, store.cache_dir)

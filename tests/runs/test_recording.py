@@ -16,8 +16,12 @@ from datamask.runs.store import RunStore
 TINY = str(Path(__file__).parents[2] / "sample_data" / "tiny")
 ESTIMATORS = [entry.name for entry in catalogue.ESTIMATORS]
 OBJECTIVES = [entry.name for entry in catalogue.OBJECTIVES]
-PAIRS = [(estimator, objective) for estimator in ESTIMATORS for objective in OBJECTIVES
-         if estimator != "relaxed" or catalogue.objective(objective).proof]
+PAIRS = [
+    (estimator, objective)
+    for estimator in ESTIMATORS
+    for objective in OBJECTIVES
+    if estimator != "relaxed" or catalogue.objective(objective).proof
+]
 ENOUGH = 10
 
 
@@ -29,8 +33,15 @@ def store(tmp_path_factory):
 
 def start(store, estimator, objective, **options):
     masks = {"reinforce": {"n_epochs": 12, "n_rollout": 8}, "counterfactual": {"n_epochs": 12}}
-    settings = SelectionConfig.from_options(estimator=estimator, objective=objective, device="cpu", lamb=0.4,
-                                            select_ratio=0.1, **masks.get(estimator, {}), **options)
+    settings = SelectionConfig.from_options(
+        estimator=estimator,
+        objective=objective,
+        device="cpu",
+        lamb=0.4,
+        select_ratio=0.1,
+        **masks.get(estimator, {}),
+        **options,
+    )
     return store.create(RunConfig(CorpusConfig((TINY,)), settings))
 
 
@@ -71,11 +82,19 @@ def test_facility_tells_picks_swaps_and_steps_of_the_dual(store):
     assert steps.sum() >= ENOUGH and joint[swaps][0] > joint[picks][-1] - 1e-9
 
 
-@pytest.mark.parametrize(("estimator", "objective", "where"), [
-    ("relaxed", "facility", "dual_steps"), ("relaxed", "facility", "picks"), ("counterfactual", "facility", "swaps"),
-    ("counterfactual", "disf", "swaps"), ("greedy", "facility", "dual_steps")])
-def test_stopped_between_steps_and_resumed_has_the_lines_of_an_unbroken_run(store, estimator, objective, where,
-                                                                           monkeypatch):
+@pytest.mark.parametrize(
+    ("estimator", "objective", "where"),
+    [
+        ("relaxed", "facility", "dual_steps"),
+        ("relaxed", "facility", "picks"),
+        ("counterfactual", "facility", "swaps"),
+        ("counterfactual", "disf", "swaps"),
+        ("greedy", "facility", "dual_steps"),
+    ],
+)
+def test_stopped_between_steps_and_resumed_has_the_lines_of_an_unbroken_run(
+    store, estimator, objective, where, monkeypatch
+):
     whole, broken = start(store, estimator, objective), start(store, estimator, objective)
     execute(whole, threads=1)
     monkeypatch.setattr(recording.Recorder, "traced", traced := counted(recording.Recorder.traced, where))
@@ -91,8 +110,10 @@ def test_stopped_between_steps_and_resumed_has_the_lines_of_an_unbroken_run(stor
 
 def counted(traced, where):
     """`traced` that remembers whether it has been told of such a point."""
+
     def told(self, point):
         traced(self, point)
         told.reached = told.reached or where in point.metrics
+
     told.reached = False
     return told

@@ -21,14 +21,23 @@ from tests.runs.helpers import ROOT, config, names
 # -- checkpoint, history, tables --------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 50),
-       meta=st.dictionaries(st.text(max_size=5), st.one_of(st.integers(-2**60, 2**60), st.text(max_size=5),
-                                                           st.floats(allow_nan=False, allow_infinity=False))))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(0, 50),
+    meta=st.dictionaries(
+        st.text(max_size=5),
+        st.one_of(st.integers(-(2**60), 2**60), st.text(max_size=5), st.floats(allow_nan=False, allow_infinity=False)),
+    ),
+)
 @settings(max_examples=25, deadline=None)
 def test_checkpoints_read_back_exactly(tmp_path_factory, seed, n, meta):
     rng = np.random.default_rng(seed)
-    arrays = {"logits": rng.normal(size=n).astype(np.float32), "rng": rng.integers(0, 256, 2 * n).astype(np.uint8),
-              "mask": rng.random(n) < 0.5, "step": np.array(seed)}
+    arrays = {
+        "logits": rng.normal(size=n).astype(np.float32),
+        "rng": rng.integers(0, 256, 2 * n).astype(np.uint8),
+        "mask": rng.random(n) < 0.5,
+        "step": np.array(seed),
+    }
     run = RunStore(tmp_path_factory.mktemp("runs")).create(config())
     with run.writer() as writer:
         assert writer.load_checkpoint() is None
@@ -81,8 +90,13 @@ def test_history_is_half_precision_without_new_infinities(store):
 
 def test_rows_read_back_with_their_types(store):
     run = store.create(config())
-    table = pa.table({"id": pa.array([1, 2], pa.uint16()), "logit": pa.array([None, 0.5], pa.float32()),
-                      "source_file": pa.array(["a", "a"]).dictionary_encode()})
+    table = pa.table(
+        {
+            "id": pa.array([1, 2], pa.uint16()),
+            "logit": pa.array([None, 0.5], pa.float32()),
+            "source_file": pa.array(["a", "a"]).dictionary_encode(),
+        }
+    )
     with run.writer() as writer:
         writer.write_rows(table)
     assert run.rows().equals(table)
@@ -158,8 +172,7 @@ print(len(refused), all("too large" in text.lower() for text in refused), refuse
 
 def test_a_file_size_limit_leaves_the_old_files_whole(store):
     run = store.create(config())
-    done = subprocess.run([sys.executable, "-c", LIMITED, store.root, run.id], capture_output=True, text=True,
-                               cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", LIMITED, store.root, run.id], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.startswith("6 True"), done.stdout + done.stderr
     assert run.rows().to_pydict() == {"x": [1]}
     assert not run.has_selection and run.history() == {} and "long" not in run.facts()

@@ -33,14 +33,17 @@ with run.writer() as writer:
 
 def test_a_second_writer_is_refused_in_this_process_and_in_another(store):
     run = store.create(config())
-    code = ("import sys\nfrom datamask.runs.store import RunStore\nfrom datamask.errors import RunStateError\n"
-            "try:\n    RunStore(sys.argv[1]).get(sys.argv[2]).writer().__enter__()\n"
-            "except RunStateError as error:\n    print(error)")
+    code = (
+        "import sys\nfrom datamask.runs.store import RunStore\nfrom datamask.errors import RunStateError\n"
+        "try:\n    RunStore(sys.argv[1]).get(sys.argv[2]).writer().__enter__()\n"
+        "except RunStateError as error:\n    print(error)"
+    )
     with run.writer():
         with pytest.raises(RunStateError, match="already running"):
             run.writer().__enter__()
-        other = subprocess.run([sys.executable, "-c", code, store.root, run.id], capture_output=True, text=True,
-                               cwd=ROOT)
+        other = subprocess.run(
+            [sys.executable, "-c", code, store.root, run.id], capture_output=True, text=True, cwd=ROOT
+        )
         assert "already running" in other.stdout
     with run.writer() as writer:
         writer.set_status("running")
@@ -96,8 +99,10 @@ def test_a_queued_run_of_a_dead_process_is_interrupted(store, monkeypatch):
     monkeypatch.setattr(store_module, "QUEUE_GRACE", 0.0)
     assert run.status().state == "interrupted"
     assert "before it began" in run.status().message
-    code = ("import sys, time\nfrom datamask.runs.store import RunStore\nrun = RunStore(sys.argv[1]).get(sys.argv[2])\n"
-            "with run.queued():\n    print('ready', flush=True)\n    time.sleep(60)")
+    code = (
+        "import sys, time\nfrom datamask.runs.store import RunStore\nrun = RunStore(sys.argv[1]).get(sys.argv[2])\n"
+        "with run.queued():\n    print('ready', flush=True)\n    time.sleep(60)"
+    )
     owner = in_another_process(code, store.root, run.id)
     assert run.status().state == "queued"
     with pytest.raises(RunStateError, match="another queue"), run.queued():

@@ -41,8 +41,15 @@ def test_rows_and_lists_are_named_by_their_content_and_come_back(corpus, shelf):
         shelf.rows(corpus, "../" + name)
 
 
-@pytest.mark.parametrize("alter", [lambda text: "[" * 100_000, lambda text: text.replace('"count": 2', '"count": "2"'),
-                                   lambda text: "[]", lambda text: ""])
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda text: "[" * 100_000,
+        lambda text: text.replace('"count": 2', '"count": "2"'),
+        lambda text: "[]",
+        lambda text: "",
+    ],
+)
 def test_an_altered_list_of_rules_is_none(corpus, shelf, alter):
     name = shelf.save(RuleBook(corpus.fingerprint, (Rule(PIN, "two", 2, "a" * 20),)))
     path = shelf._path(name, ".json")
@@ -71,25 +78,42 @@ def test_no_rule_is_there_twice_and_a_quota_replaces_the_one_on_its_value(corpus
 
 
 def test_the_settings_name_files_with_exactly_the_rows(corpus, shelf):
-    book = RuleBook(corpus.fingerprint, (naming(shelf, corpus, PIN, [3, 7]), naming(shelf, corpus, PIN, [7, 9]),
-                                         naming(shelf, corpus, BAN, [0]), naming(shelf, corpus, GIVEN, [20, 21])))
+    book = RuleBook(
+        corpus.fingerprint,
+        (
+            naming(shelf, corpus, PIN, [3, 7]),
+            naming(shelf, corpus, PIN, [7, 9]),
+            naming(shelf, corpus, BAN, [0]),
+            naming(shelf, corpus, GIVEN, [20, 21]),
+        ),
+    )
     config = shelf.applied(SelectionConfig.from_options(), book, corpus)
     assert [read_rows(path, corpus).rows.tolist() for path in (config.pin, config.ban, config.given)] == [
-        [3, 7, 9], [0], [20, 21]]
+        [3, 7, 9],
+        [0],
+        [20, 21],
+    ]
     assert shelf.applied(SelectionConfig.from_options(), RuleBook(corpus.fingerprint), corpus) == (
-        SelectionConfig.from_options())
+        SelectionConfig.from_options()
+    )
     assert rule_words(config, {"pinned": 3, "banned": 1, "given": 2}) == [
-        "3 samples pinned", "1 sample banned", "2 samples had already"]
+        "3 samples pinned",
+        "1 sample banned",
+        "2 samples had already",
+    ]
 
 
-@pytest.mark.parametrize("kinds, options, reason", [
-    ({PIN: range(5), BAN: range(4, 9)}, {}, "both name 1 samples"),
-    ({PIN: range(80)}, {}, "names 80 rows, but only 72"),
-    ({BAN: range(200)}, {}, "leave 40 samples, but 72"),
-    ({GIVEN: range(240)}, {}, "names all 240"),
-    ({PIN: range(100)}, {"budget": "100"}, "but the budget is 100"),
-    ({BAN: range(230)}, {"budget": "5k"}, "holds all"),
-])
+@pytest.mark.parametrize(
+    "kinds, options, reason",
+    [
+        ({PIN: range(5), BAN: range(4, 9)}, {}, "both name 1 samples"),
+        ({PIN: range(80)}, {}, "names 80 rows, but only 72"),
+        ({BAN: range(200)}, {}, "leave 40 samples, but 72"),
+        ({GIVEN: range(240)}, {}, "names all 240"),
+        ({PIN: range(100)}, {"budget": "100"}, "but the budget is 100"),
+        ({BAN: range(230)}, {"budget": "5k"}, "holds all"),
+    ],
+)
 def test_impossible_rules_are_refused_with_the_reason(corpus, shelf, kinds, options, reason):
     book = RuleBook(corpus.fingerprint, tuple(naming(shelf, corpus, kind, rows) for kind, rows in kinds.items()))
     with pytest.raises(OptionError, match=reason):
@@ -97,7 +121,9 @@ def test_impossible_rules_are_refused_with_the_reason(corpus, shelf, kinds, opti
 
 
 def test_a_quota_above_what_there_is_is_refused(corpus, shelf):
-    book = RuleBook(corpus.fingerprint, (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.9, 1.0)),
-                                         naming(shelf, corpus, BAN, range(200))))
+    book = RuleBook(
+        corpus.fingerprint,
+        (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.9, 1.0)), naming(shelf, corpus, BAN, range(200))),
+    )
     with pytest.raises(OptionError, match="must have at least 33 members"):
         shelf.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)

@@ -96,9 +96,19 @@ def test_list_is_newest_first_and_ignores_what_is_no_run(store):
     assert [run.id for run in store.list()] == ["c", "a", "b"]
 
 
-@pytest.mark.parametrize("name, text", [("status.json", "{"), ("status.json", '{"state": "happy"}'),
-                                        ("status.json", "[]"), ("status.json", ""), ("status.json", "\x00\x00"),
-                                        ("config.json", "not json"), ("config.json", None), ("config.json", "3")])
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("status.json", "{"),
+        ("status.json", '{"state": "happy"}'),
+        ("status.json", "[]"),
+        ("status.json", ""),
+        ("status.json", "\x00\x00"),
+        ("config.json", "not json"),
+        ("config.json", None),
+        ("config.json", "3"),
+    ],
+)
 def test_a_broken_run_is_listed_as_failed_with_a_sentence(store, name, text):
     store.create(config(), run_id="good")
     broken = store.create(config(), run_id="broken")
@@ -250,8 +260,10 @@ def test_metrics_that_the_disk_does_not_give_are_a_sentence(store, monkeypatch):
         run.metrics()
 
 
-@pytest.mark.parametrize("contents, reason", [(b"[]", "must hold a JSON object, got list"), (b"{", "Expecting"),
-                                              (None, "No such file or directory$")])
+@pytest.mark.parametrize(
+    "contents, reason",
+    [(b"[]", "must hold a JSON object, got list"), (b"{", "Expecting"), (None, "No such file or directory$")],
+)
 def test_a_record_that_cannot_be_read_is_a_sentence_that_names_it_and_its_run(store, contents, reason):
     def spoil(name):
         (run.path / name).unlink()

@@ -30,8 +30,19 @@ def place(tmp_path_factory):
         patch.setattr(os, "cpu_count", lambda: 1)
         for kind in STUDIES:
             more = ["--objectives", "pairwise,facility"] if kind == "single" else []
-            words = ["study", kind, TINY, "--quick", "--runs_dir", folder / "runs", "--output", folder / kind,
-                     "--device", "cpu", *more]
+            words = [
+                "study",
+                kind,
+                TINY,
+                "--quick",
+                "--runs_dir",
+                folder / "runs",
+                "--output",
+                folder / kind,
+                "--device",
+                "cpu",
+                *more,
+            ]
             assert cli.main(list(map(str, words))) == 0
     return folder
 
@@ -62,11 +73,18 @@ def test_means_and_spreads_are_those_of_the_runs(place, kind):
     answer = told(place, kind)
     stored = runs_of(place, kind)
     assert len(stored) == sum(row["runs"] for row in answer["rows"])
-    levels = {"ablation": ("max_lr", "n_epochs", "init"), "acceleration": ("partial", "prune", "init"),
-              "G": ("n_rollout",)}[kind]
+    levels = {
+        "ablation": ("max_lr", "n_epochs", "init"),
+        "acceleration": ("partial", "prune", "init"),
+        "G": ("n_rollout",),
+    }[kind]
     for row in answer["rows"][:-1]:
-        mine = [run for run in stored if run.config.selection.estimator == "reinforce" and
-                all(getattr(run.config.selection, name) == row[name] for name in levels)]
+        mine = [
+            run
+            for run in stored
+            if run.config.selection.estimator == "reinforce"
+            and all(getattr(run.config.selection, name) == row[name] for name in levels)
+        ]
         joint = [run.status().summary["calibrated"]["joint"] for run in mine]
         assert len(mine) == row["runs"] == 3 and len({run.config.selection.seed for run in mine}) == 3
         assert row["joint"] == pytest.approx(np.mean(joint)) and row["joint_sd"] == pytest.approx(np.std(joint, ddof=1))
@@ -81,18 +99,28 @@ def test_means_and_spreads_are_those_of_the_runs(place, kind):
 
 def test_the_single_study_measures_every_selection_by_every_term(place):
     rows = {row["arm"]: row for row in told(place, "single")["rows"]}
-    assert list(rows) == ["random", "quality alone", "pairwise alone", "pairwise with quality", "facility alone",
-                          "facility with quality"]
+    assert list(rows) == [
+        "random",
+        "quality alone",
+        "pairwise alone",
+        "pairwise with quality",
+        "facility alone",
+        "facility with quality",
+    ]
     assert rows["quality alone"]["quality"] == pytest.approx(1.0)
     for name, other in (("pairwise", "facility"), ("facility", "pairwise")):
         assert rows[f"{name} alone"][name] > max(rows[f"{other} alone"][name], 0.9)
         assert rows[f"{name} with quality"]["quality"] > rows[f"{name} alone"]["quality"]
         assert abs(rows["random"][name]) < 0.3
-    own = {run.config.selection.objective: run for run in runs_of(place, "single")
-           if run.config.selection.lamb == 0.5 and run.config.selection.estimator == "counterfactual"}
+    own = {
+        run.config.selection.objective: run
+        for run in runs_of(place, "single")
+        if run.config.selection.lamb == 0.5 and run.config.selection.estimator == "counterfactual"
+    }
     for name, run in own.items():
         assert rows[f"{name} with quality"][name] == pytest.approx(
-            run.status().summary["calibrated"]["diversity"], abs=5 * rows[f"{name} with quality"][f"{name}_sd"] + 1e-9)
+            run.status().summary["calibrated"]["diversity"], abs=5 * rows[f"{name} with quality"][f"{name}_sd"] + 1e-9
+        )
 
 
 def test_rows_that_count_are_the_selected_and_the_given_ones():
@@ -105,9 +133,11 @@ def test_the_stable_group_size_follows_its_rule(place):
     answer = told(place, "G")
     smallest = []
     for row in answer["rows"][:-1]:
-        joint = [run.metrics()["joint"] for run in runs_of(place, "G")
-                 if run.config.selection.n_rollout == row["n_rollout"] and
-                 run.config.selection.estimator == "reinforce"]
+        joint = [
+            run.metrics()["joint"]
+            for run in runs_of(place, "G")
+            if run.config.selection.n_rollout == row["n_rollout"] and run.config.selection.estimator == "reinforce"
+        ]
         stable = all(np.nanmax(j) - j[-1] <= STABLE for j in joint) and row["joint_sd"] <= STABLE
         assert row["stable"] == stable
         smallest += [row["n_rollout"]] * stable
@@ -117,8 +147,13 @@ def test_the_stable_group_size_follows_its_rule(place):
 
 def test_seconds_to_level_are_read_off_the_curves(place):
     rows = told(place, "acceleration")["rows"]
-    plain = [run for run in runs_of(place, "acceleration") if run.config.selection.prune == 0 and
-             run.config.selection.init == "same" and run.config.selection.partial == 0.5]
+    plain = [
+        run
+        for run in runs_of(place, "acceleration")
+        if run.config.selection.prune == 0
+        and run.config.selection.init == "same"
+        and run.config.selection.partial == 0.5
+    ]
     times = []
     for run in plain:
         metrics = run.metrics()
@@ -131,8 +166,19 @@ def test_seconds_to_level_are_read_off_the_curves(place):
 def test_repeating_a_study_does_nothing_twice(place, monkeypatch, capsys):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     before = len(RunStore(place / "runs").list())
-    words = ["study", "G", TINY, "--quick", "--runs_dir", place / "runs", "--output", place / "G", "--device", "cpu",
-             "--json"]
+    words = [
+        "study",
+        "G",
+        TINY,
+        "--quick",
+        "--runs_dir",
+        place / "runs",
+        "--output",
+        place / "G",
+        "--device",
+        "cpu",
+        "--json",
+    ]
     assert cli.main(list(map(str, words))) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["rows"] == told(place, "G")["rows"]
     assert len(RunStore(place / "runs").list()) == before
@@ -151,10 +197,15 @@ def test_arms_at_full_scale():
     assert len(arms("single", {})) == 12
 
 
-@pytest.mark.parametrize("words, sentence", [
-    (["nothing"], "KIND must be one of single"), (["G", "--objectives", "pairwise"], "study single"),
-    (["G", "--estimator", "relaxed"], "must be counterfactual or reinforce"), (["single", "--lamb", "1"], "below 1"),
-])
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["nothing"], "KIND must be one of single"),
+        (["G", "--objectives", "pairwise"], "study single"),
+        (["G", "--estimator", "relaxed"], "must be counterfactual or reinforce"),
+        (["single", "--lamb", "1"], "below 1"),
+    ],
+)
 def test_what_cannot_be_studied_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys, words, sentence):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["study", words[0], TINY, *words[1:], "--device", "cpu"]) == 2
@@ -163,10 +214,18 @@ def test_what_cannot_be_studied_is_refused_in_one_sentence(tmp_path, monkeypatch
 
 
 def test_a_table_shows_spreads_and_leaves_out_what_is_empty():
-    text = table([{"arm": "a", "joint": 0.5, "joint_sd": 0.01, "stable": True, "none": None},
-                  {"arm": "b", "joint": 0.25, "joint_sd": None, "n_rollout": 32}])
-    assert text.splitlines() == ["| arm | joint | stable | n rollout |", "| --- | --- | --- | --- |",
-                                 "| a | 0.500 ± 0.010 | yes |  |", "| b | 0.250 |  | 32 |"]
+    text = table(
+        [
+            {"arm": "a", "joint": 0.5, "joint_sd": 0.01, "stable": True, "none": None},
+            {"arm": "b", "joint": 0.25, "joint_sd": None, "n_rollout": 32},
+        ]
+    )
+    assert text.splitlines() == [
+        "| arm | joint | stable | n rollout |",
+        "| --- | --- | --- | --- |",
+        "| a | 0.500 ± 0.010 | yes |  |",
+        "| b | 0.250 |  | 32 |",
+    ]
 
 
 @pytest.mark.parametrize("kind", STUDIES)

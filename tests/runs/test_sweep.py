@@ -42,25 +42,38 @@ def one_thread(monkeypatch):
 # -- what is varied ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("lamb=0:1:11", ("lamb", tuple(k / 10 for k in range(11)))),
-    ("select-ratio=0.1,0.3", ("select_ratio", (0.1, 0.3))),
-    ("seed=0,1,2", ("seed", (0, 1, 2))),
-    ("n_rollout=32:128:4", ("n_rollout", (32, 64, 96, 128))),
-    ("init=same,quality", ("init", ("same", "quality"))),
-    ("--algorithm=DiSF", ("objective", ("DiSF",))),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("lamb=0:1:11", ("lamb", tuple(k / 10 for k in range(11)))),
+        ("select-ratio=0.1,0.3", ("select_ratio", (0.1, 0.3))),
+        ("seed=0,1,2", ("seed", (0, 1, 2))),
+        ("n_rollout=32:128:4", ("n_rollout", (32, 64, 96, 128))),
+        ("init=same,quality", ("init", ("same", "quality"))),
+        ("--algorithm=DiSF", ("objective", ("DiSF",))),
+    ],
+)
 def test_what_may_be_varied_is_read(text, expected):
     name, values = parse_vary(text)
     assert (name, values) == expected and [type(v) for v in values] == [type(v) for v in expected[1]]
 
 
-@pytest.mark.parametrize("text, sentence", [
-    ("colour=red", "must name one of lamb"), ("lamb", "START:STOP:COUNT"), ("lamb=", "START:STOP:COUNT"),
-    ("lamb=0:1", "COUNT"), ("lamb=0:1:1", "COUNT"), ("lamb=a,b", "numbers, got 'a'"), ("seed=0.5", "whole numbers"),
-    ("seed=0:1:3", "whole numbers"), ("lamb=0.1,0.1", "once"), ("seed=inf", "whole numbers"),
-    ("lamb=0:1:100000", "at most"),
-])
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("colour=red", "must name one of lamb"),
+        ("lamb", "START:STOP:COUNT"),
+        ("lamb=", "START:STOP:COUNT"),
+        ("lamb=0:1", "COUNT"),
+        ("lamb=0:1:1", "COUNT"),
+        ("lamb=a,b", "numbers, got 'a'"),
+        ("seed=0.5", "whole numbers"),
+        ("seed=0:1:3", "whole numbers"),
+        ("lamb=0.1,0.1", "once"),
+        ("seed=inf", "whole numbers"),
+        ("lamb=0:1:100000", "at most"),
+    ],
+)
 def test_what_may_not_is_refused_in_one_sentence(text, sentence):
     with pytest.raises(OptionError, match=sentence):
         parse_vary(text)
@@ -73,9 +86,11 @@ def test_points_are_the_cross_product_with_seeds_where_there_is_chance():
     assert len(points({}, [("seed", (4, 5))], seeds=3)) == 2
     # what decides the estimator of a single run decides it here
     assert points({}, [("max_lr", (1.0, 3.0)), ("min_lr", (0.5,))])[0].selection.estimator == "reinforce"
-    for given, varied, sentence in [({}, [("lamb", (2.0,))], "lamb"),
-                                    ({}, [("lamb", (0.1,)), ("lamb", (0.2,))], "once"),
-                                    ({"n_rollout": 4}, [("estimator", ("random",))], "n_rollout")]:
+    for given, varied, sentence in [
+        ({}, [("lamb", (2.0,))], "lamb"),
+        ({}, [("lamb", (0.1,)), ("lamb", (0.2,))], "once"),
+        ({"n_rollout": 4}, [("estimator", ("random",))], "n_rollout"),
+    ]:
         with pytest.raises(OptionError, match=sentence):
             points(given, varied)
 
@@ -119,6 +134,7 @@ def test_stopped_sweeps_go_on_where_they_were(tmp_path):
     def in_the_second():
         runs = store.list()
         return len(runs) == 2 and len(runs[0].metrics().get("step", ())) >= 5
+
     first = sweep(store, plan, should_stop=in_the_second)
     assert [one.run.status().state for one in first] == ["done", "stopped"]
     whole = sweep(store, plan)
@@ -139,8 +155,9 @@ def test_along_lambda_the_relaxation_starts_from_its_neighbour(tmp_path):
     assert sum(steps) < sum(single["steps"] for single in singles)
     # both are within their proved gaps of one optimum, so of each other
     for one, single in zip(done, singles):
-        assert one.row()["joint"] == pytest.approx(single["calibrated"]["joint"],
-                                                   abs=max(one.row()["gap"], single["gap"]))
+        assert one.row()["joint"] == pytest.approx(
+            single["calibrated"]["joint"], abs=max(one.row()["gap"], single["gap"])
+        )
 
 
 def test_a_point_that_cannot_be_is_recorded_and_the_others_go_on(tmp_path):
@@ -170,8 +187,23 @@ def test_a_changed_corpus_is_swept_anew(tmp_path):
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json"])
 def test_the_command_writes_one_row_per_point(tmp_path, monkeypatch, capsys, suffix):
     monkeypatch.chdir(tmp_path)
-    words = ["sweep", TINY, "--vary", "lamb=0:1:3", "--vary", "estimator=random,relaxed", "--objective", "pairwise",
-             "--seeds", "2", "--device", "cpu", "--json", "--output", f"table{suffix}"]
+    words = [
+        "sweep",
+        TINY,
+        "--vary",
+        "lamb=0:1:3",
+        "--vary",
+        "estimator=random,relaxed",
+        "--objective",
+        "pairwise",
+        "--seeds",
+        "2",
+        "--device",
+        "cpu",
+        "--json",
+        "--output",
+        f"table{suffix}",
+    ]
     assert cli.main(words) == 0
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert answer["points"] == len(answer["rows"]) == 9
@@ -207,8 +239,21 @@ def test_a_point_whose_record_cannot_be_read_is_no_stop(tmp_path, monkeypatch, c
     monkeypatch.setattr(RunWriter, "finish", counting)
     monkeypatch.setattr(stores, "read_json", refusing)
     monkeypatch.chdir(tmp_path)
-    words = ["sweep", TINY, "--vary", "lamb=0.2,0.8", "--objective", "pairwise", "--estimator", "relaxed",
-             "--n_epochs", "4", "--device", "cpu", "--json"]
+    words = [
+        "sweep",
+        TINY,
+        "--vary",
+        "lamb=0.2,0.8",
+        "--objective",
+        "pairwise",
+        "--estimator",
+        "relaxed",
+        "--n_epochs",
+        "4",
+        "--device",
+        "cpu",
+        "--json",
+    ]
     assert cli.main(words) == 2
     answer, errors = capsys.readouterr()
     assert "Input/output error" in errors.splitlines()[-1] and "stopped" not in errors.splitlines()[-1]
@@ -218,10 +263,13 @@ def test_a_point_whose_record_cannot_be_read_is_no_stop(tmp_path, monkeypatch, c
 
 def test_the_command_says_no_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for words, sentence in [(["--vary", "colour=red"], "must name one of"), ([], "--vary is required"),
-                            (["--vary", "lamb=0,2"], "--lamb must be"),
-                            (["--vary", "lamb=0,1", "--output", "x.txt"], ".parquet, .csv, .json"),
-                            (["--vary", "prune=0.9"], "prune 0.9")]:
+    for words, sentence in [
+        (["--vary", "colour=red"], "must name one of"),
+        ([], "--vary is required"),
+        (["--vary", "lamb=0,2"], "--lamb must be"),
+        (["--vary", "lamb=0,1", "--output", "x.txt"], ".parquet, .csv, .json"),
+        (["--vary", "prune=0.9"], "prune 0.9"),
+    ]:
         assert cli.main(["sweep", TINY, "--objective", "pairwise", "--device", "cpu", *words]) == 2
         assert sentence in capsys.readouterr().err
 

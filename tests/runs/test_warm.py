@@ -23,8 +23,14 @@ from datamask.runs.warm import stored_end, warm_start
 from tests.dashboard.made_runs import finish_run, write_shard
 
 TINY = CorpusConfig((str(Path(__file__).parents[2] / "sample_data" / "tiny"),))
-CASES = [("relaxed", "pairwise"), ("relaxed", "facility"), ("relaxed", "disf_fixed"), ("counterfactual", "facility"),
-         ("counterfactual", "disf_fixed"), ("counterfactual", "pairwise:0.5,facility:0.5")]
+CASES = [
+    ("relaxed", "pairwise"),
+    ("relaxed", "facility"),
+    ("relaxed", "disf_fixed"),
+    ("counterfactual", "facility"),
+    ("counterfactual", "disf_fixed"),
+    ("counterfactual", "pairwise:0.5,facility:0.5"),
+]
 AS_GOOD = 0.006
 """Joint values of two seeds differ by about so much on this small a corpus."""
 
@@ -102,8 +108,9 @@ def test_what_it_starts_from_is_where_that_run_ended(pool):
 
 
 def test_where_too_much_has_to_leave_learned_logits_start_cold(pool, tmp_path):
-    config = SelectionConfig.from_options(estimator="counterfactual", objective="facility", select_ratio=0.2,
-                                          device="cpu", n_epochs=12)
+    config = SelectionConfig.from_options(
+        estimator="counterfactual", objective="facility", select_ratio=0.2, device="cpu", n_epochs=12
+    )
     parent = ran(pool, config)
     members = np.flatnonzero(parent.rows()["selected"].to_numpy().astype(bool))
     (tmp_path / "ban.txt").write_text("\n".join(str(pool.corpus.ids[int(row)]) for row in members[::2]))
@@ -112,8 +119,9 @@ def test_where_too_much_has_to_leave_learned_logits_start_cold(pool, tmp_path):
 
 
 def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
-    config = SelectionConfig.from_options(estimator="counterfactual", objective="pairwise", select_ratio=0.2,
-                                          device="cpu", n_epochs=30)
+    config = SelectionConfig.from_options(
+        estimator="counterfactual", objective="pairwise", select_ratio=0.2, device="cpu", n_epochs=30
+    )
     parent = ran(pool, config)
     now = replace(config, lamb=0.6)
     whole = ran(pool, now, parent.id)
@@ -121,6 +129,7 @@ def test_a_warm_run_that_was_stopped_ends_where_an_unbroken_one_does(pool):
 
     def should_stop():
         return len(run.metrics().get("step", ())) >= 4
+
     assert execute(run, threads=1, pool=pool, should_stop=should_stop)["status"] == "stopped"
     RunStore(pool.cache_dir.parent).remove(parent.id)
     summary = execute(run, threads=1, pool=pool)
@@ -139,6 +148,7 @@ def test_stopped_before_its_first_step_it_still_knows_its_start(pool, estimator,
 
     def should_stop():
         return "warm_from" in run.facts()  # a learner has begun
+
     assert execute(run, threads=1, pool=pool, should_stop=should_stop)["status"] == "stopped"
     RunStore(pool.cache_dir.parent).remove(parent.id)
     assert execute(run, threads=1, pool=pool)["warm_from"] == parent.id
@@ -153,8 +163,9 @@ def test_which_run_is_taken(tmp_path):
         return SelectionConfig.from_options(**{"objective": "pairwise", "estimator": "relaxed", **options})
 
     def made(**options):
-        return finish_run(store, corpus, files, corpus.quality, **{"objective": "pairwise", "estimator": "relaxed",
-                                                                   **options})
+        return finish_run(
+            store, corpus, files, corpus.quality, **{"objective": "pairwise", "estimator": "relaxed", **options}
+        )
 
     far, older, newer = made(lamb=0.2), made(lamb=0.5, select_ratio=0.2), made(lamb=0.4, pin="some.parquet")
     seeded = made(estimator="counterfactual", seed=3, lamb=0.5)

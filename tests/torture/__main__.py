@@ -67,12 +67,16 @@ def _told(outcomes: list[Outcome]) -> int:
         mine = [outcome for outcome in outcomes if outcome.part == name]
         words = Counter(outcome.word for outcome in mine)
         took = sum(outcome.seconds for outcome in mine)
-        print(f"{name}: {len(mine):,} cases of {PARTS[name].part.size:,}, {took / len(mine):.2f} s each: "
-              + ", ".join(f"{count:,} {word}" for word, count in words.most_common()))
+        print(
+            f"{name}: {len(mine):,} cases of {PARTS[name].part.size:,}, {took / len(mine):.2f} s each: "
+            + ", ".join(f"{count:,} {word}" for word, count in words.most_common())
+        )
     bad = [outcome for outcome in outcomes if outcome.word == FINDING]
     for outcome in bad[:20]:
-        print(f"{outcome.part}:{outcome.number}: {outcome.finding.splitlines()[0][:300]}\n"
-              f"    once more: make torture CASE={outcome.part}:{outcome.number}")
+        print(
+            f"{outcome.part}:{outcome.number}: {outcome.finding.splitlines()[0][:300]}\n"
+            f"    once more: make torture CASE={outcome.part}:{outcome.number}"
+        )
     wrong = verdicts(outcomes)
     for name, text in wrong.items():
         print(f"{name} as a whole: {text}")

@@ -38,8 +38,9 @@ def _blocks() -> tuple[tuple[int, str, Callable[[int, Path], str]], ...]:
     blocks = []
     for operation in OPERATIONS:
         for kind, when in (*WAYS, *([SWAP] if operation.swaps else [])):
-            blocks.append((operation.most, f"{operation.name}: {kind} {when}",
-                           functools.partial(_struck, operation, kind, when)))
+            blocks.append(
+                (operation.most, f"{operation.name}: {kind} {when}", functools.partial(_struck, operation, kind, when))
+            )
         blocks.append((len(LIMITS), f"{operation.name}: full disk", functools.partial(_full, operation)))
         blocks.append((len(DELAYS), f"{operation.name}: two at once", functools.partial(_twice, operation)))
     blocks.append((len(CHILD_SECONDS), "map: child killed", _map_child))
@@ -85,8 +86,9 @@ def _struck(operation: Operation, kind: str, when: str, place: int, folder: Path
     count = _count(operation.name)
     if place >= count:
         if count > operation.most:
-            raise Finding(f"{operation.name} does {count} file operations, of which {operation.most} are tried; raise "
-                          "its `most`")
+            raise Finding(
+                f"{operation.name} does {count} file operations, of which {operation.most} are tried; raise its `most`"
+            )
         return "past the end"
     operation.prepare(folder)
     injection = Injection(folder, place, kind, when, act=lambda: _swap(folder))
@@ -98,8 +100,9 @@ def _full(operation: Operation, place: int, folder: Path) -> str:
     return _after(operation, folder, _forked(operation, folder, None, prepared=True, most=LIMITS[place]), "full disk")
 
 
-def _forked(operation: Operation, folder: Path, injection: Injection | None, *, prepared: bool = False,
-            most: int | None = None) -> dict:
+def _forked(
+    operation: Operation, folder: Path, injection: Injection | None, *, prepared: bool = False, most: int | None = None
+) -> dict:
     """Do the operation in a child; ``code``, ``finding`` and ``count``, or ``signal``."""
     if not prepared:
         operation.prepare(folder)
@@ -174,15 +177,25 @@ def _judge_swap(folder: Path, said: dict) -> str:
 
     if said.get("code"):
         return "refused"
-    corpora = [dict(zip(content["chunk_id"].to_pylist(), content["quality_score"].to_pylist()))
-               for content in (materials.table(), materials.table(seed=7))]
+    corpora = [
+        dict(zip(content["chunk_id"].to_pylist(), content["quality_score"].to_pylist()))
+        for content in (materials.table(), materials.table(seed=7))
+    ]
     run = RunStore(folder / "runs").list()[0]
     selection = run.selection()
     chosen = dict(zip(selection["chunk_id"].to_pylist(), selection["quality"].to_pylist()))
     if not any(all(abs(content[name] - value) < 1e-9 for name, value in chosen.items()) for content in corpora):
         raise Finding("a run says done and mixes two contents of its shard")
-    code, _ = command("runs", "export", run.id, "--runs_dir", folder / "runs", "--rows", folder / "rows.parquet",
-                      doing="export after the shard was replaced")
+    code, _ = command(
+        "runs",
+        "export",
+        run.id,
+        "--runs_dir",
+        folder / "runs",
+        "--rows",
+        folder / "rows.parquet",
+        doing="export after the shard was replaced",
+    )
     if code == 0:
         rows = pq.read_table(folder / "rows.parquet")
         for name, value in zip(rows["chunk_id"].to_pylist(), rows["quality_score"].to_pylist()):
@@ -286,5 +299,11 @@ def warm() -> None:
         _count(operation.name)
 
 
-PART = Part(name="faults", title="kills, full disks, I/O errors, races at every file operation",
-            size=sum(size for size, _, _ in _blocks()), run=run, weight=4.0, describe=describe)
+PART = Part(
+    name="faults",
+    title="kills, full disks, I/O errors, races at every file operation",
+    size=sum(size for size, _, _ in _blocks()),
+    run=run,
+    weight=4.0,
+    describe=describe,
+)

@@ -92,10 +92,14 @@ class Injection:
 
     def _wrapped(self, name: str, operation: Callable) -> Callable:
         def wrapped(*args: object, **options: object) -> object:
-            if any(self.concerns(arg) for arg in args[:2] if isinstance(arg, str | bytes | os.PathLike)
-                   or (name in BY_HANDLE and arg is args[0])):
+            if any(
+                self.concerns(arg)
+                for arg in args[:2]
+                if isinstance(arg, str | bytes | os.PathLike) or (name in BY_HANDLE and arg is args[0])
+            ):
                 return self.around(name, operation, *args, **options)
             return operation(*args, **options)
+
         return wrapped
 
     def _install_open(self) -> None:
@@ -108,14 +112,22 @@ class Injection:
             def write(self, data: object) -> int:
                 return injection.around("write", super().write, data)
 
-        def opened(file: object, mode: str = "r", buffering: int = -1, encoding: str | None = None,
-                   errors: str | None = None, newline: str | None = None, closefd: bool = True,
-                   opener: Callable | None = None) -> object:
+        def opened(
+            file: object,
+            mode: str = "r",
+            buffering: int = -1,
+            encoding: str | None = None,
+            errors: str | None = None,
+            newline: str | None = None,
+            closefd: bool = True,
+            opener: Callable | None = None,
+        ) -> object:
             if not injection.concerns(file):
                 return plain(file, mode, buffering, encoding, errors, newline, closefd, opener)
             if not set(mode) & set("wax+"):
-                return injection.around("open to read", plain, file, mode, buffering, encoding, errors, newline,
-                                        closefd, opener)
+                return injection.around(
+                    "open to read", plain, file, mode, buffering, encoding, errors, newline, closefd, opener
+                )
             flags = mode.replace("b", "").replace("t", "")
             raw = injection.around("open to write", Raw, file, flags, closefd, opener)
             if buffering == 0:

@@ -9,8 +9,10 @@ from tests.torture.contract import Part
 from tests.torture.judging import Family
 
 FAMILIES: tuple[Family, ...] = tuple(
-    family for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses)
-    for family in module.FAMILIES)
+    family
+    for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses)
+    for family in module.FAMILIES
+)
 
 
 def _of(number: int) -> tuple[Family, int]:
@@ -56,5 +58,11 @@ def warm() -> None:
     assert address.PARTS and id_lists.read_rows
 
 
-PART = Part(name="inputs", title="hostile and damaged input of every kind", size=sum(f.size for f in FAMILIES), run=run,
-            weight=4.0, describe=describe)
+PART = Part(
+    name="inputs",
+    title="hostile and damaged input of every kind",
+    size=sum(f.size for f in FAMILIES),
+    run=run,
+    weight=4.0,
+    describe=describe,
+)

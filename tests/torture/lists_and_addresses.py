@@ -17,8 +17,26 @@ from tests.torture import materials
 from tests.torture.contract import Finding
 from tests.torture.judging import ACCEPTED, REFUSED, Family, attempted, command, trace
 
-ODD_IDS = ("", " ", "\ufeffid1", "id1\x00", "ID1", "id1 ", "nan", "None", "=1+1", "x" * 100_000, '"', "'", "id\t1", "é",
-           "9" * 400, "-1", "<b>", "\u202eid1")
+ODD_IDS = (
+    "",
+    " ",
+    "\ufeffid1",
+    "id1\x00",
+    "ID1",
+    "id1 ",
+    "nan",
+    "None",
+    "=1+1",
+    "x" * 100_000,
+    '"',
+    "'",
+    "id\t1",
+    "é",
+    "9" * 400,
+    "-1",
+    "<b>",
+    "\u202eid1",
+)
 
 
 # -- lists of ids ----------------------------------------------------------------------------------------------------
@@ -65,22 +83,50 @@ def run_list(number: int, folder: Path) -> str:
         if rng.random() < 0.3:
             data = data[: rng.randrange(len(data))]
         if rng.random() < 0.1:
-            data = bytearray(rng.choice([b"", b"\n", b"\xff\xfe" + bytes(data), b"\xef\xbb\xbf" + bytes(data),
-                                         b"\x00" * 100, b"chunk_id\n", b'"', b"a,b\n1,2\n"]))
+            data = bytearray(
+                rng.choice(
+                    [
+                        b"",
+                        b"\n",
+                        b"\xff\xfe" + bytes(data),
+                        b"\xef\xbb\xbf" + bytes(data),
+                        b"\x00" * 100,
+                        b"chunk_id\n",
+                        b'"',
+                        b"a,b\n1,2\n",
+                    ]
+                )
+            )
     path.write_bytes(bytes(data))
     if number % 50 == 0:
         plain = False
         path.unlink()
-        rng.choice([path.mkdir, lambda: os.mkfifo(path), lambda: path.symlink_to(path),
-                    lambda: path.symlink_to("/dev/zero"), lambda: None])()
+        rng.choice(
+            [
+                path.mkdir,
+                lambda: os.mkfifo(path),
+                lambda: path.symlink_to(path),
+                lambda: path.symlink_to("/dev/zero"),
+                lambda: None,
+            ]
+        )()
     word, listed = attempted(lambda: read_rows(path, corpus), f"reading a list ({suffix or 'no suffix'})")
     if plain and (listed is None or listed.rows.tolist() != rows or listed.unknown):
-        raise Finding(f"a plain list ({suffix or 'no suffix'}) of {len(ids)} ids was "
-                      + (word if listed is None else "read as other rows"))
+        raise Finding(
+            f"a plain list ({suffix or 'no suffix'}) of {len(ids)} ids was "
+            + (word if listed is None else "read as other rows")
+        )
     if number % 10 == 0:
-        words = (["score", "--selection", path] if rng.random() < 0.5 else ["runs", "import", path])
-        code, _ = command(*words, materials.corpus_file(), "--runs_dir", folder / "runs", "--device", "cpu",
-                          doing=f"{words[0]} of a list ({suffix})")
+        words = ["score", "--selection", path] if rng.random() < 0.5 else ["runs", "import", path]
+        code, _ = command(
+            *words,
+            materials.corpus_file(),
+            "--runs_dir",
+            folder / "runs",
+            "--device",
+            "cpu",
+            doing=f"{words[0]} of a list ({suffix})",
+        )
         if (code == 0) != (listed is not None) and not (listed is not None and listed.unknown):
             raise Finding(f"the command line says {code} to a list that is {word}")
         if code and list((folder / "runs").glob("*/status.json")):
@@ -90,18 +136,68 @@ def run_list(number: int, folder: Path) -> str:
 
 # -- addresses -------------------------------------------------------------------------------------------------------
 
-TEXTS = ("", "x", "../../etc/passwd", "<script>alert(1)</script>", "%00", "\x00", "a" * 5000, "-1", "nan", "inf",
-         "1e999",
-         "9" * 21, "[]", "{}", "null", '[["quality",0,1]]', '[["quality",1e308,-1e308]]', '[["nope",0,1]]',
-         '[["quality",NaN,1]]', '[["quality",0,1e999]]', '[["quality",' + "9" * 400 + ",1]]", '[["domain",["x"]]]',
-         '[["\\u0000",0,1]]', '[["quality",true,false]]', "[" * 1700, '[["source",[' + '"a",' * 300 + '"b"]]]',
-         "UMAP.lasso,0,0,1,1,000000999000999999", "UMAP.lasso,0,0,1e308,1e308,000000999000999999",
-         "UMAP.box,nan,0,1,1,000000999000999999", "UMAP.lasso,-1e308,0,1e308,1,000000999000999999",
-         "PCA.lasso,1,1,0,0,000000999000999999", "X.lasso,0,0,1,1,000000999000999999", "UMAP.;;;", "UMAP.", ".",
-         "UMAP.lasso,0,0,1,1,٠٠٠٠٠٠٩٩٩٠٠٠٩٩٩٩٩٩", "٣٣٣", "\u202e", "\ud83d\ude00", ":red[x] $x$ `y`", "None", "True",
-         "0", "1", "0.5", "a-b", "-", "--", "a,b,c,d,e", "a,a,a,a", "A", "é", "points", "UMAP", "facility", "٠.٥",
-         "1_0",
-         "0x1", "+0.5", " 0.5 ")
+TEXTS = (
+    "",
+    "x",
+    "../../etc/passwd",
+    "<script>alert(1)</script>",
+    "%00",
+    "\x00",
+    "a" * 5000,
+    "-1",
+    "nan",
+    "inf",
+    "1e999",
+    "9" * 21,
+    "[]",
+    "{}",
+    "null",
+    '[["quality",0,1]]',
+    '[["quality",1e308,-1e308]]',
+    '[["nope",0,1]]',
+    '[["quality",NaN,1]]',
+    '[["quality",0,1e999]]',
+    '[["quality",' + "9" * 400 + ",1]]",
+    '[["domain",["x"]]]',
+    '[["\\u0000",0,1]]',
+    '[["quality",true,false]]',
+    "[" * 1700,
+    '[["source",[' + '"a",' * 300 + '"b"]]]',
+    "UMAP.lasso,0,0,1,1,000000999000999999",
+    "UMAP.lasso,0,0,1e308,1e308,000000999000999999",
+    "UMAP.box,nan,0,1,1,000000999000999999",
+    "UMAP.lasso,-1e308,0,1e308,1,000000999000999999",
+    "PCA.lasso,1,1,0,0,000000999000999999",
+    "X.lasso,0,0,1,1,000000999000999999",
+    "UMAP.;;;",
+    "UMAP.",
+    ".",
+    "UMAP.lasso,0,0,1,1,٠٠٠٠٠٠٩٩٩٠٠٠٩٩٩٩٩٩",
+    "٣٣٣",
+    "\u202e",
+    "\ud83d\ude00",
+    ":red[x] $x$ `y`",
+    "None",
+    "True",
+    "0",
+    "1",
+    "0.5",
+    "a-b",
+    "-",
+    "--",
+    "a,b,c,d,e",
+    "a,a,a,a",
+    "A",
+    "é",
+    "points",
+    "UMAP",
+    "facility",
+    "٠.٥",
+    "1_0",
+    "0x1",
+    "+0.5",
+    " 0.5 ",
+)
 
 
 def _text(rng: random.Random) -> str:
@@ -110,8 +206,9 @@ def _text(rng: random.Random) -> str:
         letters = list(text)
         for _ in range(rng.randrange(1, 4)):
             place = rng.randrange(len(letters) + 1)
-            letters[place:place + rng.randrange(2)] = rng.choice(
-                ["", "9", "e9", "-", ",", '"', "[", "]", ";", ".", "\x00", "\udcff", "é", "NaN", "1e400", "null", "٣"])
+            letters[place : place + rng.randrange(2)] = rng.choice(
+                ["", "9", "e9", "-", ",", '"', "[", "]", ";", ".", "\x00", "\udcff", "é", "NaN", "1e400", "null", "٣"]
+            )
         text = "".join(letters)
     return text
 
@@ -136,15 +233,17 @@ def run_address(number: int, folder: Path) -> str:
             try:
                 again = part.write(value)
             except Exception as error:
-                raise Finding(f"?{name}= of {page} accepts {text[:80]!r} and cannot write it: {trace(error)}"
-                              ) from error
+                raise Finding(
+                    f"?{name}= of {page} accepts {text[:80]!r} and cannot write it: {trace(error)}"
+                ) from error
             taken += 1
             if again and name not in ("lambda", "ratio"):
                 try:
                     once_more = part.write(part.join(None, part.read(again)))
                 except Exception as error:
-                    raise Finding(f"?{name}= of {page} cannot read what it wrote, {again[:80]!r}: {trace(error)}"
-                                  ) from error
+                    raise Finding(
+                        f"?{name}= of {page} cannot read what it wrote, {again[:80]!r}: {trace(error)}"
+                    ) from error
                 if once_more != again:
                     raise Finding(f"?{name}= of {page} wanders: {again[:80]!r} becomes {once_more[:80]!r}")
     attempted(lambda: RunStore(folder / "runs").get(text), f"?run={text[:60]!r}")
@@ -164,9 +263,18 @@ def _path_field(text: str, folder: Path, rng: random.Random) -> None:
     inside.mkdir()
     pq.write_table(materials.table(3), inside / "a.parquet")
     (inside / "out").symlink_to(materials.corpus_file().parent)
-    typed = rng.choice([text, f"{inside}/{text}", f"{inside}/../{text}", f"{inside}/out/*.parquet",
-                        f"{inside}/**/../..",
-                        f"{inside}/*/../../*", f"{inside}/[a]*", f"{inside}/{text}/*.parquet"])
+    typed = rng.choice(
+        [
+            text,
+            f"{inside}/{text}",
+            f"{inside}/../{text}",
+            f"{inside}/out/*.parquet",
+            f"{inside}/**/../..",
+            f"{inside}/*/../../*",
+            f"{inside}/[a]*",
+            f"{inside}/{text}/*.parquet",
+        ]
+    )
     try:
         config = CorpusConfig((typed,))
     except DatamaskError:
@@ -180,11 +288,33 @@ def _path_field(text: str, folder: Path, rng: random.Random) -> None:
 
 # -- uploads ---------------------------------------------------------------------------------------------------------
 
-NAMES = ("../../../etc/passwd.parquet", "/etc/x.parquet", "..", ".", "", "a/b\\c.parquet", "\x00.parquet",
-         "x" * 5000 + ".parquet", "-rf.parquet", "<script>.parquet", "CON.parquet", ".hidden.parquet", "é.parquet",
-         "\u202e.parquet", "a\nb.parquet", "%2e%2e%2f.parquet", "~root.parquet", "$(id).parquet", "*.parquet",
-         "?.parquet",
-         "[a].parquet", "x.parquet.exe", "\udcff.parquet", "a.parquet", "A.PARQUET")
+NAMES = (
+    "../../../etc/passwd.parquet",
+    "/etc/x.parquet",
+    "..",
+    ".",
+    "",
+    "a/b\\c.parquet",
+    "\x00.parquet",
+    "x" * 5000 + ".parquet",
+    "-rf.parquet",
+    "<script>.parquet",
+    "CON.parquet",
+    ".hidden.parquet",
+    "é.parquet",
+    "\u202e.parquet",
+    "a\nb.parquet",
+    "%2e%2e%2f.parquet",
+    "~root.parquet",
+    "$(id).parquet",
+    "*.parquet",
+    "?.parquet",
+    "[a].parquet",
+    "x.parquet.exe",
+    "\udcff.parquet",
+    "a.parquet",
+    "A.PARQUET",
+)
 
 
 def run_upload(number: int, folder: Path) -> str:
@@ -225,5 +355,8 @@ def run_upload(number: int, folder: Path) -> str:
     return word
 
 
-FAMILIES = (Family("id list", 1_500, run_list), Family("address", 2_500, run_address),
-            Family("upload", 500, run_upload))
+FAMILIES = (
+    Family("id list", 1_500, run_list),
+    Family("address", 2_500, run_address),
+    Family("upload", 500, run_upload),
+)

@@ -41,8 +41,11 @@ CASES = tuple(itertools.product(("leaves", "vanishes"), ("one page", "all pages"
 def measured(pid: int) -> dict[str, int]:
     """Memory, threads and file descriptors of a process."""
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
-    return {"megabytes": int(lines["VmRSS"].split()[0]) // 1024, "threads": int(lines["Threads"]),
-            "descriptors": sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())}
+    return {
+        "megabytes": int(lines["VmRSS"].split()[0]) // 1024,
+        "threads": int(lines["Threads"]),
+        "descriptors": sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()),
+    }
 
 
 def settled(pid: int, before: dict[str, int], come_and_go: Callable[[], None]) -> dict[str, int]:
@@ -63,8 +66,9 @@ def run(number: int, folder: Path) -> str:
     config = write_shard(folder / "shard.parquet")
     store, corpus = RunStore(folder / "runs"), open_corpus(config)
     done = finish_run(store, corpus, config, corpus.quality, name="done")
-    settings = SelectionConfig.from_options(objective="pairwise", estimator=estimator, n_epochs=10_000_000,
-                                            device="cpu")
+    settings = SelectionConfig.from_options(
+        objective="pairwise", estimator=estimator, n_epochs=10_000_000, device="cpu"
+    )
     with serving(folder, DATAMASK_ROOTS=str(folder)) as (address, process):
         queued = [store.create(RunConfig(config, settings, name=f"queued {place}")) for place in range(QUEUED)]
         query = {"corpus": opening_key(config), "run": done.id}
@@ -80,8 +84,10 @@ def run(number: int, folder: Path) -> str:
             after = settled(process.pid, before, lambda: visit(address, 1, pages, query, "leaves"))
         for what, most in GROWTH.items():
             if after[what] - before[what] > most:
-                raise Finding(f"{describe(number)}: {what} grew from {before[what]} to {after[what]} over {RELOADS} "
-                              f"reloads, promised is at most {most} more")
+                raise Finding(
+                    f"{describe(number)}: {what} grew from {before[what]} to {after[what]} over {RELOADS} "
+                    f"reloads, promised is at most {most} more"
+                )
         for other in queued:
             stop(other)
         if process.poll() is not None:
@@ -157,5 +163,11 @@ def describe(number: int) -> str:
     return f"{VISITORS} visitors stay, one {ending} {RELOADS} times from {which}, {QUEUED} runs by {estimator}"
 
 
-PART = Part("load", "visitors that come and go beside queued runs: memory, threads, descriptors, Stop", len(CASES), run,
-            0.5, describe)
+PART = Part(
+    "load",
+    "visitors that come and go beside queued runs: memory, threads, descriptors, Stop",
+    len(CASES),
+    run,
+    0.5,
+    describe,
+)

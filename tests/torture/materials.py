@@ -22,8 +22,9 @@ COMMAND = ("--device", "cpu")
 
 def vectors(values: np.ndarray, kind: pa.DataType | None = None) -> pa.Array:
     """A matrix as fixed_size_list<float32>, or as `kind`."""
-    array = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(values, np.float32).ravel()),
-                                              values.shape[1])
+    array = pa.FixedSizeListArray.from_arrays(
+        pa.array(np.ascontiguousarray(values, np.float32).ravel()), values.shape[1]
+    )
     return array if kind is None else array.cast(kind)
 
 
@@ -54,8 +55,9 @@ def bases() -> tuple[bytes, ...]:
     plain = table(200)
     spare = plain.append_column("n_tokens", pa.array(np.arange(200, dtype=np.int32)))
     ragged = table(200, feature_arr=vectors(np.random.default_rng(1).normal(size=(200, DIM)), pa.list_(pa.float32())))
-    doubles = table(200, feature_arr=vectors(np.random.default_rng(1).normal(size=(200, DIM)),
-                                             pa.large_list(pa.float64())))
+    doubles = table(
+        200, feature_arr=vectors(np.random.default_rng(1).normal(size=(200, DIM)), pa.large_list(pa.float64()))
+    )
     delta = {"chunk_id": "DELTA_BYTE_ARRAY", "text": "DELTA_LENGTH_BYTE_ARRAY", "n_tokens": "DELTA_BINARY_PACKED"}
     return (
         *real,
@@ -68,8 +70,12 @@ def bases() -> tuple[bytes, ...]:
         shard_bytes(plain, compression="none", write_page_checksum=True),
         shard_bytes(ragged, compression="lz4", data_page_version="2.0", use_dictionary=["domain"]),
         shard_bytes(spare, compression="brotli", data_page_size=200, write_statistics=False),
-        shard_bytes(spare, compression="none", use_dictionary=False,
-                    column_encoding={"quality_score": "BYTE_STREAM_SPLIT", "n_tokens": "DELTA_BINARY_PACKED"}),
+        shard_bytes(
+            spare,
+            compression="none",
+            use_dictionary=False,
+            column_encoding={"quality_score": "BYTE_STREAM_SPLIT", "n_tokens": "DELTA_BINARY_PACKED"},
+        ),
     )
 
 
@@ -102,8 +108,18 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
 
 def select_words(setting: str, output: Path, runs_dir: Path, corpus: Path | None = None) -> list[str]:
     """The words of a `select`."""
-    return ["select", str(corpus or corpus_file().parent), "--output", str(output), "--runs_dir", str(runs_dir),
-            "--select_ratio", "0.2", *SETTINGS[setting], *COMMAND]
+    return [
+        "select",
+        str(corpus or corpus_file().parent),
+        "--output",
+        str(output),
+        "--runs_dir",
+        str(runs_dir),
+        "--select_ratio",
+        "0.2",
+        *SETTINGS[setting],
+        *COMMAND,
+    ]
 
 
 @functools.cache

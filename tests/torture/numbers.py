@@ -66,9 +66,11 @@ def verdict(outcomes: Counter) -> None:
     for objective, optima in ONCE_FOUND.items():
         missed, allowed = outcomes[f"{objective} below"], COUNTED - optima + FEWER
         if missed > allowed:
-            raise Finding(f"counterfactual should miss the optimum of {objective} on at most {allowed} of the "
-                          f"{COUNTED} counted problems (on {COUNTED - optima} at commit 0d4efc3, and {FEWER} more), "
-                          f"but missed {missed}")
+            raise Finding(
+                f"counterfactual should miss the optimum of {objective} on at most {allowed} of the "
+                f"{COUNTED} counted problems (on {COUNTED - optima} at commit 0d4efc3, and {FEWER} more), "
+                f"but missed {missed}"
+            )
 
 
 def _counted(number: int) -> tuple[str, Small]:
@@ -97,6 +99,7 @@ def _checked(small: Small, folder: Path) -> str:
     shard, options = small.written(folder)
     if "quotas" in options:
         from datamask.config import Quota
+
         options["quotas"] = tuple(Quota("kind", value, low, high) for value, low, high in options["quotas"])
     corpus = open_corpus(CorpusConfig((str(shard),)))
     possible = small.allowed()
@@ -135,9 +138,11 @@ def _check_rules(small: Small, selection, members: np.ndarray) -> None:
         raise Finding(f"{small}: {len(rows)} rows selected, not {small.size}")
     if small.budget is not None and not small.fills(members):
         raise Finding(f"{small}: rows {rows.tolist()} do not fill the budget: {small.lengths[rows].sum():g} tokens")
-    for name, broken in (("pinned", set(small.pinned) - set(rows.tolist())),
-                         ("banned", set(small.banned) & set(rows.tolist())),
-                         ("given", set(small.given) & set(rows.tolist()))):
+    for name, broken in (
+        ("pinned", set(small.pinned) - set(rows.tolist())),
+        ("banned", set(small.banned) & set(rows.tolist())),
+        ("given", set(small.given) & set(rows.tolist())),
+    ):
         if broken:
             raise Finding(f"{small}: the rule of {name} rows is broken for {sorted(broken)}")
     if small.budget is None and not small._obeys(members):
@@ -145,8 +150,10 @@ def _check_rules(small: Small, selection, members: np.ndarray) -> None:
 
 
 def _check_finite(small: Small, selection) -> None:
-    numbers = {**selection.summary, **{f"calibrated {name}": share
-                                       for name, share in selection.summary["calibrated"].items()}}
+    numbers = {
+        **selection.summary,
+        **{f"calibrated {name}": share for name, share in selection.summary["calibrated"].items()},
+    }
     for name, number in numbers.items():
         if isinstance(number, float) and not math.isfinite(number):
             raise Finding(f"{small}: {name} is {number}")
@@ -163,8 +170,9 @@ class _Truth:
         weights: of the objectives. quality, diversity: values ``(k,)`` of all possible selections.
     """
 
-    def __init__(self, small: Small, x: np.ndarray, summary: dict, objective: str,
-                 possible: list[np.ndarray] | None = None) -> None:
+    def __init__(
+        self, small: Small, x: np.ndarray, summary: dict, objective: str, possible: list[np.ndarray] | None = None
+    ) -> None:
         from datamask.config import SelectionConfig
 
         self.small, self.x, self.summary = small, x, summary
@@ -172,8 +180,9 @@ class _Truth:
         self.weights = dict(SelectionConfig.from_options(objective=objective).terms)
         self.lamb, self.calibrated = small.options["lamb"], small.options["scale"] == "calibrated"
         self.quality = np.array([quality_of(small, members) for members in self.possible])
-        self.diversity = {name: np.array([self.raw(name, members) for members in self.possible])
-                          for name in self.weights}
+        self.diversity = {
+            name: np.array([self.raw(name, members) for members in self.possible]) for name in self.weights
+        }
 
     def raw(self, name: str, members: np.ndarray) -> float:
         return value_of(name, self.x, self.small.lengths, self.small.spent_tokens(), members)
@@ -231,10 +240,16 @@ def _check_values(small: Small, summary: dict, truth: _Truth, members: np.ndarra
     for name, tolerance in (("quality", 1e-6), ("diversity", None), ("joint", None)):
         if tolerance is None:
             # shares are calibrated, whatever scale the run was made on
-            tolerance = 1e-6 + sum(weight * truth.rounding(term) * _calibrated_slope(truth, term)
-                                   for term, weight in truth.weights.items())
-        _close(small, f"calibrated {name}", summary["calibrated"][name], shares[name], tolerance * max(
-            1.0, abs(shares[name])))
+            tolerance = 1e-6 + sum(
+                weight * truth.rounding(term) * _calibrated_slope(truth, term) for term, weight in truth.weights.items()
+            )
+        _close(
+            small,
+            f"calibrated {name}",
+            summary["calibrated"][name],
+            shares[name],
+            tolerance * max(1.0, abs(shares[name])),
+        )
     if summary["upper_bound"] is not None and summary["gap"] < -1e-9 * max(1.0, abs(summary["upper_bound"])):
         raise Finding(f"{small}: the gap is {summary['gap']}")
 
@@ -251,14 +266,14 @@ def _shares(truth: _Truth, members: np.ndarray) -> dict[str, float]:
 
     quality = share("quality", quality_of(truth.small, members))
     diversity = sum(weight * share(name, truth.raw(name, members)) for name, weight in truth.weights.items())
-    return {"quality": quality, "diversity": diversity,
-            "joint": truth.lamb * quality + (1 - truth.lamb) * diversity}
+    return {"quality": quality, "diversity": diversity, "joint": truth.lamb * quality + (1 - truth.lamb) * diversity}
 
 
 def _close(small: Small, what: str, came: float, expected: float, tolerance: float) -> None:
     if not abs(came - expected) <= tolerance:
-        raise Finding(f"{small}: {what} is reported as {came!r}, by its definition it is {expected!r} (within "
-                      f"{tolerance:.2g})")
+        raise Finding(
+            f"{small}: {what} is reported as {came!r}, by its definition it is {expected!r} (within {tolerance:.2g})"
+        )
 
 
 def _check_anchors(small: Small, summary: dict, truth: _Truth) -> None:
@@ -269,15 +284,19 @@ def _check_anchors(small: Small, summary: dict, truth: _Truth) -> None:
 
     everything = [np.array(rows) for rows in combinations(range(small.n), small.size)]
     for name in ("quality", *truth.weights):
-        values = np.array([quality_of(small, rows) if name == "quality" else truth.raw(name, rows)
-                           for rows in everything])
+        values = np.array(
+            [quality_of(small, rows) if name == "quality" else truth.raw(name, rows) for rows in everything]
+        )
         anchor, slack = truth.anchor(name), 1e-9 * np.abs(values).max()
         if name != "quality":
             slack += truth.rounding(name)
         if anchor["best_kind"] == "proved" and values.max() > anchor["best"] + slack + 1.1e-4 * abs(
-                anchor["best"] - anchor["random"]):
-            raise Finding(f"{small}: the best end of {name} is called proved at {anchor['best']!r}, but a selection "
-                          f"has {values.max()!r}")
+            anchor["best"] - anchor["random"]
+        ):
+            raise Finding(
+                f"{small}: the best end of {name} is called proved at {anchor['best']!r}, but a selection "
+                f"has {values.max()!r}"
+            )
         if name in ("quality", "pairwise", "disf_fixed", "graphcut"):
             _close(small, f"the random end of {name}", anchor["random"], float(values.mean()), slack)
 
@@ -291,13 +310,17 @@ def _check_bound(small: Small, summary: dict, truth: _Truth, members: np.ndarray
     values = truth.joint()
     best = float(values.max())
     # facility location and quality are bounded in float64 on the rows as they are; the others on roundings of them
-    rounded = sum((1 - truth.lamb) * weight * truth.slope(name) * truth.rounding(name)
-                  for name, weight in truth.weights.items() if name != "facility")
+    rounded = sum(
+        (1 - truth.lamb) * weight * truth.slope(name) * truth.rounding(name)
+        for name, weight in truth.weights.items()
+        if name != "facility"
+    )
     scale = max(1.0, abs(best), truth.lamb * float(np.abs(small.quality).max()) * truth.slope("quality"))
     if bound < best - 1e-9 * scale - rounded:
         rows = truth.possible[int(values.argmax())].tolist()
         raise Finding(f"{small}: the bound {bound!r} lies below {best!r} of rows {rows}, by {best - bound:.3g}")
 
 
-PART = Part("numbers", "Small problems against brute force", COUNTED * len(OBJECTIVES) + DRAWN, run, 2.0, describe,
-            verdict)
+PART = Part(
+    "numbers", "Small problems against brute force", COUNTED * len(OBJECTIVES) + DRAWN, run, 2.0, describe, verdict
+)

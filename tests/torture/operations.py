@@ -73,8 +73,15 @@ def _selects(setting: str) -> Operation:
         if (folder / "out.parquet").exists():
             whole_selection(folder / "out.parquet", setting)
 
-    return Operation(f"run {setting}", 240, put_corpus, lambda folder: command(
-        *words(folder), doing="select", codes=(0, 2))[0], check, again, swaps=True)
+    return Operation(
+        f"run {setting}",
+        240,
+        put_corpus,
+        lambda folder: command(*words(folder), doing="select", codes=(0, 2))[0],
+        check,
+        again,
+        swaps=True,
+    )
 
 
 def _resumes(setting: str) -> Operation:
@@ -95,12 +102,14 @@ def _resumes(setting: str) -> Operation:
         check_runs(folder, setting, among=RUN, finished=True)
         return "resumed"
 
-    return Operation(f"resume {setting}", 220, prepare, lambda folder: command(*words(folder), doing="resume")[0],
-                     check, again)
+    return Operation(
+        f"resume {setting}", 220, prepare, lambda folder: command(*words(folder), doing="resume")[0], check, again
+    )
 
 
 def _once_more(what: str, act: Callable[[Path], int], check: Callable[[Path], None]) -> Callable[[Path], str]:
     """The `again` of an operation that is simply done again: it must succeed, and leave what `check` expects."""
+
     def again(folder: Path) -> str:
         if act(folder):
             raise Finding(f"{what} does not succeed afterwards")
@@ -117,9 +126,20 @@ def _exports() -> Operation:
         shutil.copytree(materials.finished(setting), folder / "runs")
 
     def act(folder: Path) -> int:
-        return command("runs", "export", materials.only_run(folder / "runs"), "--runs_dir", folder / "runs", "--ids",
-                       folder / "ids.csv", "--rows", folder / "rows.parquet", "--mask", folder / "masks",
-                       doing="export")[0]
+        return command(
+            "runs",
+            "export",
+            materials.only_run(folder / "runs"),
+            "--runs_dir",
+            folder / "runs",
+            "--ids",
+            folder / "ids.csv",
+            "--rows",
+            folder / "rows.parquet",
+            "--mask",
+            folder / "masks",
+            doing="export",
+        )[0]
 
     def check(folder: Path) -> None:
         check_runs(folder, setting, finished=True)
@@ -159,9 +179,26 @@ def _sweeps() -> Operation:
     setting = "counterfactual"
 
     def act(folder: Path) -> int:
-        return command("sweep", corpus(folder).parent, "--runs_dir", folder / "runs", "--select_ratio", "0.2",
-                       "--objective", "pairwise", "--estimator", "relaxed", "--n_epochs", "4", "--vary", "lamb=0.2,0.8",
-                       "--output", folder / "table.csv", *materials.COMMAND, doing="sweep")[0]
+        return command(
+            "sweep",
+            corpus(folder).parent,
+            "--runs_dir",
+            folder / "runs",
+            "--select_ratio",
+            "0.2",
+            "--objective",
+            "pairwise",
+            "--estimator",
+            "relaxed",
+            "--n_epochs",
+            "4",
+            "--vary",
+            "lamb=0.2,0.8",
+            "--output",
+            folder / "table.csv",
+            *materials.COMMAND,
+            doing="sweep",
+        )[0]
 
     def check(folder: Path) -> None:
         check_runs(folder, setting, same=False)
@@ -177,20 +214,35 @@ def _sweeps() -> Operation:
     return Operation("sweep", 480, put_corpus, act, check, again)
 
 
-TEXTS = ("the quick brown fox jumps over the lazy dog", "a stitch in time saves nine of the quick ones",
-         "all the world is a stage and the fox a player", "time and tide wait for no lazy man of the world")
+TEXTS = (
+    "the quick brown fox jumps over the lazy dog",
+    "a stitch in time saves nine of the quick ones",
+    "all the world is a stage and the fox a player",
+    "time and tide wait for no lazy man of the world",
+)
 
 
 def _prepares() -> Operation:
     def prepare(folder: Path) -> None:
         (folder / "texts").mkdir()
         for shard in range(2):
-            pq.write_table(pa.table({"text": [f"{TEXTS[k % 4]} {k % 7}" for k in range(24)]}),
-                           folder / "texts" / f"{shard}.parquet")
+            pq.write_table(
+                pa.table({"text": [f"{TEXTS[k % 4]} {k % 7}" for k in range(24)]}),
+                folder / "texts" / f"{shard}.parquet",
+            )
 
     def act(folder: Path) -> int:
-        return command("prepare", folder / "texts", "--output", folder / "prepared", "--text_column", "text", "--dim",
-                       "4", doing="prepare")[0]
+        return command(
+            "prepare",
+            folder / "texts",
+            "--output",
+            folder / "prepared",
+            "--text_column",
+            "text",
+            "--dim",
+            "4",
+            doing="prepare",
+        )[0]
 
     def check(folder: Path) -> None:
         if (folder / "prepared").exists():
@@ -211,15 +263,27 @@ def _scores() -> Operation:
     setting = "greedy"
 
     def act(folder: Path) -> int:
-        return command("score", "--selection", materials.finished(setting) / materials.only_run(
-            materials.finished(setting)) / "selection.parquet", corpus(folder).parent, "--runs_dir", folder / "runs",
-            "--device", "cpu", "--json", doing="score")[0]
+        return command(
+            "score",
+            "--selection",
+            materials.finished(setting) / materials.only_run(materials.finished(setting)) / "selection.parquet",
+            corpus(folder).parent,
+            "--runs_dir",
+            folder / "runs",
+            "--device",
+            "cpu",
+            "--json",
+            doing="score",
+        )[0]
 
     def again(folder: Path) -> str:
         if act(folder):
             raise Finding("scoring does not succeed afterwards")
-        command(*materials.select_words(setting, folder / "out.parquet", folder / "runs", corpus(folder).parent),
-                doing="selecting beside the caches that were left", codes=(0,))
+        command(
+            *materials.select_words(setting, folder / "out.parquet", folder / "runs", corpus(folder).parent),
+            doing="selecting beside the caches that were left",
+            codes=(0,),
+        )
         whole_selection(folder / "out.parquet", setting)
         return "done again"
 
@@ -245,8 +309,14 @@ def _labels() -> Operation:
         return 0
 
     # what a killed writer left goes with the next label, not before: readers write nothing
-    return Operation("labels", 32, prepare, act, lambda folder: check_runs(folder, "greedy"),
-                     _once_more("labelling", act, lambda folder: check_runs(folder, "greedy", finished=True)))
+    return Operation(
+        "labels",
+        32,
+        prepare,
+        act,
+        lambda folder: check_runs(folder, "greedy"),
+        _once_more("labelling", act, lambda folder: check_runs(folder, "greedy", finished=True)),
+    )
 
 
 # -- what must hold --------------------------------------------------------------------------------------------------
@@ -265,8 +335,9 @@ def unfinished(root: Path) -> list[str]:
     return [run.id for run in RunStore(root).list() if run.status().state != "done"]
 
 
-def check_runs(folder: Path, setting: str, *, among: str | None = None, finished: bool = False,
-               same: bool = True) -> None:
+def check_runs(
+    folder: Path, setting: str, *, among: str | None = None, finished: bool = False, same: bool = True
+) -> None:
     """The store lists, a run that says done is whole, and a finished one has left nothing half-written."""
     from datamask.runs.store import RunStore
 
@@ -281,12 +352,26 @@ def check_runs(folder: Path, setting: str, *, among: str | None = None, finished
             raise Finding(f"a run whose process has ended says {state}")
         if finished and same and state != "done":
             raise Finding(f"a run says {state} after it was gone on with: {run.status().error or run.status().message}")
-        if state == "done" and same and materials.ids_of(run.path / "selection.parquet") != materials.selected_ids(
-                setting):
+        if (
+            state == "done"
+            and same
+            and materials.ids_of(run.path / "selection.parquet") != materials.selected_ids(setting)
+        ):
             raise Finding("a run says done and holds other ids than the unbroken one")
         if finished and (left := [path.name for path in run.path.iterdir() if path.name.startswith(".")]):
             raise Finding(f"files are left in the run's folder for good: {', '.join(left)}")
 
 
-OPERATIONS = (_selects("counterfactual"), _selects("greedy"), _resumes("counterfactual"), _resumes("reinforce"),
-              _resumes("relaxed"), _exports(), _uploads(), _sweeps(), _prepares(), _scores(), _labels())
+OPERATIONS = (
+    _selects("counterfactual"),
+    _selects("greedy"),
+    _resumes("counterfactual"),
+    _resumes("reinforce"),
+    _resumes("relaxed"),
+    _exports(),
+    _uploads(),
+    _sweeps(),
+    _prepares(),
+    _scores(),
+    _labels(),
+)

@@ -44,17 +44,36 @@ class Entry:
 
 
 ENTRIES = (
-    Entry(inputs.PART, inputs.warm, seconds=120.0, tested=160,
-          beyond="files of more than some hundred megabytes; texts typed into the browser (its addresses are tried as "
-                 "pure functions); other file systems than that of the temporary folder"),
-    Entry(faults.PART, faults.warm, seconds=240.0, tested=24,
-          beyond="power cuts (a kill keeps what the kernel holds); single writes of native libraries, which only see a "
-                 "full disk; network file systems; study, which-lambda and explain"),
+    Entry(
+        inputs.PART,
+        inputs.warm,
+        seconds=120.0,
+        tested=160,
+        beyond="files of more than some hundred megabytes; texts typed into the browser (its addresses are tried as "
+        "pure functions); other file systems than that of the temporary folder",
+    ),
+    Entry(
+        faults.PART,
+        faults.warm,
+        seconds=240.0,
+        tested=24,
+        beyond="power cuts (a kill keeps what the kernel holds); single writes of native libraries, which only see a "
+        "full disk; network file systems; study, which-lambda and explain",
+    ),
     Entry(numbers.PART, tested=0, beyond="more than 12 rows, where nothing can be enumerated"),
-    Entry(web.PART, web.warm, tested=0,
-          beyond="other web servers in front; answers that the HTTP library gives by itself to what it cannot read"),
-    Entry(load.PART, seconds=900.0, memory=12 << 30, tested=0,
-          beyond="more visitors than seven; hours instead of minutes; a browser's own memory"),
+    Entry(
+        web.PART,
+        web.warm,
+        tested=0,
+        beyond="other web servers in front; answers that the HTTP library gives by itself to what it cannot read",
+    ),
+    Entry(
+        load.PART,
+        seconds=900.0,
+        memory=12 << 30,
+        tested=0,
+        beyond="more visitors than seven; hours instead of minutes; a browser's own memory",
+    ),
 )
 PARTS = {entry.part.name: entry for entry in ENTRIES}
 """Part name -> how it is run."""

@@ -40,8 +40,9 @@ def check_same(corpus: Corpus) -> None:
             values = data.to_pylist()
             str(values).encode("utf-8", "surrogatepass")
         except (pa.ArrowException, UnicodeDecodeError, ValueError, OverflowError) as error:
-            raise Finding(f"accepted, but its {name} cannot be used: {type(error).__name__}: {str(error)[:300]}"
-                          ) from error
+            raise Finding(
+                f"accepted, but its {name} cannot be used: {type(error).__name__}: {str(error)[:300]}"
+            ) from error
     if not (np.isfinite(corpus.features).all() and np.isfinite(corpus.quality).all()):
         raise Finding("accepted, but features or quality are not finite")
     lengths = np.linalg.norm(corpus.features.astype(np.float64), axis=1)

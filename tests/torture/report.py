@@ -25,13 +25,18 @@ def report(head: dict, outcomes: Sequence[Outcome]) -> str:
     """The report as Markdown."""
     found, wrong = [outcome for outcome in outcomes if outcome.word == FINDING], verdicts(outcomes)
     lines = [
-        "# Fault injection and fuzzing", "",
+        "# Fault injection and fuzzing",
+        "",
         "Written by `make torture ALL=1`; `python -m tests.torture --report` writes it anew from the journal of the "
-        "cases that are done. A case is made from its number alone: `make torture CASE=inputs:123` does one again.", "",
-        f"- Code: commit {head.get('commit', 'unknown')}", f"- Machine: {head.get('machine', 'unknown')}",
+        "cases that are done. A case is made from its number alone: `make torture CASE=inputs:123` does one again.",
+        "",
+        f"- Code: commit {head.get('commit', 'unknown')}",
+        f"- Machine: {head.get('machine', 'unknown')}",
         f"- Cases: {len(outcomes):,} of {sum(entry.part.size for entry in PARTS.values()):,}, "
         f"{sum(outcome.seconds for outcome in outcomes) / 3600:.1f} hours of two workers together",
-        f"- Findings: {len(found) + len(wrong):,}", ""]
+        f"- Findings: {len(found) + len(wrong):,}",
+        "",
+    ]
     for name, entry in PARTS.items():
         mine = [outcome for outcome in outcomes if outcome.part == name]
         lines += [f"## {name}: {entry.part.title}", ""]
@@ -39,8 +44,14 @@ def report(head: dict, outcomes: Sequence[Outcome]) -> str:
             lines += ["Not run.", ""]
             continue
         took = sum(outcome.seconds for outcome in mine) / len(mine)
-        lines += [f"{len(mine):,} of {entry.part.size:,} cases, {took:.2f} s each.", "",
-                  "| what | tried | what came |", "|---|---|---|", *_rows(name, mine), ""]
+        lines += [
+            f"{len(mine):,} of {entry.part.size:,} cases, {took:.2f} s each.",
+            "",
+            "| what | tried | what came |",
+            "|---|---|---|",
+            *_rows(name, mine),
+            "",
+        ]
         if name in wrong:
             lines += [f"As a whole: {_cell(wrong[name])}", ""]
         if entry.beyond:
@@ -56,9 +67,12 @@ def _rows(name: str, outcomes: Sequence[Outcome]) -> list[str]:
         families[_cell(PARTS[name].part.describe(outcome.number).partition(":")[0])][outcome.word] += 1
     if len(families) > FAMILIES:
         families = {"all": Counter(outcome.word for outcome in outcomes)}
-    return [f"| {family} | {words.total():,} | "
-            + ", ".join(f"{_cell(word)} {count:,}" for word, count in words.most_common()) + " |"
-            for family, words in families.items()]
+    return [
+        f"| {family} | {words.total():,} | "
+        + ", ".join(f"{_cell(word)} {count:,}" for word, count in words.most_common())
+        + " |"
+        for family, words in families.items()
+    ]
 
 
 def _findings(outcomes: Sequence[Outcome]) -> list[str]:

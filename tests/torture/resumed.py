@@ -106,14 +106,16 @@ def run_checkpoint(number: int, folder: Path) -> str:
 def _numbers_off(data: bytes, rng: random.Random) -> bytes:
     """A JSON document with one of its numbers off: times ten, below, NaN, of another kind."""
     document = json.loads(data)
-    numbers = [key for key, value in document.items() if isinstance(value, float | int)] if isinstance(
-        document, dict) else []
+    numbers = (
+        [key for key, value in document.items() if isinstance(value, float | int)] if isinstance(document, dict) else []
+    )
     if not numbers:
         return alter_json(data, rng)
     key = rng.choice(numbers)
     value = document[key]
-    document[key] = rng.choice([value * 10, float("nan"), -value, value - 1, float("inf"), 0.0, str(value),
-                                 value + 1e-3])
+    document[key] = rng.choice(
+        [value * 10, float("nan"), -value, value - 1, float("inf"), 0.0, str(value), value + 1e-3]
+    )
     return json.dumps(document).encode()
 
 

@@ -16,15 +16,74 @@ from tests.torture.contract import Finding
 from tests.torture.judging import Family, attempted, command
 
 VICTIM, GOOD = "victim", "good"
-FILES = ("status.json", "config.json", "label.json", "results.json", "metrics.jsonl", "rows.parquet",
-         "selection.parquet", "history.npz", "checkpoint.npz", "lock", "queue", "stop")
-VALUES: tuple[object, ...] = (None, "", "x", [], {}, -1, 10**400, True, [1], {"a": 1}, "<b>", 0.5, float("nan"), 1e308,
-                              "x" * 5000, 2**63, -(10**30), "\ud800", [[[[]]]], "2020-01-01", 1e18, [None, {}])
-TEXTS = (b"[" * 100_000, b'{"a":' * 100_000, b"null", b"[]", b"{}", b"\xff\xfe", b'{"state": "done"}', b"9" * 5000,
-         b'{"x": 1e99999}', b"", b"\x00" * 4096, b'{"state": "running"}', b'{"state": "queued", "created": 1e300}',
-         b'{"state": "queued", "created": -1e300}', b'{"state": ["done"]}', b"\xef\xbb\xbf{}", b"{}\n{}", b"NaN")
-INSTEAD = ("a folder", "a link to itself", "nothing", "a FIFO", "a link to a device", "a link to another file",
-           "another file's content", "no rights")
+FILES = (
+    "status.json",
+    "config.json",
+    "label.json",
+    "results.json",
+    "metrics.jsonl",
+    "rows.parquet",
+    "selection.parquet",
+    "history.npz",
+    "checkpoint.npz",
+    "lock",
+    "queue",
+    "stop",
+)
+VALUES: tuple[object, ...] = (
+    None,
+    "",
+    "x",
+    [],
+    {},
+    -1,
+    10**400,
+    True,
+    [1],
+    {"a": 1},
+    "<b>",
+    0.5,
+    float("nan"),
+    1e308,
+    "x" * 5000,
+    2**63,
+    -(10**30),
+    "\ud800",
+    [[[[]]]],
+    "2020-01-01",
+    1e18,
+    [None, {}],
+)
+TEXTS = (
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b"null",
+    b"[]",
+    b"{}",
+    b"\xff\xfe",
+    b'{"state": "done"}',
+    b"9" * 5000,
+    b'{"x": 1e99999}',
+    b"",
+    b"\x00" * 4096,
+    b'{"state": "running"}',
+    b'{"state": "queued", "created": 1e300}',
+    b'{"state": "queued", "created": -1e300}',
+    b'{"state": ["done"]}',
+    b"\xef\xbb\xbf{}",
+    b"{}\n{}",
+    b"NaN",
+)
+INSTEAD = (
+    "a folder",
+    "a link to itself",
+    "nothing",
+    "a FIFO",
+    "a link to a device",
+    "a link to another file",
+    "another file's content",
+    "no rights",
+)
 READERS = ("status", "facts", "metrics", "rows", "selection", "history", "label", "results", "stop_requested")
 
 
@@ -38,9 +97,9 @@ def fresh_store(folder: Path, setting: str = "counterfactual") -> RunStore:
         record["run_id"] = name
         (root / name / "config.json").write_text(json.dumps(record))
         (root / name / "label.json").write_text(
-            json.dumps({"name": "n", "notes": "", "tags": ["t"], "archived": False}))
-        (root / name / "results.json").write_text(
-            json.dumps({"results": [{"task": "arc", "score": 0.5, "seed": "1"}]}))
+            json.dumps({"name": "n", "notes": "", "tags": ["t"], "archived": False})
+        )
+        (root / name / "results.json").write_text(json.dumps({"results": [{"task": "arc", "score": 0.5, "seed": "1"}]}))
     shutil.copytree(source / ".cache", root / ".cache")
     return RunStore(root)
 

@@ -29,6 +29,7 @@ CODE = ("datamask", "pages", "app.py", "tests/torture")
 
 def commit() -> str:
     """The commit that is checked out, with ``+`` where the code differs from it."""
+
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -39,8 +40,10 @@ def machine() -> str:
     """The kind of machine: cores, memory, versions that matter."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("pyarrow", "numpy", "torch"))
-    return (f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.machine()}, "
-            f"Python {platform.python_version()}, {packages}")
+    return (
+        f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.machine()}, "
+        f"Python {platform.python_version()}, {packages}"
+    )
 
 
 def verdicts(outcomes: Iterable[Outcome]) -> dict[str, str]:
@@ -102,6 +105,7 @@ def read_journal(path: Path) -> tuple[dict, list[Outcome]]:
 
 def orders(names: Iterable[str], seed: int, skip: set[tuple[str, int]] = frozenset()) -> dict[str, Iterator[int]]:
     """Every case of each part once, in an order that follows from the seed alone, less those in `skip`."""
+
     def order(name: str) -> Iterator[int]:
         numbers = list(range(PARTS[name].part.size))
         random.Random(f"{seed} {name}").shuffle(numbers)
@@ -110,8 +114,13 @@ def orders(names: Iterable[str], seed: int, skip: set[tuple[str, int]] = frozens
     return {name: order(name) for name in names}
 
 
-def run(cases: Mapping[str, Iterator[int]], *, seconds: float = float("inf"), workers: int = WORKERS,
-        done: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+def run(
+    cases: Mapping[str, Iterator[int]],
+    *,
+    seconds: float = float("inf"),
+    workers: int = WORKERS,
+    done: Callable[[Outcome], None] = lambda outcome: None,
+) -> list[Outcome]:
     """Do cases until there are none or the time is up; each part gets its weight's share of the time.
 
     Args:

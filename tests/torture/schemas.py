@@ -47,8 +47,17 @@ class Drawn:
 
 def _ids(drawn: Drawn, first: int) -> pa.Array:
     numbers = np.arange(first, first + drawn.rows)
-    kind = drawn.some(pa.string(), pa.large_string(), pa.int64(), pa.int32(), pa.uint64(), pa.int8(), pa.string_view(),
-                      "dictionary", "hostile")
+    kind = drawn.some(
+        pa.string(),
+        pa.large_string(),
+        pa.int64(),
+        pa.int32(),
+        pa.uint64(),
+        pa.int8(),
+        pa.string_view(),
+        "dictionary",
+        "hostile",
+    )
     if kind == "dictionary":
         values = pa.array([f"d{number}" for number in numbers]).dictionary_encode()
     elif kind == "hostile":
@@ -65,10 +74,12 @@ def _ids(drawn: Drawn, first: int) -> pa.Array:
         values = pa.array([values[1].as_py(), *values.to_pylist()[1:]], values.type)
     if drawn.maybe(0.03, "ids of an odd type"):
         values = drawn.some(
-            pa.array(numbers.astype(float)), pa.array([bytes([number % 256, 255]) for number in numbers], pa.binary()),
+            pa.array(numbers.astype(float)),
+            pa.array([bytes([number % 256, 255]) for number in numbers], pa.binary()),
             pa.array([decimal.Decimal(int(number)) for number in numbers], pa.decimal128(38, 0)),
             pa.array([datetime.datetime(2020, 1, 1) + datetime.timedelta(int(number)) for number in numbers]),
-            pa.array([{"a": int(number)} for number in numbers]))
+            pa.array([{"a": int(number)} for number in numbers]),
+        )
     return values
 
 
@@ -84,16 +95,32 @@ def _quality(drawn: Drawn) -> pa.Array:
     else:
         array = pa.array(values).cast(kind, safe=False)
     if drawn.maybe(0.12, "an odd quality"):
-        extreme = drawn.some([1e308], [1e308, -1e308], [np.inf], [-np.inf], [np.nan], [5e-324], [1e30], [-0.0],
-                             [1.8e308], [9e307, 9e307], [None])
-        array = pa.array([*extreme, *values.tolist()][:drawn.rows], pa.float64())
+        extreme = drawn.some(
+            [1e308],
+            [1e308, -1e308],
+            [np.inf],
+            [-np.inf],
+            [np.nan],
+            [5e-324],
+            [1e30],
+            [-0.0],
+            [1.8e308],
+            [9e307, 9e307],
+            [None],
+        )
+        array = pa.array([*extreme, *values.tolist()][: drawn.rows], pa.float64())
     if drawn.maybe(0.04, "a quality beyond 2^53"):
-        start = int(drawn.some(2**53, 2**62, -2**63, 2**63 - 100))
+        start = int(drawn.some(2**53, 2**62, -(2**63), 2**63 - 100))
         array = pa.array([start + number for number in range(drawn.rows)], pa.int64())
     if drawn.maybe(0.03, "a quality of an odd type"):
-        array = drawn.some(pa.array(["1.0"] * drawn.rows), pa.nulls(drawn.rows), pa.nulls(drawn.rows, pa.float64()),
-                           pa.array([True] * drawn.rows), pa.array([[1.0]] * drawn.rows),
-                           pa.array([decimal.Decimal(10) ** 70] * drawn.rows, pa.decimal256(76, 0)))
+        array = drawn.some(
+            pa.array(["1.0"] * drawn.rows),
+            pa.nulls(drawn.rows),
+            pa.nulls(drawn.rows, pa.float64()),
+            pa.array([True] * drawn.rows),
+            pa.array([[1.0]] * drawn.rows),
+            pa.array([decimal.Decimal(10) ** 70] * drawn.rows, pa.decimal256(76, 0)),
+        )
     return array
 
 
@@ -103,25 +130,34 @@ def _features(drawn: Drawn, dim: int) -> pa.Array:
         row = int(drawn.rng.integers(drawn.rows))
         values[row] *= float(drawn.some(1e300, 1e-300, 1e38, 1e-38, 1e-45, 5e-324, 0.0, np.nan, np.inf, 1e160, 1e-170))
         return pa.array(values.tolist(), drawn.some(pa.list_(pa.float64()), pa.large_list(pa.float64())))
-    kind = drawn.some(None, pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float16()),
-                      pa.list_(pa.float64(), dim))
+    kind = drawn.some(
+        None, pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float16()), pa.list_(pa.float64(), dim)
+    )
     array = materials.vectors(values, kind)
     if drawn.maybe(0.08, "holes in features"):
         rows = array.cast(pa.list_(pa.float32())).to_pylist()
         rows[0] = drawn.some(None, [], [None] * dim, [1.0] * (dim + 1), [1.0] * (dim - 1), [1.0, None][:dim])
         array = pa.array(rows, pa.list_(pa.float32()))
     if drawn.maybe(0.03, "features of an odd type"):
-        array = drawn.some(pa.array(values[:, 0]), pa.array([["a"] * dim] * drawn.rows),
-                           pa.array([[True] * dim] * drawn.rows), pa.array([[[1.0]]] * drawn.rows),
-                           pa.array([b"abcd"] * drawn.rows), pa.array([list(range(dim))] * drawn.rows))
+        array = drawn.some(
+            pa.array(values[:, 0]),
+            pa.array([["a"] * dim] * drawn.rows),
+            pa.array([[True] * dim] * drawn.rows),
+            pa.array([[[1.0]]] * drawn.rows),
+            pa.array([b"abcd"] * drawn.rows),
+            pa.array([list(range(dim))] * drawn.rows),
+        )
     return array
 
 
 def _nested(depth: int, rows: int, lists: bool) -> pa.Array:
     array: pa.Array = pa.array(np.ones(rows))
     for _ in range(depth):
-        array = (pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), array) if lists
-                 else pa.StructArray.from_arrays([array], ["a"]))
+        array = (
+            pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), array)
+            if lists
+            else pa.StructArray.from_arrays([array], ["a"])
+        )
     return array
 
 
@@ -129,12 +165,14 @@ SPARE: tuple[Callable[[Drawn], pa.Array], ...] = (
     lambda d: pa.array([d.some(*WORDS) for _ in range(d.rows)]),
     lambda d: pa.array([d.some(*WORDS, None) for _ in range(d.rows)]).dictionary_encode(),
     lambda d: pa.array(d.rng.integers(-5, 5, d.rows)),
-    lambda d: pa.array([d.some(-2**63, 2**63 - 1, 0) for _ in range(d.rows)], pa.int64()),
+    lambda d: pa.array([d.some(-(2**63), 2**63 - 1, 0) for _ in range(d.rows)], pa.int64()),
     lambda d: pa.array([d.some(np.nan, np.inf, 1e308, -1e308, 0.0) for _ in range(d.rows)]),
-    lambda d: pa.array([d.some(-2**62, 2**62, 0) for _ in range(d.rows)],
-                       pa.timestamp(d.some("s", "ms", "us", "ns"))),
-    lambda d: pa.array([0, *[10**15] * (d.rows - 1)],
-                       pa.timestamp("us", tz=d.some("UTC", "Nowhere/Zone", "+25:99", ""))),
+    lambda d: pa.array(
+        [d.some(-(2**62), 2**62, 0) for _ in range(d.rows)], pa.timestamp(d.some("s", "ms", "us", "ns"))
+    ),
+    lambda d: pa.array(
+        [0, *[10**15] * (d.rows - 1)], pa.timestamp("us", tz=d.some("UTC", "Nowhere/Zone", "+25:99", ""))
+    ),
     lambda d: pa.array([d.some(datetime.date(1, 1, 1), datetime.date(9999, 12, 31)) for _ in range(d.rows)]),
     lambda d: pa.array([2**62] * d.rows, pa.duration("s")),
     lambda d: pa.array([86_399] * d.rows, pa.time32("s")),
@@ -145,21 +183,47 @@ SPARE: tuple[Callable[[Drawn], pa.Array], ...] = (
     lambda d: pa.array([decimal.Decimal("1.1")] * d.rows),
     lambda d: pa.array([d.some(True, False, None) for _ in range(d.rows)]),
     lambda d: _nested(int(d.some(2, 50, 300)), d.rows, bool(d.some(True, False))),
-    lambda d: pa.Array.from_buffers(pa.string(), d.rows, pa.array(
-        [b"\xff\xfe%d" % row for row in range(d.rows)], pa.binary()).buffers()),
+    lambda d: pa.Array.from_buffers(
+        pa.string(), d.rows, pa.array([b"\xff\xfe%d" % row for row in range(d.rows)], pa.binary()).buffers()
+    ),
     lambda d: pa.array([b"0123456789abcdef"] * d.rows, pa.binary(16)),
 )
 INVALID_TEXT = 17
 """The place in `SPARE` of text that is no UTF-8."""
 
-NAMES = ("text", "n_tokens", "t", "rank", "logit", "score", "quality", "selected", "source_file", "source_row", "row",
-         "cluster", "x", "", "a\nb", "<img src=x>", "$x$ `y`", "n" * 400, "é", "id", "label", "__index_level_0__")
+NAMES = (
+    "text",
+    "n_tokens",
+    "t",
+    "rank",
+    "logit",
+    "score",
+    "quality",
+    "selected",
+    "source_file",
+    "source_row",
+    "row",
+    "cluster",
+    "x",
+    "",
+    "a\nb",
+    "<img src=x>",
+    "$x$ `y`",
+    "n" * 400,
+    "é",
+    "id",
+    "label",
+    "__index_level_0__",
+)
 
 
 def _shard(rng: Rng, first: int, dim: int, rows: int, odd: list[str]) -> pa.Table:
     drawn = Drawn(rng, rows, odd=odd)
-    drawn.columns = [("chunk_id", _ids(drawn, first)), ("quality_score", _quality(drawn)),
-                     ("feature_arr", _features(drawn, dim))]
+    drawn.columns = [
+        ("chunk_id", _ids(drawn, first)),
+        ("quality_score", _quality(drawn)),
+        ("feature_arr", _features(drawn, dim)),
+    ]
     for _ in range(int(rng.integers(4))):
         which = int(rng.integers(len(SPARE)))
         if which == INVALID_TEXT or which == 16:
@@ -179,11 +243,16 @@ def _shard(rng: Rng, first: int, dim: int, rows: int, odd: list[str]) -> pa.Tabl
 
 def _write(table: pa.Table, path: Path, rng: Rng) -> bool:
     """Whether pyarrow could write it."""
-    options = {"compression": str(rng.choice(["none", "snappy", "zstd", "gzip", "lz4", "brotli"])),
-               "use_dictionary": bool(rng.integers(2)), "row_group_size": int(rng.choice([1, 7, 1000])),
-               "data_page_version": str(rng.choice(["1.0", "2.0"])), "store_schema": bool(rng.integers(4)),
-               "write_page_checksum": bool(rng.integers(2)), "write_page_index": bool(rng.integers(2)),
-               "write_statistics": bool(rng.integers(2))}
+    options = {
+        "compression": str(rng.choice(["none", "snappy", "zstd", "gzip", "lz4", "brotli"])),
+        "use_dictionary": bool(rng.integers(2)),
+        "row_group_size": int(rng.choice([1, 7, 1000])),
+        "data_page_version": str(rng.choice(["1.0", "2.0"])),
+        "store_schema": bool(rng.integers(4)),
+        "write_page_checksum": bool(rng.integers(2)),
+        "write_page_index": bool(rng.integers(2)),
+        "write_statistics": bool(rng.integers(2)),
+    }
     try:
         pq.write_table(table, path, **options)
     except (pa.ArrowException, OSError, ValueError, OverflowError):
@@ -206,8 +275,11 @@ def run(number: int, folder: Path) -> str:
             return "cannot be written"
     if shards > 1:
         odd.append("several shards")
-    config = CorpusConfig((str(folder),), drop_invalid=bool(rng.random() < 0.3),
-                          rows=int(rng.integers(2, rows + 2)) if rng.random() < 0.1 else None)
+    config = CorpusConfig(
+        (str(folder),),
+        drop_invalid=bool(rng.random() < 0.3),
+        rows=int(rng.integers(2, rows + 2)) if rng.random() < 0.1 else None,
+    )
     _, inspection = attempted(lambda: inspect_inputs(config), "inspecting")
     if inspection is not None:
         f"{inspection.schema} {inspection.problems} {inspection.columns}".encode()

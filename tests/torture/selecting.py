@@ -11,9 +11,20 @@ from datamask.corpus.corpus import Corpus
 from tests.torture.contract import Finding
 from tests.torture.judging import REFUSED, attempted
 
-WAYS = (("facility", "relaxed"), ("facility", "greedy"), ("pairwise", "greedy"), ("pairwise", "counterfactual"),
-        ("facility", "counterfactual"), ("disf_fixed", "direct"), ("graphcut", "counterfactual"), ("disf", "greedy"),
-        ("pairwise", "top-quality"), ("facility", "random"), ("facility", "reinforce"), ("facility", "semdedup"))
+WAYS = (
+    ("facility", "relaxed"),
+    ("facility", "greedy"),
+    ("pairwise", "greedy"),
+    ("pairwise", "counterfactual"),
+    ("facility", "counterfactual"),
+    ("disf_fixed", "direct"),
+    ("graphcut", "counterfactual"),
+    ("disf", "greedy"),
+    ("pairwise", "top-quality"),
+    ("facility", "random"),
+    ("facility", "reinforce"),
+    ("facility", "semdedup"),
+)
 
 
 def select_and_check(corpus: Corpus, config: CorpusConfig, rng: np.random.Generator, folder: Path) -> str:
@@ -26,9 +37,19 @@ def select_and_check(corpus: Corpus, config: CorpusConfig, rng: np.random.Genera
     ratio, lamb = float(rng.choice([0.1, 0.3, 0.5])), float(rng.choice([0.0, 0.5, 1.0]))
     steps = {"n_epochs": 5} if estimator in ("counterfactual", "relaxed", "reinforce") else {}
     doing = f"selecting by {objective}, {estimator}, lambda {lamb:g}, ratio {ratio:g}"
-    word, selection = attempted(lambda: select(corpus, objective=objective, estimator=estimator, lamb=lamb,
-                                               select_ratio=ratio, device="cpu", cache_dir=folder / "cache", **steps),
-                                doing)
+    word, selection = attempted(
+        lambda: select(
+            corpus,
+            objective=objective,
+            estimator=estimator,
+            lamb=lamb,
+            select_ratio=ratio,
+            device="cpu",
+            cache_dir=folder / "cache",
+            **steps,
+        ),
+        doing,
+    )
     if word == REFUSED:
         return "accepted, selection refused"
     table = selection.table()

@@ -51,8 +51,11 @@ class Small:
         return len(self.features)
 
     def __str__(self) -> str:
-        rules = [f"{name} {len(rows)}" for name, rows in (("pin", self.pinned), ("ban", self.banned),
-                                                         ("given", self.given)) if rows]
+        rules = [
+            f"{name} {len(rows)}"
+            for name, rows in (("pin", self.pinned), ("ban", self.banned), ("given", self.given))
+            if rows
+        ]
         rules += [f"quota {value} {low:g} to {high:g}" for value, low, high in self.quotas]
         rules += [f"budget {self.budget:g}"] if self.budget is not None else []
         asked = " ".join(f"{name}={value}" for name, value in self.options.items())
@@ -62,9 +65,18 @@ class Small:
     def written(self, folder: Path) -> tuple[Path, dict]:
         """The shard, and the options that name files of ids, all in this folder."""
         shard, ids = folder / "rows.parquet", [f"i{row}" for row in range(self.n)]
-        pq.write_table(pa.table({"chunk_id": ids, "quality_score": self.quality, "tokens": self.lengths,
-                                 KIND: self.kind.tolist(),
-                                 "feature_arr": pa.array(self.features.tolist(), pa.list_(pa.float32()))}), shard)
+        pq.write_table(
+            pa.table(
+                {
+                    "chunk_id": ids,
+                    "quality_score": self.quality,
+                    "tokens": self.lengths,
+                    KIND: self.kind.tolist(),
+                    "feature_arr": pa.array(self.features.tolist(), pa.list_(pa.float32())),
+                }
+            ),
+            shard,
+        )
         named = dict(self.options)
         for option, rows in (("pin", self.pinned), ("ban", self.banned), ("given", self.given)):
             if rows:
@@ -93,8 +105,10 @@ class Small:
             return self.fills(rows)
         new = np.setdiff1d(rows, self.given)
         counts = {value: int((self.kind[new] == value).sum()) for value, _, _ in self.quotas}
-        return all(np.ceil(low * self.size - 1e-9) <= counts[value] <= np.floor(high * self.size + 1e-9)
-                   for value, low, high in self.quotas)
+        return all(
+            np.ceil(low * self.size - 1e-9) <= counts[value] <= np.floor(high * self.size + 1e-9)
+            for value, low, high in self.quotas
+        )
 
     def fills(self, rows: np.ndarray) -> bool:
         """Whether rows, the given ones among them, fill the budget: at most its tokens, and short of it by no more than
@@ -102,11 +116,15 @@ class Small:
         had = self.lengths[list(self.given)].sum()
         fixed = list(set(self.given) | set(self.pinned))
         most = self.budget + had
-        may = [row for row in range(self.n) if row not in self.banned and row not in fixed
-               and self.lengths[row] <= most - self.lengths[fixed].sum()]
+        may = [
+            row
+            for row in range(self.n)
+            if row not in self.banned and row not in fixed and self.lengths[row] <= most - self.lengths[fixed].sum()
+        ]
         spent = self.lengths[rows].sum()
         return most - max(self.lengths[may], default=0.0) - 1e-9 <= spent <= most + 1e-9 and all(
-            row in may or row in fixed for row in rows)
+            row in may or row in fixed for row in rows
+        )
 
     def spent_tokens(self) -> float | None:
         """The tokens that values are taken over: of the budget and of the given rows."""
@@ -164,8 +182,17 @@ def counted_problems() -> tuple[Small, ...]:
         elif flavour == "negq":
             quality = -np.abs(quality) - 5
         lamb, scale = float(rng.choice([0, 0.3, 0.5, 0.9, 1.0])), str(rng.choice(["calibrated", "raw"]))
-        made.append(Small(features.astype(np.float32), quality, np.ones(n), np.repeat("a", n),
-                          {"lamb": lamb, "scale": scale, "select_ratio": size / n}, flavour, size))
+        made.append(
+            Small(
+                features.astype(np.float32),
+                quality,
+                np.ones(n),
+                np.repeat("a", n),
+                {"lamb": lamb, "scale": scale, "select_ratio": size / n},
+                flavour,
+                size,
+            )
+        )
     return tuple(made)
 
 
@@ -173,8 +200,13 @@ def counted_problems() -> tuple[Small, ...]:
 
 SHAPES = ("plain", "copies", "offset", "near", "nearer", "dead", "tie", "opposite", "orthogonal", "one point")
 QUALITIES = ("normal", "normal", "normal", "constant", "huge", "tiny", "negative", "ties", "outlier")
-SUMS = ("pairwise:0.5,facility:0.5", "pairwise:0.7,disf_fixed:0.3", "facility:0.6,graphcut:0.4",
-        "disf:0.5,facility:0.3,pairwise:0.2", "disf_fixed:0.5,facility:0.5")
+SUMS = (
+    "pairwise:0.5,facility:0.5",
+    "pairwise:0.7,disf_fixed:0.3",
+    "facility:0.6,graphcut:0.4",
+    "disf:0.5,facility:0.3,pairwise:0.2",
+    "disf_fixed:0.5,facility:0.5",
+)
 ESTIMATORS = ("counterfactual", "relaxed", "greedy", "reinforce", "semdedup", "direct", "top-quality", "random")
 RULES = ("free", "free", "pins", "bans", "quotas", "given", "pins and bans", "budget")
 CONCAVE = ("pairwise", "disf_fixed", "pairwise:0.7,disf_fixed:0.3")
@@ -197,8 +229,13 @@ def drawn_problem(number: int) -> Small:
         objective = str(rng.choice([*CONCAVE, "facility"]))
     # the ends of the range of S as often as all between
     size = int(rng.choice([1, n - 1, rng.integers(1, n), rng.integers(1, n)]))
-    options = {"objective": objective, "estimator": estimator, "lamb": float(rng.choice([0.0, 0.1, 0.5, 0.9, 1.0])),
-               "scale": str(rng.choice(["calibrated", "raw"])), "seed": int(rng.integers(0, 5))}
+    options = {
+        "objective": objective,
+        "estimator": estimator,
+        "lamb": float(rng.choice([0.0, 0.1, 0.5, 0.9, 1.0])),
+        "scale": str(rng.choice(["calibrated", "raw"])),
+        "seed": int(rng.integers(0, 5)),
+    }
     if estimator == "reinforce":
         options |= {"n_epochs": 20, "n_rollout": 8}
         if rule not in ("free", "bans"):
@@ -214,18 +251,21 @@ def drawn_problem(number: int) -> Small:
             limits["given"] = (int(order[0]),)
     else:
         if rule == "given":
-            limits["given"] = tuple(map(int, order[:int(rng.integers(1, max(2, n - size)))]))
+            limits["given"] = tuple(map(int, order[: int(rng.integers(1, max(2, n - size)))]))
         if rule in ("pins", "pins and bans"):
-            limits["pinned"] = tuple(map(int, order[:int(rng.integers(1, size + 1))]))
+            limits["pinned"] = tuple(map(int, order[: int(rng.integers(1, size + 1))]))
         if rule in ("bans", "pins and bans"):
-            limits["banned"] = tuple(map(int, order[::-1][:int(rng.integers(1, max(2, n - size)))]))
+            limits["banned"] = tuple(map(int, order[::-1][: int(rng.integers(1, max(2, n - size)))]))
         if rule == "quotas":
-            limits["quotas"] = (("a", 0.0, float(rng.choice([0.25, 0.5, 0.8]))),
-                                ("b", float(rng.choice([0.0, 0.2, 0.4])), 1.0))
+            limits["quotas"] = (
+                ("a", 0.0, float(rng.choice([0.25, 0.5, 0.8]))),
+                ("b", float(rng.choice([0.0, 0.2, 0.4])), 1.0),
+            )
             options["quotas"] = limits["quotas"]
         options["select_ratio"] = size / n
-    return Small(features.astype(np.float32), quality, lengths, kind, options, f"{shape}, {qualities} qualities", size,
-                 **limits)
+    return Small(
+        features.astype(np.float32), quality, lengths, kind, options, f"{shape}, {qualities} qualities", size, **limits
+    )
 
 
 def _features(rng: np.random.Generator, shape: str, n: int, d: int) -> np.ndarray:
@@ -249,5 +289,11 @@ def _features(rng: np.random.Generator, shape: str, n: int, d: int) -> np.ndarra
 
 def _quality(rng: np.random.Generator, kind: str, n: int) -> np.ndarray:
     quality = rng.normal(size=n)
-    return {"constant": np.ones(n), "huge": 1e30 * quality, "tiny": 1e-30 * quality, "negative": -np.abs(quality) - 3,
-            "ties": np.round(quality), "outlier": np.r_[1e12, quality[1:]]}.get(kind, quality)
+    return {
+        "constant": np.ones(n),
+        "huge": 1e30 * quality,
+        "tiny": 1e-30 * quality,
+        "negative": -np.abs(quality) - 3,
+        "ties": np.round(quality),
+        "outlier": np.r_[1e12, quality[1:]],
+    }.get(kind, quality)

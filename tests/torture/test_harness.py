@@ -38,13 +38,17 @@ def _leaves_a_child(number: int, folder: Path) -> str:
     return "left one"
 
 
-@pytest.mark.parametrize("do, said", [
-    (_finds, "a promise broke"), (_eats, "takes more than 0.25 GiB of memory"),
-    (lambda number, folder: time.sleep(60), "hangs: more than 5 s"),
-    (lambda number, folder: os.kill(os.getpid(), signal.SIGSEGV), "crash: ended by SIGSEGV"),
-    (lambda number, folder: os._exit(7), "exit code 7"),
-    (lambda number, folder: [][1], "IndexError came out of the case"),
-])
+@pytest.mark.parametrize(
+    "do, said",
+    [
+        (_finds, "a promise broke"),
+        (_eats, "takes more than 0.25 GiB of memory"),
+        (lambda number, folder: time.sleep(60), "hangs: more than 5 s"),
+        (lambda number, folder: os.kill(os.getpid(), signal.SIGSEGV), "crash: ended by SIGSEGV"),
+        (lambda number, folder: os._exit(7), "exit code 7"),
+        (lambda number, folder: [][1], "IndexError came out of the case"),
+    ],
+)
 def test_whatever_a_case_does_is_a_finding(do, said):
     entry = Entry(Part("x", "x", 1, do, 1.0, str), seconds=5.0 if "hangs" in said else 60.0, memory=256 << 20)
     outcome = attempt(entry, 0)
@@ -87,8 +91,11 @@ def test_a_journal_goes_on_where_it_was_killed_and_forgets_other_code(tmp_path, 
 
 
 def test_the_report_counts_and_names_what_was_found():
-    outcomes = [Outcome("inputs", 0, "accepted", 1.0), Outcome("inputs", 1, FINDING, 1.0, "a <b> broke | at 12"),
-                Outcome("inputs", 2, FINDING, 1.0, "a <b> broke | at 13")]
+    outcomes = [
+        Outcome("inputs", 0, "accepted", 1.0),
+        Outcome("inputs", 1, FINDING, 1.0, "a <b> broke | at 12"),
+        Outcome("inputs", 2, FINDING, 1.0, "a <b> broke | at 13"),
+    ]
     text = report({"commit": "abc", "machine": "two cores"}, outcomes)
     assert "commit abc" in text and "two cores" in text and "- Findings: 2" in text
     assert "- 2 times (inputs:1, inputs:2): a &lt;b> broke \\| at 12" in text
@@ -117,6 +124,7 @@ def test_a_refusal_is_a_sentence():
     def refuse(text: str) -> str:
         def work():
             raise InputError(text)
+
         return attempted(work, "trying")[0]
 
     assert refuse("a.parquet is empty") == REFUSED
@@ -161,7 +169,7 @@ def test_each_file_operation_can_be_struck(tmp_path, when):
         os.wait()
         for left in tmp_path.iterdir():
             left.unlink()
-        assert log.startswith("open to write,write,replace,unlink"[:len(log)])
+        assert log.startswith("open to write,write,replace,unlink"[: len(log)])
         return int(count), word
 
     assert strike(None) == (4, "done")

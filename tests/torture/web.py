@@ -19,31 +19,111 @@ from tests.e2e.test_server import ROUTES, ask
 from tests.e2e.websocket_client import Visitor
 from tests.torture.contract import Finding, Part
 
-FOREIGN = ("evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example", "10.1.2.3", "",
-           "a b", "evil.example@127.0.0.1", "[2001:db8::1]", "\x7f", "127.0.0.1, evil.example")
+FOREIGN = (
+    "evil.example",
+    "evil.example:8501",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "10.1.2.3",
+    "",
+    "a b",
+    "evil.example@127.0.0.1",
+    "[2001:db8::1]",
+    "\x7f",
+    "127.0.0.1, evil.example",
+)
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
-ROOTS = ("/media/", "/component/", "/_stcore/bidi-components/x/", "/_stcore/upload_file/", "/app/static/", "/static/",
-         "/_stcore/", "/")
-CLIMBS = ("../../../../etc/passwd", "..%2f..%2f..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/%2e%2e/etc/passwd",
-          "..%5c..%5c..%5cetc%5cpasswd", "....//....//etc/passwd", "%252e%252e%252fetc%252fpasswd", "/etc/passwd",
-          "//etc/passwd", "..;/..;/etc/passwd", "%00/etc/passwd", "./.streamlit/config.toml", "../requirements.txt",
-          "..%c0%af..%c0%afetc/passwd", "~root/.bashrc", "file:///etc/passwd")
+ROOTS = (
+    "/media/",
+    "/component/",
+    "/_stcore/bidi-components/x/",
+    "/_stcore/upload_file/",
+    "/app/static/",
+    "/static/",
+    "/_stcore/",
+    "/",
+)
+CLIMBS = (
+    "../../../../etc/passwd",
+    "..%2f..%2f..%2f..%2fetc%2fpasswd",
+    "%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+    "..%5c..%5c..%5cetc%5cpasswd",
+    "....//....//etc/passwd",
+    "%252e%252e%252fetc%252fpasswd",
+    "/etc/passwd",
+    "//etc/passwd",
+    "..;/..;/etc/passwd",
+    "%00/etc/passwd",
+    "./.streamlit/config.toml",
+    "../requirements.txt",
+    "..%c0%af..%c0%afetc/passwd",
+    "~root/.bashrc",
+    "file:///etc/passwd",
+)
 SECRETS = (b"root:", b"showEmailPrompt", b"torch==")
-PAGES = {"": ("run", "corpus", "rules", "x"), "run": ("run", "corpus", "rules"),
-         "explore": ("left", "middle", "layout", "marks", "tab", "group", "show", "search", "where", "region", "run",
-                     "rules", "sample"),
-         "frontier": ("view", "objective", "ratio", "lambda", "run"),
-         "compare": ("runs", "draw", "layout", "marks", "tab"), "export": ("run",),
-         "which_lambda": ("run", "corpus", "answer")}
-ODD = ("", "x", "../../etc/passwd", "<script>alert(1)</script>", "%00", "\x00", "a" * 5000, "-1", "nan", "inf", "1e999",
-       "9" * 400, "[]", "{}", "null", '[["quality",0,1]]', '[["quality",1e308,-1e308]]', '[["nope",0,1]]',
-       '[["source",["x"]]]', "[" * 1700, "UMAP.lasso,0,0,1,1,000000999999000999", "UMAP.box,nan,0,1,1,0",
-       "\u0663" * 3, "\u202e", ":red[x] $x$ `y`", "None", "0.5", ",".join("abcde"), "-", "é" * 300, "a\nb",
-       "'; DROP TABLE runs", "~root")
+PAGES = {
+    "": ("run", "corpus", "rules", "x"),
+    "run": ("run", "corpus", "rules"),
+    "explore": (
+        "left",
+        "middle",
+        "layout",
+        "marks",
+        "tab",
+        "group",
+        "show",
+        "search",
+        "where",
+        "region",
+        "run",
+        "rules",
+        "sample",
+    ),
+    "frontier": ("view", "objective", "ratio", "lambda", "run"),
+    "compare": ("runs", "draw", "layout", "marks", "tab"),
+    "export": ("run",),
+    "which_lambda": ("run", "corpus", "answer"),
+}
+ODD = (
+    "",
+    "x",
+    "../../etc/passwd",
+    "<script>alert(1)</script>",
+    "%00",
+    "\x00",
+    "a" * 5000,
+    "-1",
+    "nan",
+    "inf",
+    "1e999",
+    "9" * 400,
+    "[]",
+    "{}",
+    "null",
+    '[["quality",0,1]]',
+    '[["quality",1e308,-1e308]]',
+    '[["nope",0,1]]',
+    '[["source",["x"]]]',
+    "[" * 1700,
+    "UMAP.lasso,0,0,1,1,000000999999000999",
+    "UMAP.box,nan,0,1,1,0",
+    "\u0663" * 3,
+    "\u202e",
+    ":red[x] $x$ `y`",
+    "None",
+    "0.5",
+    ",".join("abcde"),
+    "-",
+    "é" * 300,
+    "a\nb",
+    "'; DROP TABLE runs",
+    "~root",
+)
 
 ATTACKS = [("host", route, host, method) for route in ROUTES for host in FOREIGN for method in METHODS]
-ATTACKS += [("climb", root + climb, "", method)
-            for root in ROOTS for climb in CLIMBS for method in ("GET", "PUT", "DELETE")]
+ATTACKS += [
+    ("climb", root + climb, "", method) for root in ROOTS for climb in CLIMBS for method in ("GET", "PUT", "DELETE")
+]
 ATTACKS += [("socket", "", host, origin) for host in FOREIGN for origin in ("same", "http://evil.example", "null")]
 ATTACKS += [("query", page, name, value) for page, names in PAGES.items() for name in names for value in ODD]
 # drawn in any order, the kinds mixed
@@ -111,9 +191,16 @@ def _socket(server: dict, _: str, host: str, origin: str) -> str:
     port = server["address"].rsplit(":", 1)[1]
     sent = f"http://{host}" if origin == "same" else origin
     try:
-        status, *_ = ask(server["address"], "/_stcore/stream", host or " ", Origin=sent, Connection="Upgrade",
-                         Upgrade="websocket", Sec_WebSocket_Version="13",
-                         Sec_WebSocket_Key="AAAAAAAAAAAAAAAAAAAAAA==")
+        status, *_ = ask(
+            server["address"],
+            "/_stcore/stream",
+            host or " ",
+            Origin=sent,
+            Connection="Upgrade",
+            Upgrade="websocket",
+            Sec_WebSocket_Version="13",
+            Sec_WebSocket_Key="AAAAAAAAAAAAAAAAAAAAAA==",
+        )
     except TimeoutError:
         if host.isprintable():
             raise
@@ -147,5 +234,11 @@ def describe(number: int) -> str:
     return f"{kind}: {' '.join(str(part)[:60] for part in rest)!r}"
 
 
-PART = Part("web", "the web server: foreign hosts, cross-site requests, climbing paths, odd addresses", len(ATTACKS),
-            run, 1.0, describe)
+PART = Part(
+    "web",
+    "the web server: foreign hosts, cross-site requests, climbing paths, odd addresses",
+    len(ATTACKS),
+    run,
+    1.0,
+    describe,
+)

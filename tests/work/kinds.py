@@ -54,33 +54,51 @@ class Kind:
 
 def put(name: str, place: Any, number: Any) -> Spoil:
     """Puts a number into an array."""
+
     def spoil(value: dict, arrays: dict) -> None:
         arrays[name][place] = number
+
     return spoil
 
 
 def say(name: str, told: Any) -> Spoil:
     """Says something else in the value: what is given, or what it makes of what was there."""
+
     def spoil(value: dict, arrays: dict) -> None:
         value[name] = told(value[name]) if callable(told) else told
+
     return spoil
 
 
 def cut(*names: str) -> Spoil:
     """Leaves the last row out."""
+
     def spoil(value: dict, arrays: dict) -> None:
         arrays.update({name: arrays[name][:-1] for name in names})
+
     return spoil
 
 
 def graph(corpus: Corpus) -> Kind:
     made = build_neighbors(corpus.features, 64)
-    arrays = {"indices": made.indices, "similarities": made.similarities, "exact": np.array(True),
-              "recall": np.array(1.0)}
-    return Kind(graph_entry(corpus.fingerprint), Content({}, arrays), lambda folder: load_neighbors(corpus, folder), {
-        "NaN": put("similarities", (3, 4), np.nan), "ten times": put("similarities", (3, 1), 10.0),
-        "no row": put("indices", (3, 2), N), "other rows": cut("indices", "similarities"),
-        "not itself": put("indices", (0, 0), 1)})
+    arrays = {
+        "indices": made.indices,
+        "similarities": made.similarities,
+        "exact": np.array(True),
+        "recall": np.array(1.0),
+    }
+    return Kind(
+        graph_entry(corpus.fingerprint),
+        Content({}, arrays),
+        lambda folder: load_neighbors(corpus, folder),
+        {
+            "NaN": put("similarities", (3, 4), np.nan),
+            "ten times": put("similarities", (3, 1), 10.0),
+            "no row": put("indices", (3, 2), N),
+            "other rows": cut("indices", "similarities"),
+            "not itself": put("indices", (0, 0), 1),
+        },
+    )
 
 
 def unfinished(corpus: Corpus) -> Kind:
@@ -93,27 +111,47 @@ def unfinished(corpus: Corpus) -> Kind:
         lists = resumed.lists(N, 9, 4, "plan")
         return lists if resumed.resumed else None
 
-    return Kind(unfinished_entry(corpus.fingerprint), Content({"plan": "plan"}, arrays), read, {
-        "NaN": put("similarities", (0, 0), np.nan), "ten times": put("similarities", (0, 0), 5.0),
-        "no row": put("indices", (0, 0), N + 1), "other rows": cut("similarities", "indices"),
-        "other plan": say("plan", "another")})
+    return Kind(
+        unfinished_entry(corpus.fingerprint),
+        Content({"plan": "plan"}, arrays),
+        read,
+        {
+            "NaN": put("similarities", (0, 0), np.nan),
+            "ten times": put("similarities", (0, 0), 5.0),
+            "no row": put("indices", (0, 0), N + 1),
+            "other rows": cut("similarities", "indices"),
+            "other plan": say("plan", "another"),
+        },
+    )
 
 
 def layout(corpus: Corpus) -> Kind:
     arrays = {"points": corpus.features[:, :2].copy(), "kept": np.array(0.5), "fitted": np.array(N)}
-    return Kind(layout_entry(corpus.fingerprint), Content({}, arrays), lambda folder: load_layout(corpus, folder), {
-        "NaN": put("points", (0, 1), np.nan), "ten times": put("kept", (), 5.0), "other rows": cut("points"),
-        "fitted on more": put("fitted", (), N + 1)})
+    return Kind(
+        layout_entry(corpus.fingerprint),
+        Content({}, arrays),
+        lambda folder: load_layout(corpus, folder),
+        {
+            "NaN": put("points", (0, 1), np.nan),
+            "ten times": put("kept", (), 5.0),
+            "other rows": cut("points"),
+            "fitted on more": put("fitted", (), N + 1),
+        },
+    )
 
 
 def crowding(corpus: Corpus) -> Kind:
-    return Kind(grounds.crowding_entry(corpus.fingerprint), Content({}, {"values": np.full(N, 0.5, np.float32)}),
-                lambda folder: grounds.crowding(corpus, folder), {
-        "NaN": put("values", 0, np.nan), "ten times": put("values", 0, 5.0), "other rows": cut("values")})
+    return Kind(
+        grounds.crowding_entry(corpus.fingerprint),
+        Content({}, {"values": np.full(N, 0.5, np.float32)}),
+        lambda folder: grounds.crowding(corpus, folder),
+        {"NaN": put("values", 0, np.nan), "ten times": put("values", 0, 5.0), "other rows": cut("values")},
+    )
 
 
 def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
     """Anchors of an objective by its reference solver, on a corpus of n rows."""
+
     def kind(corpus: Corpus) -> Kind:
         corpus = corpus if n == N else made_corpus(n, 12)
 
@@ -128,60 +166,118 @@ def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
         content = computed(entry, lambda folder: diversity_anchor(pool(folder), name, size))
         arrays, proved = content.arrays, "weights" in content.arrays
         moved = np.packbits(np.roll(np.unpackbits(arrays["mask"], count=n), 1))
-        return Kind(entry, content, read, {
-            "best ten times": lambda value, _: value.update(best=value["best"] + 10 * abs(value["best"])),
-            "random above best": lambda value, _: value.update(random=value["best"], best=value["random"]),
-            "random moved": lambda value, _: value.update(
-                random=value["random"] - 0.1 * (value["best"] - value["random"])),
-            "best a little higher": lambda value, _: value.update(
-                best=value["best"] + 0.01 * (value["best"] - value["random"])),
-            "NaN": say("best", None), "another kind": say("best_kind", "certain"), "other rows": cut("mask"),
-            "another size": put("mask", slice(None), arrays["mask"] ^ np.uint8(255)),
-            "another subset": put("mask", slice(None), moved),
-            **({"weights that prove nothing": put("weights", slice(None), size / n), "no weights": lambda _, arrays:
-                arrays.pop("weights"), "NaN in the weights": put("weights", 0, np.nan)} if proved else
-               {"proved": say("best_kind", "proved"), "proved by nothing": lambda value, arrays: (
-                   value.update(best_kind="proved"), arrays.update(weights=np.full(n, size / n)))})})
+        return Kind(
+            entry,
+            content,
+            read,
+            {
+                "best ten times": lambda value, _: value.update(best=value["best"] + 10 * abs(value["best"])),
+                "random above best": lambda value, _: value.update(random=value["best"], best=value["random"]),
+                "random moved": lambda value, _: value.update(
+                    random=value["random"] - 0.1 * (value["best"] - value["random"])
+                ),
+                "best a little higher": lambda value, _: value.update(
+                    best=value["best"] + 0.01 * (value["best"] - value["random"])
+                ),
+                "NaN": say("best", None),
+                "another kind": say("best_kind", "certain"),
+                "other rows": cut("mask"),
+                "another size": put("mask", slice(None), arrays["mask"] ^ np.uint8(255)),
+                "another subset": put("mask", slice(None), moved),
+                **(
+                    {
+                        "weights that prove nothing": put("weights", slice(None), size / n),
+                        "no weights": lambda _, arrays: arrays.pop("weights"),
+                        "NaN in the weights": put("weights", 0, np.nan),
+                    }
+                    if proved
+                    else {
+                        "proved": say("best_kind", "proved"),
+                        "proved by nothing": lambda value, arrays: (
+                            value.update(best_kind="proved"),
+                            arrays.update(weights=np.full(n, size / n)),
+                        ),
+                    }
+                ),
+            },
+        )
+
     return kind
 
 
 def clusters(corpus: Corpus) -> Kind:
     entry = clusters_entry(corpus.fingerprint)
     content = computed(entry, lambda folder: cluster_labels(corpus, folder))
-    return Kind(entry, content, lambda folder: Cache(folder).find(entry, lambda content: _kept_labels(content, N)), {
-        "no cluster": put("labels", 0, 200), "below": put("labels", 0, -1), "other rows": cut("labels")})
+    return Kind(
+        entry,
+        content,
+        lambda folder: Cache(folder).find(entry, lambda content: _kept_labels(content, N)),
+        {"no cluster": put("labels", 0, 200), "below": put("labels", 0, -1), "other rows": cut("labels")},
+    )
 
 
 def named_clusters(corpus: Corpus) -> Kind:
     arrays = {"codes": (np.arange(N) % 3).astype(np.int32), "names": np.array(["1 · a", "2 · b", "3 · c"])}
-    return Kind(topics.topics_entry(corpus.fingerprint), Content({}, arrays),
-                lambda folder: topics.load(corpus, folder), {
-        "no name": put("codes", 0, 3), "one name twice": put("names", 0, "2 · b"), "other rows": cut("codes")})
+    return Kind(
+        topics.topics_entry(corpus.fingerprint),
+        Content({}, arrays),
+        lambda folder: topics.load(corpus, folder),
+        {"no name": put("codes", 0, 3), "one name twice": put("names", 0, "2 · b"), "other rows": cut("codes")},
+    )
 
 
 def board(corpus: Corpus) -> Kind:
     cell = {"value": 1.0, "low": 0.5, "high": 1.5, "verdict": "", "note": "", "against_random": None}
     names = [*(run.id for run in RUNS), "random", "top-quality"]
-    value = {"left": [], "n": N, "selected": dict.fromkeys(names, SIZE), "notes": ["a note"], "measures": [
-        {"measure": "vendi", "label": "Vendi score", "says": "Number.", "better": "higher", "optimisable": True,
-         "interval": "", "best": None, "tied": [], "selections": {name: dict(cell) for name in names}}]}
+    value = {
+        "left": [],
+        "n": N,
+        "selected": dict.fromkeys(names, SIZE),
+        "notes": ["a note"],
+        "measures": [
+            {
+                "measure": "vendi",
+                "label": "Vendi score",
+                "says": "Number.",
+                "better": "higher",
+                "optimisable": True,
+                "interval": "",
+                "best": None,
+                "tied": [],
+                "selections": {name: dict(cell) for name in names},
+            }
+        ],
+    }
 
     def first(change: dict) -> Spoil:
         return lambda value, _: value["measures"][0]["selections"]["run-a"].update(change)
 
-    return Kind(boards.board_entry(RUNS, corpus.fingerprint), Content(value),
-                lambda folder: boards.read_board(RUNS, corpus.fingerprint, folder), {
-        "text for a number": first({"value": "many"}), "upside down": first({"low": 2.0}),
-        "other runs": say("selected", {"run-c": SIZE}), "more than all": say("selected", dict.fromkeys(names, N + 1)),
-        "no measures": say("measures", None)})
+    return Kind(
+        boards.board_entry(RUNS, corpus.fingerprint),
+        Content(value),
+        lambda folder: boards.read_board(RUNS, corpus.fingerprint, folder),
+        {
+            "text for a number": first({"value": "many"}),
+            "upside down": first({"low": 2.0}),
+            "other runs": say("selected", {"run-c": SIZE}),
+            "more than all": say("selected", dict.fromkeys(names, N + 1)),
+            "no measures": say("measures", None),
+        },
+    )
 
 
 def agreed(corpus: Corpus) -> Kind:
     arrays = {"appeared": np.full(N, 16, np.int32), "selected": (np.arange(N) % 17).astype(np.int32)}
-    return Kind(boards.agreement_entry(RUNS[0], corpus.fingerprint), Content({}, arrays),
-                lambda folder: boards.read_agreement(RUNS[0], corpus.fingerprint, folder), {
-        "more often than there": put("selected", 0, 17), "below": put("selected", 0, -1),
-        "other rows": cut("selected")})
+    return Kind(
+        boards.agreement_entry(RUNS[0], corpus.fingerprint),
+        Content({}, arrays),
+        lambda folder: boards.read_agreement(RUNS[0], corpus.fingerprint, folder),
+        {
+            "more often than there": put("selected", 0, 17),
+            "below": put("selected", 0, -1),
+            "other rows": cut("selected"),
+        },
+    )
 
 
 def answer(corpus: Corpus) -> Kind:
@@ -190,37 +286,73 @@ def answer(corpus: Corpus) -> Kind:
     def point(change: dict) -> Spoil:
         return lambda value, _: value["measures"][0]["curves"][0]["points"][0].update(change)
 
-    return Kind(lambda_answers.answer_entry(corpus.fingerprint, value["key"]), Content(value),
-                lambda folder: lambda_answers.load(folder, corpus.fingerprint, value["key"]), {
-        "upside down": point({"low": 9.0}), "text for a number": point({"difference": "much"}),
-        "another question": say("key", "0123456789ab"), "another version": say("version", 0),
-        "no measure": say("measures", [])})
+    return Kind(
+        lambda_answers.answer_entry(corpus.fingerprint, value["key"]),
+        Content(value),
+        lambda folder: lambda_answers.load(folder, corpus.fingerprint, value["key"]),
+        {
+            "upside down": point({"low": 9.0}),
+            "text for a number": point({"difference": "much"}),
+            "another question": say("key", "0123456789ab"),
+            "another version": say("version", 0),
+            "no measure": say("measures", []),
+        },
+    )
 
 
 def selection(corpus: Corpus) -> Kind:
     kept = kept_for("", corpus.fingerprint, "0123456789ab")
     arrays = {"rows": np.arange(0, 120, 2, dtype=np.int32), "end": np.linspace(0, 1, 12)}
-    return Kind(kept.entry("1-0-0"), Content({}, arrays),
-                lambda folder: kept_for(folder, corpus.fingerprint, "0123456789ab").find("1-0-0", SIZE, N), {
-        "NaN": put("end", 0, np.nan), "no row": put("rows", -1, N), "twice": put("rows", 1, 0),
-        "other size": cut("rows")})
+    return Kind(
+        kept.entry("1-0-0"),
+        Content({}, arrays),
+        lambda folder: kept_for(folder, corpus.fingerprint, "0123456789ab").find("1-0-0", SIZE, N),
+        {
+            "NaN": put("end", 0, np.nan),
+            "no row": put("rows", -1, N),
+            "twice": put("rows", 1, 0),
+            "other size": cut("rows"),
+        },
+    )
 
 
 def planted(corpus: Corpus) -> Kind:
     masks = {f"mask_{name}": np.arange(N) % 4 == place for place, name in enumerate(toy.TITLES)}
-    arrays = {"points": np.zeros((N, 2), np.float32), "group": (np.arange(N) % 4).astype(np.int8),
-              "quality": np.zeros(N), **masks}
-    return Kind(toy.ENTRY, Content({}, arrays), toy.load, {
-        "NaN": put("points", (0, 0), np.nan), "no group": put("group", 0, 4), "other sizes": put("mask_disf", 0, True),
-        "other points": cut("quality")})
+    arrays = {
+        "points": np.zeros((N, 2), np.float32),
+        "group": (np.arange(N) % 4).astype(np.int8),
+        "quality": np.zeros(N),
+        **masks,
+    }
+    return Kind(
+        toy.ENTRY,
+        Content({}, arrays),
+        toy.load,
+        {
+            "NaN": put("points", (0, 0), np.nan),
+            "no group": put("group", 0, 4),
+            "other sizes": put("mask_disf", 0, True),
+            "other points": cut("quality"),
+        },
+    )
 
 
 KINDS: dict[str, Callable[[Corpus], Kind]] = {
-    "graph": graph, "half-built graph": unfinished, "layout": layout, "crowding": crowding,
-    "ends of pairwise": ends("pairwise"), "ends of facility": ends("facility"),
-    "proved ends of pairwise": ends("pairwise", 1200, 400), "clusters": clusters,
-    "topics": named_clusters, "scoreboard": board, "agreement": agreed, "which lambda": answer,
-    "selection of a search": selection, "toy": planted}
+    "graph": graph,
+    "half-built graph": unfinished,
+    "layout": layout,
+    "crowding": crowding,
+    "ends of pairwise": ends("pairwise"),
+    "ends of facility": ends("facility"),
+    "proved ends of pairwise": ends("pairwise", 1200, 400),
+    "clusters": clusters,
+    "topics": named_clusters,
+    "scoreboard": board,
+    "agreement": agreed,
+    "which lambda": answer,
+    "selection of a search": selection,
+    "toy": planted,
+}
 
 FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda", "toy")
 """Kinds of which files from before there were digests are taken, where they can be true."""

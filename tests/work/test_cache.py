@@ -32,8 +32,17 @@ def test_whatever_a_name_is_its_file_lies_in_the_folder_of_its_subject(name, tmp
         assert cache.keep(named, {"a": 1}) and cache.find(named, lambda content: content.value) == {"a": 1}
 
 
-@pytest.mark.parametrize("array", [np.array(3.5), np.empty((0, 4), np.float32), np.arange(6).reshape(2, 3).T,
-                                   np.array(["ä", "bc"]), np.array([np.nan, -np.inf]), np.array([True])])
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(3.5),
+        np.empty((0, 4), np.float32),
+        np.arange(6).reshape(2, 3).T,
+        np.array(["ä", "bc"]),
+        np.array([np.nan, -np.inf]),
+        np.array([True]),
+    ],
+)
 def test_arrays_come_back_as_they_were(array, tmp_path):
     assert Cache(tmp_path).keep(entry("abc"), {"text": "ä\n\udcff"}, {"first": array, "second": array})
     content = Cache(tmp_path).find(entry("abc"), lambda content: content)
@@ -103,8 +112,16 @@ def test_sizes_are_told_and_freed(tmp_path):
 
 def test_nothing_is_removed_that_is_no_result(tmp_path, monkeypatch):
     """Whoever calls with a folder of his own, full of other things, finds them all there afterwards."""
-    for name in ("thesis.txt", "texts/shard.parquet", "texts/model-v2.cache", "texts/poetry.lock", "texts/umap.npz",
-                 "abc/board-2024.json", "abc/more/result-v1.cache", NOTES + "/0123456789ab.json"):
+    for name in (
+        "thesis.txt",
+        "texts/shard.parquet",
+        "texts/model-v2.cache",
+        "texts/poetry.lock",
+        "texts/umap.npz",
+        "abc/board-2024.json",
+        "abc/more/result-v1.cache",
+        NOTES + "/0123456789ab.json",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"mine" * 100_000)
@@ -123,8 +140,13 @@ def test_nothing_is_removed_that_is_no_result(tmp_path, monkeypatch):
 
 def test_results_from_before_are_counted_and_freed_too(tmp_path):
     folder = tmp_path / ("0" * 64)
-    for name in ("neighbors.npz", "anchor-v3-pairwise-60.json", "which-lambda/0123456789ab.json", "board-0123.json",
-                 "mine.txt"):
+    for name in (
+        "neighbors.npz",
+        "anchor-v3-pairwise-60.json",
+        "which-lambda/0123456789ab.json",
+        "board-0123.json",
+        "mine.txt",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"x" * 100)
     assert Cache(tmp_path).sizes() == {folder.name: 400} and Cache(tmp_path).free() == 400

@@ -39,12 +39,17 @@ def test_what_is_kept_is_found(name, tmp_path):
 DAMAGES = {
     "first byte": lambda whole: bytes([whole[0] ^ 1]) + whole[1:],
     "name": lambda whole: whole.replace(b'"name"', b'"mane"', 1),
-    "a byte in the middle": lambda whole: whole[:len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 4])
-    + whole[len(whole) // 2 + 1:],
+    "a byte in the middle": lambda whole: (
+        whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 4]) + whole[len(whole) // 2 + 1 :]
+    ),
     "last byte": lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]),
-    "cut short": lambda whole: whole[:len(whole) // 2], "cut by one": lambda whole: whole[:-1],
-    "empty": lambda whole: b"", "longer": lambda whole: whole + b"0", "twice": lambda whole: whole + whole,
-    "something else": lambda whole: b"PK\x03\x04 no such thing", "nested": lambda whole: b"[" * 100_000,
+    "cut short": lambda whole: whole[: len(whole) // 2],
+    "cut by one": lambda whole: whole[:-1],
+    "empty": lambda whole: b"",
+    "longer": lambda whole: whole + b"0",
+    "twice": lambda whole: whole + whole,
+    "something else": lambda whole: b"PK\x03\x04 no such thing",
+    "nested": lambda whole: b"[" * 100_000,
 }
 
 
@@ -68,10 +73,12 @@ def test_the_file_of_another_subject_key_version_or_kind_is_none(name, tmp_path)
     kind = kind_of(name)
     path = kept(kind, tmp_path)
     good, entry = path.read_bytes(), kind.entry
-    for other in (Entry("another", entry.name, entry.version, entry.key),
-                  Entry(entry.subject, entry.name, entry.version, f"{entry.key}-2"),
-                  Entry(entry.subject, entry.name, entry.version + 1, entry.key),
-                  Entry(entry.subject, "another", entry.version, entry.key)):
+    for other in (
+        Entry("another", entry.name, entry.version, entry.key),
+        Entry(entry.subject, entry.name, entry.version, f"{entry.key}-2"),
+        Entry(entry.subject, entry.name, entry.version + 1, entry.key),
+        Entry(entry.subject, "another", entry.version, entry.key),
+    ):
         elsewhere = Cache(tmp_path / "elsewhere")
         assert elsewhere.keep(other, kind.content.value, kind.content.arrays)
         shutil.copy(elsewhere.path(other), path)

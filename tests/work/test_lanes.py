@@ -63,8 +63,15 @@ def test_one_computes_at_a_time_and_the_most_urgent_comes_next(device, worker):
 
     jobs = [worker.start("first", first, device=device, priority=Priority.LIVE)]
     until(lambda: order == ["first"])
-    for place, (key, priority) in enumerate((("study", Priority.STUDY), ("page", Priority.PAGE), ("run", Priority.RUN),
-                                             ("page 2", Priority.PAGE), ("live", Priority.LIVE))):
+    for place, (key, priority) in enumerate(
+        (
+            ("study", Priority.STUDY),
+            ("page", Priority.PAGE),
+            ("run", Priority.RUN),
+            ("page 2", Priority.PAGE),
+            ("live", Priority.LIVE),
+        )
+    ):
         jobs.append(worker.start(key, lambda job: order.append(job.key), device=device, priority=priority))
         until(lambda place=place: waiting(device) == place + 1)
     assert [job.state for job in jobs] == ["running"] + 5 * ["queued"]
@@ -158,8 +165,11 @@ def test_waiting_for_a_lock_can_be_stopped(device, worker, tmp_path, kind):
     lock = threading.Lock()
 
     def work(job):
-        with lanes.locked(lock, job.should_stop) if kind == "thread lock" else only_one(tmp_path / "lock",
-                                                                                      job.should_stop):
+        with (
+            lanes.locked(lock, job.should_stop)
+            if kind == "thread lock"
+            else only_one(tmp_path / "lock", job.should_stop)
+        ):
             raise AssertionError("nobody gave the lock back")
 
     with lock, only_one(tmp_path / "lock"):
@@ -177,8 +187,13 @@ def test_a_job_is_stopped_while_it_waits_for_its_turn(device, worker, priority):
     first = worker.start("busy", lambda job: (long.begun.set(), long.may_end.wait(DEADLINE)), device=device)
     assert long.begun.wait(DEADLINE)
     left = []
-    job = worker.start("waits", lambda job: pytest.fail("it was stopped before it began"), device=device,
-                       priority=priority, leaving=left.append)
+    job = worker.start(
+        "waits",
+        lambda job: pytest.fail("it was stopped before it began"),
+        device=device,
+        priority=priority,
+        leaving=left.append,
+    )
     until(lambda: waiting(device) == 1)
     assert job.state == "queued"
     job.stop()
@@ -286,8 +301,10 @@ def test_many_jobs_of_all_priorities_all_end_and_never_two_at_once(device, worke
             job.stop()
             job.poll()
 
-    jobs = [worker.start(f"{k}", work, device=device, priority=Priority(k % 5), about="stops" if k % 7 == 0 else "")
-            for k in range(40)]
+    jobs = [
+        worker.start(f"{k}", work, device=device, priority=Priority(k % 5), about="stops" if k % 7 == 0 else "")
+        for k in range(40)
+    ]
     assert all(job.wait(DEADLINE) for job in jobs)
     assert max(most) == 1
     assert [job.state for job in jobs] == ["stopped" if k % 7 == 0 else "done" for k in range(40)]

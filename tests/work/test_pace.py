@@ -58,8 +58,10 @@ def test_a_resumed_run_goes_by_its_new_steps_alone():
     eta = Eta()
     eta.update(0.0, now=0.0, what="opening the corpus")
     eta.update(0.05, now=2.0, what="measuring top quality, for comparison")
-    said = [eta.update(0.05 + 0.9 * step / 5000, now=2.0 + 0.5 * (step - 132), what=f"step {step:,} of 5,000")
-            for step in range(133, 193)]
+    said = [
+        eta.update(0.05 + 0.9 * step / 5000, now=2.0 + 0.5 * (step - 132), what=f"step {step:,} of 5,000")
+        for step in range(133, 193)
+    ]
     assert all(one is None for one in said[:29])
     # the last twentieth is taken for as slow as the steps
     assert said[-1] == pytest.approx(0.5 * (0.95 - 0.9 * 192 / 5000) * 5000 / 0.9, rel=0.01)
@@ -84,8 +86,9 @@ def test_a_sweep_goes_by_its_finished_runs_and_not_by_its_waits():
                 said.append(pace.update(0.05 + 0.095 * (place + share)))
             now += 10.0
     assert said[:6] == [None] * 6
-    assert said[6:] == pytest.approx([10.0 * (10 - place - share) for place in range(2, 10) for share in (0, 0.9, 1)],
-                                     abs=1e-6)
+    assert said[6:] == pytest.approx(
+        [10.0 * (10 - place - share) for place in range(2, 10) for share in (0, 0.9, 1)], abs=1e-6
+    )
     assert pace.update(1.0) == pytest.approx(0.0)
 
 
@@ -101,7 +104,8 @@ def test_points_that_are_stored_cost_nothing():
     assert pace.update(0.4) == pytest.approx(6 * 20 / 3)
 
 
-@pytest.mark.parametrize("seconds, text", [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1:00"), (125, "2:05"),
-                                           (11_400, "3:10:00")])
+@pytest.mark.parametrize(
+    "seconds, text", [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1:00"), (125, "2:05"), (11_400, "3:10:00")]
+)
 def test_durations_as_people_say_them(seconds, text):
     assert duration(seconds) == text

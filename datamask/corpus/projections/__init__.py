@@ -18,11 +18,14 @@ from datamask.corpus.projections.pca import PCA, pca
 from datamask.corpus.projections.tsne import TSNE
 from datamask.corpus.projections.umap import UMAP
 
-PROJECTIONS: dict[str, Projection] = {projection.name: projection for projection in (
-    UMAP,
-    TSNE,
-    PCA,
-)}
+PROJECTIONS: dict[str, Projection] = {
+    projection.name: projection
+    for projection in (
+        UMAP,
+        TSNE,
+        PCA,
+    )
+}
 """By name, in the order in which they are offered; the first is what is shown where nobody chose."""
 
 DEFAULT = next(iter(PROJECTIONS))

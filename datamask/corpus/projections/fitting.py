@@ -76,8 +76,9 @@ def fitted_rows(corpus: Corpus, fit_all: int | None = None, fit_sample: int | No
     return FittedRows(rows, place[family], distinct)
 
 
-def fit_input(corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, should_stop: ShouldStop | None = None
-              ) -> FitInput:
+def fit_input(
+    corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, should_stop: ShouldStop | None = None
+) -> FitInput:
     """Points and neighbour lists of the fitted rows.
 
     Args:
@@ -93,7 +94,7 @@ def fit_input(corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, s
     mean, axes = principal_axes(corpus.features, COMPONENTS)
     points = np.empty((len(rows), axes.shape[1]), np.float32)
     for low in range(0, len(rows), 8192):
-        points[low:low + 8192] = project(corpus.features[rows[low:low + 8192]], mean, axes)
+        points[low : low + 8192] = project(corpus.features[rows[low : low + 8192]], mean, axes)
     k = max(1, min(NEIGHBORS, len(rows) - 1))
     indices = np.empty((len(rows), k), np.int32)
     similarities = np.ones((len(rows), k), np.float32)
@@ -105,9 +106,10 @@ def fit_input(corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, s
             short[part] = _translate(graph, rows[part], fitted.twin, low, indices[part], similarities[part])
     todo = np.flatnonzero(short)
     for low in range(0, len(todo), 4096):
-        part = todo[low:low + 4096]
-        near, cosines = nearest(corpus.features[rows[part]], corpus.features, k, base_rows=rows,
-                                should_stop=should_stop)
+        part = todo[low : low + 4096]
+        near, cosines = nearest(
+            corpus.features[rows[part]], corpus.features, k, base_rows=rows, should_stop=should_stop
+        )
         # its own place may come second, behind a row that rounding makes as near, or last
         others = near != part[:, None]
         others[others.all(axis=1), -1] = False
@@ -116,8 +118,9 @@ def fit_input(corpus: Corpus, fitted: FittedRows, graph: NeighborGraph | None, s
     return FitInput(points, indices, similarities.clip(-1, 1))
 
 
-def _translate(graph: NeighborGraph, rows: np.ndarray, twin: np.ndarray, first: int, indices: np.ndarray,
-               similarities: np.ndarray) -> np.ndarray:
+def _translate(
+    graph: NeighborGraph, rows: np.ndarray, twin: np.ndarray, first: int, indices: np.ndarray, similarities: np.ndarray
+) -> np.ndarray:
     """Fill lists of fitted rows from lists of all rows, each family once; True where a list is too short."""
     k = indices.shape[1]
     listed = twin[graph.indices[rows]]
@@ -137,8 +140,13 @@ def _translate(graph: NeighborGraph, rows: np.ndarray, twin: np.ndarray, first: 
     return short
 
 
-def place_all(corpus: Corpus, fitted: FittedRows, places: np.ndarray, should_stop: ShouldStop | None = None,
-              progress: Progress | None = None) -> np.ndarray:
+def place_all(
+    corpus: Corpus,
+    fitted: FittedRows,
+    places: np.ndarray,
+    should_stop: ShouldStop | None = None,
+    progress: Progress | None = None,
+) -> np.ndarray:
     """Map places of all rows, float32 ``(N, 2)``, from those of the fitted rows ``(M, 2)``.
 
     Args:
@@ -154,9 +162,14 @@ def place_all(corpus: Corpus, fitted: FittedRows, places: np.ndarray, should_sto
     for low in range(0, len(rest), 4096):
         if progress is not None:
             progress(low / len(rest), f"Placing {len(rest):,} more rows beside those")
-        part = rest[low:low + 4096]
-        near, cosines = nearest(corpus.features[part], corpus.features, min(PLACED_BY, len(fitted.rows)),
-                                base_rows=fitted.rows, should_stop=should_stop)
+        part = rest[low : low + 4096]
+        near, cosines = nearest(
+            corpus.features[part],
+            corpus.features,
+            min(PLACED_BY, len(fitted.rows)),
+            base_rows=fitted.rows,
+            should_stop=should_stop,
+        )
         # the nearest few may lie on two islands: the mean would fall between them, the weighted median does not
         weights = np.maximum(cosines, 1e-6) ** 8
         points[part] = _weighted_median(places[near], weights)
@@ -172,8 +185,14 @@ def _weighted_median(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.take_along_axis(ranked, middle[:, None], 1)[:, 0]
 
 
-def neighbors_kept(corpus: Corpus, fitted: FittedRows, given: FitInput | None, points: np.ndarray,
-                   should_stop: ShouldStop | None = None, judged: int | None = None) -> float:
+def neighbors_kept(
+    corpus: Corpus,
+    fitted: FittedRows,
+    given: FitInput | None,
+    points: np.ndarray,
+    should_stop: ShouldStop | None = None,
+    judged: int | None = None,
+) -> float:
     """The share of each row's 15 nearest others that are among its 15 nearest on the map, from 0 to 1.
 
     Copies count once. Of very many rows a uniform sample is judged, always against all.
@@ -197,10 +216,11 @@ def neighbors_kept(corpus: Corpus, fitted: FittedRows, given: FitInput | None, p
     if len(places) > judged:
         places = np.sort(np.random.default_rng(0).choice(len(places), judged, replace=False))
     if listed:
-        lists = given.indices[places, 1:k + 1]
+        lists = given.indices[places, 1 : k + 1]
     else:
-        near, _ = nearest(corpus.features[distinct[places]], corpus.features, k + 1, base_rows=distinct,
-                          should_stop=should_stop)
+        near, _ = nearest(
+            corpus.features[distinct[places]], corpus.features, k + 1, base_rows=distinct, should_stop=should_stop
+        )
         lists = _others(near, places)
     drawn = cKDTree(points[distinct]).query(points[distinct[places]], k + 1)[1]
     shared = (_others(drawn, places)[:, :, None] == lists[:, None, :]).any(axis=2)

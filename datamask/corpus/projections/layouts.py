@@ -60,8 +60,9 @@ def layout_entry(fingerprint: str, projection: str = DEFAULT) -> Entry:
 
 def load_layout(corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> Layout | None:
     """The layout of a corpus, or None where none is kept that can be believed."""
-    return Cache(cache_dir).find(layout_entry(corpus.fingerprint, projection),
-                                 lambda content: _kept_layout(content, len(corpus)))
+    return Cache(cache_dir).find(
+        layout_entry(corpus.fingerprint, projection), lambda content: _kept_layout(content, len(corpus))
+    )
 
 
 def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> None:
@@ -145,8 +146,13 @@ class LayoutHandle:
         else:
             few = len(fitted.rows) < LEAST or corpus.dim < 2
             places = STAND_IN.coordinates(corpus.features[fitted.rows]) if few else self._fit(given, folder, fit_ends)
-            points = fitting.place_all(corpus, fitted, places, stopped,
-                                       lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what))
+            points = fitting.place_all(
+                corpus,
+                fitted,
+                places,
+                stopped,
+                lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what),
+            )
         self._say(0.99, "Counting the neighbours that the map keeps")
         return Layout(points, fitting.neighbors_kept(corpus, fitted, given, points, stopped), len(fitted.rows))
 
@@ -158,8 +164,13 @@ class LayoutHandle:
             return kept
         if not fitted.all_fitted:
             return None
-        return neighbors_for(corpus, GRAPH_K, self._cache_dir, should_stop=self._stop.is_set,
-                             progress=lambda share, what: self._say(0.3 * share, what))
+        return neighbors_for(
+            corpus,
+            GRAPH_K,
+            self._cache_dir,
+            should_stop=self._stop.is_set,
+            progress=lambda share, what: self._say(0.3 * share, what),
+        )
 
     def _fit(self, given: fitting.FitInput, folder: Path, fit_ends: float) -> np.ndarray:
         """Run the child on the fitted rows: float32 ``(M, 2)``.
@@ -200,8 +211,12 @@ class LayoutHandle:
                 if self._stop.is_set():
                     raise Stopped("the map was stopped")
                 self._child = subprocess.Popen(
-                    [*COMMAND, f"{fit.__module__}:{fit.__qualname__}", str(work)], stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE, stderr=errors, env=environment)
+                    [*COMMAND, f"{fit.__module__}:{fit.__qualname__}", str(work)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=environment,
+                )
             with self._child as child:
                 for line in child.stdout:
                     news = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))

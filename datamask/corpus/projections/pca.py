@@ -12,10 +12,14 @@ def pca(features: np.ndarray) -> np.ndarray:
     """The first two principal components of each row: float32 ``(N, 2)``, zeros where there is no second one."""
     mean, axes = principal_axes(features, 2)
     points = np.zeros((len(features), 2), np.float32)
-    points[:, :axes.shape[1]] = project(features, mean, axes)
+    points[:, : axes.shape[1]] = project(features, mean, axes)
     return points
 
 
 PCA = Projection(
-    "PCA", "pca", "PCA keeps directions of largest variance and needs no waiting.",
-    "it shows the two directions of most variance and folds the rest together", at_once=pca)
+    "PCA",
+    "pca",
+    "PCA keeps directions of largest variance and needs no waiting.",
+    "it shows the two directions of most variance and folds the rest together",
+    at_once=pca,
+)

@@ -41,13 +41,24 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    model = TSNE(perplexity=min(PERPLEXITY, (len(points) - 1) / 3), init="pca", max_iter=STEPS, random_state=seed,
-                 n_jobs=1, verbose=2)
+    model = TSNE(
+        perplexity=min(PERPLEXITY, (len(points) - 1) / 3),
+        init="pca",
+        max_iter=STEPS,
+        random_state=seed,
+        n_jobs=1,
+        verbose=2,
+    )
     with contextlib.redirect_stdout(StepLines(say)), threadpool_limits(1):
         return model.fit_transform(points).astype(np.float32)
 
 
 TSNE = Projection(
-    "t-SNE", "tsne", "t-SNE, as in the paper's figures, spreads samples evenly; it takes minutes, once per corpus.",
+    "t-SNE",
+    "tsne",
+    "t-SNE, as in the paper's figures, spreads samples evenly; it takes minutes, once per corpus.",
     "sizes of clusters and gaps between them mean nothing, since crowded samples are spread like sparse ones",
-    fit=fit, fit_all=MOST, fit_sample=MOST)
+    fit=fit,
+    fit_all=MOST,
+    fit_sample=MOST,
+)

@@ -43,13 +43,29 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
         # no search index, no transform of new rows, one core under a seed: all as intended
         warnings.simplefilter("ignore")
         model = umap.UMAP(
-            n_neighbors=indices.shape[1], min_dist=0.2, init="pca", random_state=seed if seeded else None,
-            n_jobs=1 if seeded else max(1, (os.cpu_count() or 2) - 1), precomputed_knn=(indices, distances),
-            tqdm_kwds={"file": EpochLines(say), "disable": False, "bar_format": "{n_fmt}/{total_fmt}",
-                       "mininterval": 0.3})
+            n_neighbors=indices.shape[1],
+            min_dist=0.2,
+            init="pca",
+            random_state=seed if seeded else None,
+            n_jobs=1 if seeded else max(1, (os.cpu_count() or 2) - 1),
+            precomputed_knn=(indices, distances),
+            tqdm_kwds={
+                "file": EpochLines(say),
+                "disable": False,
+                "bar_format": "{n_fmt}/{total_fmt}",
+                "mininterval": 0.3,
+            },
+        )
         return model.fit_transform(points).astype(np.float32)
 
 
 UMAP = Projection(
-    "UMAP", "umap", "UMAP keeps neighbours together and is computed once per corpus.",
-    "sizes of islands and gaps between them mean nothing", fit=fit, fit_all=300_000, fit_sample=100_000, old="umap.npz")
+    "UMAP",
+    "umap",
+    "UMAP keeps neighbours together and is computed once per corpus.",
+    "sizes of islands and gaps between them mean nothing",
+    fit=fit,
+    fit_all=300_000,
+    fit_sample=100_000,
+    old="umap.npz",
+)

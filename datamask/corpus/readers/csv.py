@@ -68,8 +68,9 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1), complete=complete)
 
 
-def batches(path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None,
-            most_rows: int) -> Iterator[pa.RecordBatch]:
+def batches(
+    path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
     for texts in _texts(path, columns):
@@ -88,12 +89,19 @@ def _texts(path: str, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]
         InputError: see `look`.
     """
     names = _header(path)
-    options = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()),
-                                    include_columns=None if columns is None else list(columns))
+    options = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), include_columns=None if columns is None else list(columns)
+    )
     try:
-        with text.opened(path) as stream, pa.csv.open_csv(
-                stream, pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
-                pa.csv.ParseOptions(newlines_in_values=True), options) as reader:
+        with (
+            text.opened(path) as stream,
+            pa.csv.open_csv(
+                stream,
+                pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
+                pa.csv.ParseOptions(newlines_in_values=True),
+                options,
+            ) as reader,
+        ):
             yield from reader
     except pa.ArrowException as error:
         raise _refusal(path, names, str(error)) from error
@@ -105,8 +113,10 @@ def _header(path: str) -> list[str]:
         head = stream.read(text.READ_BYTES)
     count = head.splitlines()[0].count(b",") + 1 if head else 0
     if count > text.MOST_COLUMNS:
-        raise InputError(f"{path} has {count:,} columns in its first line, more than {text.MOST_COLUMNS:,}; write wide "
-                         "rows as lists in one column, in JSON lines or parquet")
+        raise InputError(
+            f"{path} has {count:,} columns in its first line, more than {text.MOST_COLUMNS:,}; write wide "
+            "rows as lists in one column, in JSON lines or parquet"
+        )
     # Python's reader, since pyarrow's would want the piece to end where a row does
     rows = csv.reader(io.StringIO(head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape"), newline=""))
     try:
@@ -123,16 +133,21 @@ def _refusal(path: str, names: Sequence[str], why: str) -> InputError:
     ragged, garbled = _ROW.search(why), _UTF8.search(why)
     if ragged:
         row, expected, count = (int(number) for number in ragged.groups())
-        return InputError(f"{path} row {row:,} (the header is row 1) has {count:,} values, the header {expected:,}; "
-                          "put quotes around values that hold commas, quotes or line ends, or repair the row")
+        return InputError(
+            f"{path} row {row:,} (the header is row 1) has {count:,} values, the header {expected:,}; "
+            "put quotes around values that hold commas, quotes or line ends, or repair the row"
+        )
     if garbled:
         column, row = (int(number) for number in garbled.groups())
         name = repr(names[column]) if column < len(names) else f"number {column + 1}"
-        return InputError(f"{path} row {row:,} (the header is row 1), column {name}, is no UTF-8; convert the file to "
-                          "UTF-8")
+        return InputError(
+            f"{path} row {row:,} (the header is row 1), column {name}, is no UTF-8; convert the file to UTF-8"
+        )
     if "straddling" in why:
-        return InputError(f"{path} has a row longer than {text.LONGEST >> 20} MiB, or a quote that never closes; "
-                          "repair it, or write the file as parquet")
+        return InputError(
+            f"{path} has a row longer than {text.LONGEST >> 20} MiB, or a quote that never closes; "
+            "repair it, or write the file as parquet"
+        )
     reason = (why.splitlines() or ["no reason given"])[0].rstrip(". ")
     return InputError(f"{path} cannot be read as CSV: {reason[:200]}")
 

@@ -53,14 +53,17 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
         for field in table.schema:
             kinds[field.name] = _joined(path, number, field, kinds.get(field.name))
         if len(kinds) > text.MOST_COLUMNS:
-            raise InputError(f"{path} has more than {text.MOST_COLUMNS:,} different keys by line {number:,}; every key "
-                             "is a column, so write data that differ from line to line as one text")
+            raise InputError(
+                f"{path} has more than {text.MOST_COLUMNS:,} different keys by line {number:,}; every key "
+                "is a column, so write data that differ from line to line as one text"
+            )
     schema = pa.schema([(name, _of_floats(kind)) for name, kind in kinds.items()])
     return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1), complete=complete)
 
 
-def batches(path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None,
-            most_rows: int) -> Iterator[pa.RecordBatch]:
+def batches(
+    path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
     for number, part in _parts(path, len(schema)):
@@ -91,8 +94,10 @@ def _parts(path: str, columns: int | None = None) -> Iterator[tuple[int, bytes]]
                     _refuse_many_keys(path, number, part)
             deep = text.too_deep(part)
             if deep is not None:
-                raise InputError(f"{path} line {number + deep:,} nests values more than {text.DEEPEST} deep; write "
-                                 "what lies deeper as text")
+                raise InputError(
+                    f"{path} line {number + deep:,} nests values more than {text.DEEPEST} deep; write "
+                    "what lies deeper as text"
+                )
             yield number, part
             number += part.count(b"\n")
 
@@ -101,8 +106,10 @@ def _refuse_many_keys(path: str, number: int, line: bytes) -> None:
     """Raises InputError for one object with more keys than there may be columns; its texts may hold colons."""
     count = len(re.findall(rb'"\s*:', text.without_texts(line)))
     if count > text.MOST_COLUMNS:
-        raise InputError(f"{path} line {number:,} has {count:,} keys, more than {text.MOST_COLUMNS:,}; every key is a "
-                         "column, so write such data as a list or as text")
+        raise InputError(
+            f"{path} line {number:,} has {count:,} keys, more than {text.MOST_COLUMNS:,}; every key is a "
+            "column, so write such data as a list or as text"
+        )
 
 
 def _parsed(path: str, number: int, part: bytes, schema: pa.Schema | None) -> pa.Table:
@@ -137,14 +144,20 @@ def _refusal(path: str, number: int, part: bytes, why: str) -> InputError:
         try:
             value = json.loads(content)
         except json.JSONDecodeError as error:
-            return InputError(f"{path} line {line:,}, column {error.colno:,} is not JSON ({error.msg}); every line "
-                              'must hold one whole object such as {"id": "a", "text": "..."}')
+            return InputError(
+                f"{path} line {line:,}, column {error.colno:,} is not JSON ({error.msg}); every line "
+                'must hold one whole object such as {"id": "a", "text": "..."}'
+            )
         except (ValueError, RecursionError) as error:
-            return InputError(f"{path} line {line:,} cannot be read ({error}); every line must hold one object of "
-                              "ordinary numbers, texts and lists")
+            return InputError(
+                f"{path} line {line:,} cannot be read ({error}); every line must hold one object of "
+                "ordinary numbers, texts and lists"
+            )
         if not isinstance(value, dict):
-            return InputError(f"{path} line {line:,} holds {_KINDS.get(type(value), 'a number')}, but every line must "
-                              'hold one object such as {"id": "a", "text": "..."}')
+            return InputError(
+                f"{path} line {line:,} holds {_KINDS.get(type(value), 'a number')}, but every line must "
+                'hold one object such as {"id": "a", "text": "..."}'
+            )
     changed = _CHANGED.search(why)
     if changed:
         name, before, after, row = changed.groups()
@@ -156,8 +169,10 @@ def _refusal(path: str, number: int, part: bytes, why: str) -> InputError:
 
 
 def _mixed(path: str, name: str, before: object, after: object, line: int) -> InputError:
-    return InputError(f"column {name!r} of {path} holds {after} in line {line:,} and {before} before; write one kind "
-                      "of value into it, or leave it out")
+    return InputError(
+        f"column {name!r} of {path} holds {after} in line {line:,} and {before} before; write one kind "
+        "of value into it, or leave it out"
+    )
 
 
 def _joined(path: str, number: int, field: pa.Field, known: pa.DataType | None) -> pa.DataType:
@@ -183,8 +198,11 @@ def _of_floats(kind: pa.DataType) -> pa.DataType:
 
 
 def _table(data: bytes, **options: object) -> pa.Table:
-    return pa.json.read_json(pa.BufferReader(data), pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-                             pa.json.ParseOptions(**options))
+    return pa.json.read_json(
+        pa.BufferReader(data),
+        pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+        pa.json.ParseOptions(**options),
+    )
 
 
 def lists_of(values: pa.Array) -> pa.Array:
@@ -204,5 +222,6 @@ def lists_of(values: pa.Array) -> pa.Array:
     return table["v"].combine_chunks()
 
 
-JSON_LINES = Reader("JSON lines", (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"), look, batches,
-                    named=(".json", ".json.gz"))
+JSON_LINES = Reader(
+    "JSON lines", (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"), look, batches, named=(".json", ".json.gz")
+)

@@ -40,8 +40,9 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
         raise InputError(f"{path} is not a parquet file, or was cut short{details}") from error
 
 
-def batches(path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None,
-            most_rows: int) -> Iterator[pa.RecordBatch]:
+def batches(
+    path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+) -> Iterator[pa.RecordBatch]:
     """The rows of some row groups, as `contract.Reader.batches`."""
     with open_parquet(path, facts.inside) as file:
         yield from read_batches(path, file, columns=columns, groups=groups, most_rows=most_rows)

@@ -35,8 +35,9 @@ class Shard:
     def rows(self) -> int:
         return sum(self.group_rows)
 
-    def batches(self, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
-                ) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of some groups, as `readers.contract.Reader.batches`."""
         return self.reader.batches(self.path, self.facts, columns, groups, most_rows)
 

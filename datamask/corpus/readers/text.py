@@ -51,8 +51,9 @@ def lines(path: str) -> Iterator[tuple[int, bytes]]:
                 data = data.removeprefix(b"\xef\xbb\xbf")
             cut = data.rfind(b"\n") + 1
             if len(waiting) + (data.find(b"\n") if cut else len(data)) > LONGEST:
-                raise InputError(f"{path} line {number:,} is longer than {LONGEST >> 20} MiB; cut it, or write the "
-                                 "file as parquet")
+                raise InputError(
+                    f"{path} line {number:,} is longer than {LONGEST >> 20} MiB; cut it, or write the file as parquet"
+                )
             if cut:
                 piece = bytes(waiting) + data[:cut]
                 waiting = bytearray(data[cut:])
@@ -69,8 +70,9 @@ def _checked(path: str, number: int, piece: bytes) -> bytes:
         piece.decode("utf-8")
     except UnicodeDecodeError as error:
         line = number + piece.count(b"\n", 0, error.start)
-        raise InputError(f"{path} line {line:,} is no UTF-8 (byte {piece[error.start]:#04x}); convert the file to UTF-8"
-                         ) from error
+        raise InputError(
+            f"{path} line {line:,} is no UTF-8 (byte {piece[error.start]:#04x}); convert the file to UTF-8"
+        ) from error
     return piece
 
 
@@ -92,7 +94,7 @@ def too_deep(piece: bytes) -> int | None:
     many = np.flatnonzero(np.diff(np.searchsorted(opening, ends), prepend=0) > DEEPEST)
     for line in many.tolist():
         start = 0 if line == 0 else int(ends[line - 1]) + 1
-        bare = np.frombuffer(without_texts(piece[start:int(ends[line])]), np.uint8)
+        bare = np.frombuffer(without_texts(piece[start : int(ends[line])]), np.uint8)
         steps = np.isin(bare, list(b"{[")).astype(np.int32) - np.isin(bare, list(b"}]"))
         if len(steps) and np.cumsum(steps).max() > DEEPEST:
             return line

@@ -44,22 +44,47 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
         dark: whether the page's ground is dark. height: of the whole chart in pixels, the same as of `drawn`.
     """
     tone = palette.shades(dark)
-    across = {"field": x, "type": "quantitative", "title": AXES[x], "scale": {"zero": True},
-              "axis": {"grid": False, "tickCount": 6, "format": ",~g" if x == "seconds" else ",~r"}}
+    across = {
+        "field": x,
+        "type": "quantitative",
+        "title": AXES[x],
+        "scale": {"zero": True},
+        "axis": {"grid": False, "tickCount": 6, "format": ",~g" if x == "seconds" else ",~r"},
+    }
     scale = {"type": "log", "nice": False} if curve.measure == GAP else {"zero": False, "nice": False}
     axis = {"tickCount": 6, **({"format": "~g"} if curve.measure == GAP else {})}
     up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": scale, "axis": axis}
     # a run without masks has no line for them, and needs no key to it
-    drawn = [(name, shade) for name, shade in ((SUBSET, tone.accent), (BATCH, tone.batch))
-             if name == SUBSET or (curve.table["series"] == BATCH).any()]
-    colour = {"field": "series", "type": "nominal", "title": None,
-              "scale": {"domain": [name for name, _ in drawn], "range": [shade for _, shade in drawn]},
-              "legend": {"orient": "top", "direction": "horizontal", "symbolType": "stroke", "symbolStrokeWidth": 3,
-                         "labelLimit": 320, "offset": 4, "padding": 0}}
-    tooltip = [{"field": "series", "title": " "}, {"field": "step", "title": "step", "format": ","},
-               {"field": "seconds", "title": "seconds", "format": ".1f"},
-               {"field": "value", "title": "below the bound" if curve.measure == GAP else curve.measure,
-                "format": ".2e" if curve.measure == GAP else ".4f"}]
+    drawn = [
+        (name, shade)
+        for name, shade in ((SUBSET, tone.accent), (BATCH, tone.batch))
+        if name == SUBSET or (curve.table["series"] == BATCH).any()
+    ]
+    colour = {
+        "field": "series",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": [name for name, _ in drawn], "range": [shade for _, shade in drawn]},
+        "legend": {
+            "orient": "top",
+            "direction": "horizontal",
+            "symbolType": "stroke",
+            "symbolStrokeWidth": 3,
+            "labelLimit": 320,
+            "offset": 4,
+            "padding": 0,
+        },
+    }
+    tooltip = [
+        {"field": "series", "title": " "},
+        {"field": "step", "title": "step", "format": ","},
+        {"field": "seconds", "title": "seconds", "format": ".1f"},
+        {
+            "field": "value",
+            "title": "below the bound" if curve.measure == GAP else curve.measure,
+            "format": ".2e" if curve.measure == GAP else ".4f",
+        },
+    ]
     if curve.measure != GAP:
         tooltip.append({"field": "high", "title": "mean + spread", "format": ".4f"})
     inside = {"filter": {"field": "series", "oneOf": [BATCH, SUBSET]}}
@@ -67,20 +92,36 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     subset = {"filter": {"field": "series", "equal": SUBSET}}
     # lines have points because the first step alone is no line, and nothing would be seen of it
     layers = [
-        {"transform": [batch], "mark": {"type": "area", "opacity": 0.22, "color": tone.batch},
-         "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}}},
-        {"transform": [batch], "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75, "point": {"size": 5}},
-         "encoding": {"x": across, "y": up, "color": colour}},
-        {"transform": [subset], "mark": {"type": "line", "strokeWidth": 2.8, "point": {"size": 14}},
-         "encoding": {"x": across, "y": up, "color": colour}},
-        {"transform": [inside], "mark": {"type": "point", "opacity": 0, "size": 90, "filled": True},
-         "encoding": {"x": across, "y": up, "tooltip": tooltip}},
+        {
+            "transform": [batch],
+            "mark": {"type": "area", "opacity": 0.22, "color": tone.batch},
+            "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {
+            "transform": [batch],
+            "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75, "point": {"size": 5}},
+            "encoding": {"x": across, "y": up, "color": colour},
+        },
+        {
+            "transform": [subset],
+            "mark": {"type": "line", "strokeWidth": 2.8, "point": {"size": 14}},
+            "encoding": {"x": across, "y": up, "color": colour},
+        },
+        {
+            "transform": [inside],
+            "mark": {"type": "point", "opacity": 0, "size": 90, "filled": True},
+            "encoding": {"x": across, "y": up, "tooltip": tooltip},
+        },
     ]
     if curve.measure == GAP:
         del layers[:2]
     layers += [*_references(up, tone), *_final(curve, x, up, tone)]
-    return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
-            "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4}}
+    return {
+        "layer": layers,
+        "height": height,
+        "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
+        "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4},
+    }
 
 
 def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
@@ -97,8 +138,11 @@ def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
         return table
     low, high = frame(curve, table)
     rows = [{"series": FRAME, "value": end, "role": ""} for end in (low, high)]
-    rows += [{"series": RULE, "value": line.value, "role": line.role} for line in curve.references
-             if math.isfinite(line.value) and not line.edge]
+    rows += [
+        {"series": RULE, "value": line.value, "role": line.role}
+        for line in curve.references
+        if math.isfinite(line.value) and not line.edge
+    ]
     rows += [{"series": WORDS, **said} for said in labels(curve, x, low, high, height - FURNITURE)]
     return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
 
@@ -123,6 +167,7 @@ def labels(curve: Curve, x: str, low: float, high: float, height: float, width: 
     Args:
         low, high: ends of the upright axis. height, width: of the plotting area, in pixels.
     """
+
     def at(value: float) -> float:
         return (high - value) / (high - low) * height
 
@@ -138,13 +183,16 @@ def labels(curve: Curve, x: str, low: float, high: float, height: float, width: 
         share = placement.width_of(said[-1]) / width
         taken.append([*rules, *bold(curve, x, at, 1 - share, math.inf)])
     places = placement.column(wanted, 0.0, height, taken)
-    found = [{"value": high - place / height * (high - low), "note": text, "role": line.role}
-             for place, text, line in zip(places, said, lines)]
+    found = [
+        {"value": high - place / height * (high - low), "note": text, "role": line.role}
+        for place, text, line in zip(places, said, lines)
+    ]
     for _, row in curve.table[curve.table["series"] == EDGE].iterrows():
         # a curve that does not reach the right side lies farther left than it seems
         share = 1.4 * placement.width_of(row["note"]) / width
-        place, = placement.column([0.0 if row["value"] > 0 else height], 0.0, height,
-                                  [[*rules, *bold(curve, x, at, -math.inf, share)]])
+        (place,) = placement.column(
+            [0.0 if row["value"] > 0 else height], 0.0, height, [[*rules, *bold(curve, x, at, -math.inf, share)]]
+        )
         found.append({"value": high - place / height * (high - low), "note": row["note"], "role": EDGE})
     return found
 
@@ -178,24 +226,47 @@ def _references(up: dict, tone: palette.Shades) -> Iterator[dict]:
     # nothing to see: it makes the axis reach from end to end, by the data, so that a live chart is not drawn anew
     yield {"transform": rows(FRAME, ""), "mark": {"type": "point", "opacity": 0}, "encoding": {"y": up}}
     for role, dash in ROLES.items():
-        yield {"transform": rows(RULE, role), "encoding": {"y": up},
-               "mark": {"type": "rule", "strokeDash": dash, "strokeWidth": 1.4, "color": colours[role]}}
+        yield {
+            "transform": rows(RULE, role),
+            "encoding": {"y": up},
+            "mark": {"type": "rule", "strokeDash": dash, "strokeWidth": 1.4, "color": colours[role]},
+        }
     for role, color in colours.items():
         left = role == EDGE
-        text = {"type": "text", "align": "left" if left else "right", "baseline": "middle", "fontSize": 12,
-                "dx": 4 if left else -2}
+        text = {
+            "type": "text",
+            "align": "left" if left else "right",
+            "baseline": "middle",
+            "fontSize": 12,
+            "dx": 4 if left else -2,
+        }
         place = {"y": up, "x": {"value": 0 if left else "width"}, "text": {"field": "note", "type": "nominal"}}
         halo = {"stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.8, "fillOpacity": 0}
-        yield from ({"transform": rows(WORDS, role), "mark": text | look, "encoding": place}
-                    for look in (halo, {"color": color}))
+        yield from (
+            {"transform": rows(WORDS, role), "mark": text | look, "encoding": place}
+            for look in (halo, {"color": color})
+        )
 
 
 def _final(curve: Curve, x: str, up: dict, tone: palette.Shades) -> list[dict]:
     """A diamond where the selection ended after it was polished."""
     if curve.final is None or x not in curve.final:
         return []
-    mark = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "color": tone.accent,
-            "stroke": tone.ground, "strokeWidth": 1.2, "opacity": 1,
-            "tooltip": f"final selection: {words.value(curve.final['value'])}"}
-    return [{"data": {"values": [curve.final]}, "mark": mark,
-             "encoding": {"x": {"field": x, "type": "quantitative"}, "y": up}}]
+    mark = {
+        "type": "point",
+        "shape": "diamond",
+        "filled": True,
+        "size": 110,
+        "color": tone.accent,
+        "stroke": tone.ground,
+        "strokeWidth": 1.2,
+        "opacity": 1,
+        "tooltip": f"final selection: {words.value(curve.final['value'])}",
+    }
+    return [
+        {
+            "data": {"values": [curve.final]},
+            "mark": mark,
+            "encoding": {"x": {"field": x, "type": "quantitative"}, "y": up},
+        }
+    ]

@@ -37,8 +37,16 @@ REACH = 0.2
 QUALITY, DIVERSITY = "quality, share of the attainable gain", "diversity, share of the attainable gain"
 
 
-def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mapping[str, str] | None = None,
-             focus: Line | None = None, chosen: Spot | None = None, dark: bool = False, height: int = 560) -> go.Figure:
+def frontier(
+    lines: Sequence[Line],
+    named: Sequence[Spot] = (),
+    *,
+    names: Mapping[str, str] | None = None,
+    focus: Line | None = None,
+    chosen: Spot | None = None,
+    dark: bool = False,
+    height: int = 560,
+) -> go.Figure:
     """Draw curves and points; every marker's ``customdata`` is the run's id.
 
     Args:
@@ -50,8 +58,10 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
         dark: whether the page is dark. height: in pixels.
     """
     names = views.line_names(lines) if names is None else names
-    window = window_of([(spot.quality, spot.diversity) for line in lines for spot in line.spots]
-                       + [(spot.quality, spot.diversity) for spot in named])
+    window = window_of(
+        [(spot.quality, spot.diversity) for line in lines for spot in line.spots]
+        + [(spot.quality, spot.diversity) for spot in named]
+    )
     tone = palette.shades(dark)
     figure = go.Figure()
     _axes(figure, window, tone, dark, height)
@@ -61,23 +71,43 @@ def frontier(lines: Sequence[Line], named: Sequence[Spot] = (), *, names: Mappin
     colors = {line.scale: looks[line.key][0] for line in lines}
     for line in lines:
         _curve(figure, line, names[line.key], looks[line.key], tone)
-    figure.add_trace(go.Scatter(x=[0.0], y=[0.0], mode="markers", name="a random subset",
-                                marker={"symbol": "x-thin", "size": 11, "line": {"width": 2, "color": tone.random}},
-                                hovertemplate="a random subset: 0 % of both by definition<extra></extra>"))
+    figure.add_trace(
+        go.Scatter(
+            x=[0.0],
+            y=[0.0],
+            mode="markers",
+            name="a random subset",
+            marker={"symbol": "x-thin", "size": 11, "line": {"width": 2, "color": tone.random}},
+            hovertemplate="a random subset: 0 % of both by definition<extra></extra>",
+        )
+    )
     here = [spot for spot in named if window.holds(spot.quality, spot.diversity)]
     _named(figure, here, colors, tone)
     far = _beyond(lines, named, window)
     for one in far:
         _arrow(figure, one, colors.get(one.spots[0].scale, tone.text))
-    _say(figure, [*_points(here, tone, dark), *_edges(far, colors, tone, dark),
-                  *_lambdas(lines, looks, dark)], lines, named, window, height, tone.ground)
+    _say(
+        figure,
+        [*_points(here, tone, dark), *_edges(far, colors, tone, dark), *_lambdas(lines, looks, dark)],
+        lines,
+        named,
+        window,
+        height,
+        tone.ground,
+    )
     if chosen is not None and window.holds(chosen.quality, chosen.diversity):
         _price(figure, chosen, tone)
     return figure
 
 
-def legend(lines: Sequence[Line], names: Mapping[str, str], *, focus: Line | None = None, chosen: Spot | None = None,
-           dark: bool = False) -> str:
+def legend(
+    lines: Sequence[Line],
+    names: Mapping[str, str],
+    *,
+    focus: Line | None = None,
+    chosen: Spot | None = None,
+    dark: bool = False,
+) -> str:
     """The key to the picture as HTML that wraps with its page; of the same arguments as `frontier`."""
     tone = palette.shades(dark)
     looks = styles(lines, dark)
@@ -107,16 +137,35 @@ def styles(lines: Sequence[Line], dark: bool = False) -> dict[str, tuple[str, st
 
 def _axes(figure: go.Figure, window: Window, tone: palette.Shades, dark: bool, height: int) -> None:
     ticks = [round(0.2 * k, 1) for k in range(-3, 8)]
-    plain = {"tickvals": ticks, "ticktext": [words.percent(tick) for tick in ticks], "zeroline": True,
-             "zerolinewidth": 1, "zerolinecolor": tone.muted, "constrain": "domain", "fixedrange": False}
+    plain = {
+        "tickvals": ticks,
+        "ticktext": [words.percent(tick) for tick in ticks],
+        "zeroline": True,
+        "zerolinewidth": 1,
+        "zerolinecolor": tone.muted,
+        "constrain": "domain",
+        "fixedrange": False,
+    }
     figure.update_layout(
-        template=palette.template(dark), height=height, margin={"l": 8, "r": 8, "t": 12, "b": 8},
-        hovermode="closest", dragmode="pan", hoverdistance=24, clickmode="event+select",
+        template=palette.template(dark),
+        height=height,
+        margin={"l": 8, "r": 8, "t": 12, "b": 8},
+        hovermode="closest",
+        dragmode="pan",
+        hoverdistance=24,
+        clickmode="event+select",
         xaxis={**plain, "range": [window.x0, window.x1], "title": {"text": QUALITY, "standoff": 6}},
-        yaxis={**plain, "range": [window.y0, window.y1], "title": {"text": DIVERSITY, "standoff": 4},
-               "scaleanchor": "x", "scaleratio": 1, "constraintoward": "top"},
+        yaxis={
+            **plain,
+            "range": [window.y0, window.y1],
+            "title": {"text": DIVERSITY, "standoff": 4},
+            "scaleanchor": "x",
+            "scaleratio": 1,
+            "constraintoward": "top",
+        },
         showlegend=False,
-        modebar={"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent})
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": tone.random, "activecolor": tone.accent},
+    )
 
 
 def _proved(figure: go.Figure, line: Line, window: Window, dark: bool) -> None:
@@ -124,9 +173,18 @@ def _proved(figure: go.Figure, line: Line, window: Window, dark: bool) -> None:
     if not len(polygon):
         return
     x, y = polygon.T
-    figure.add_trace(go.Scatter(
-        x=[*x, x[0]], y=[*y, y[0]], mode="lines", fill="toself", hoverinfo="skip", line={"width": 0},
-        fillcolor="rgba(154,166,178,0.22)" if dark else "rgba(122,133,144,0.20)", name="proved out of reach"))
+    figure.add_trace(
+        go.Scatter(
+            x=[*x, x[0]],
+            y=[*y, y[0]],
+            mode="lines",
+            fill="toself",
+            hoverinfo="skip",
+            line={"width": 0},
+            fillcolor="rgba(154,166,178,0.22)" if dark else "rgba(122,133,144,0.20)",
+            name="proved out of reach",
+        )
+    )
 
 
 def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str], tone: palette.Shades) -> None:
@@ -134,20 +192,34 @@ def _curve(figure: go.Figure, line: Line, name: str, look: tuple[str, str, str],
     said = html.escape(name)
     if line.joined:
         means = line.means()
-        figure.add_trace(go.Scatter(
-            x=[quality for _, quality, _ in means], y=[diversity for _, _, diversity in means], mode="lines",
-            line={"color": color, "width": 2, "dash": dash}, hoverinfo="skip"))
-    figure.add_trace(go.Scatter(
-        x=[spot.quality for spot in line.spots], y=[spot.diversity for spot in line.spots], mode="markers",
-        customdata=[spot.run_id for spot in line.spots], name=said,
-        marker={"color": color, "symbol": symbol, "size": 9, "line": {"width": 1, "color": tone.ground}},
-        text=[_hover(spot) for spot in line.spots], hovertemplate=f"<b>{said}</b><br>%{{text}}<extra></extra>",
-        # what is chosen gets a ring; nothing turns pale
-        selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}}))
+        figure.add_trace(
+            go.Scatter(
+                x=[quality for _, quality, _ in means],
+                y=[diversity for _, _, diversity in means],
+                mode="lines",
+                line={"color": color, "width": 2, "dash": dash},
+                hoverinfo="skip",
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[spot.quality for spot in line.spots],
+            y=[spot.diversity for spot in line.spots],
+            mode="markers",
+            customdata=[spot.run_id for spot in line.spots],
+            name=said,
+            marker={"color": color, "symbol": symbol, "size": 9, "line": {"width": 1, "color": tone.ground}},
+            text=[_hover(spot) for spot in line.spots],
+            hovertemplate=f"<b>{said}</b><br>%{{text}}<extra></extra>",
+            # what is chosen gets a ring; nothing turns pale
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+        )
+    )
 
 
 def _hover(spot: Spot) -> str:
-    said = (f"λ {spot.lamb:g}<br>" if catalogue.estimator(spot.settings.estimator).guided else "")
+    said = f"λ {spot.lamb:g}<br>" if catalogue.estimator(spot.settings.estimator).guided else ""
     said += f"quality {words.percent(spot.quality, 1)}"
     if spot.raw_quality is not None:
         said += f" (mean {words.value(spot.raw_quality)})"
@@ -162,14 +234,24 @@ def _hover(spot: Spot) -> str:
 def _named(figure: go.Figure, here: Sequence[Spot], colors: Mapping[str, str], tone: palette.Shades) -> None:
     if not here:
         return
-    figure.add_trace(go.Scatter(
-        x=[spot.quality for spot in here], y=[spot.diversity for spot in here], mode="markers",
-        customdata=[spot.run_id for spot in here],
-        marker={"symbol": "star", "size": 12, "color": [colors.get(spot.scale, tone.text) for spot in here],
-                "line": {"width": 1, "color": tone.text}},
-        text=[f"<b>{html.escape(spot.label)}</b><br>{_hover(spot)}" for spot in here],
-        hovertemplate="%{text}<extra></extra>", selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}}))
+    figure.add_trace(
+        go.Scatter(
+            x=[spot.quality for spot in here],
+            y=[spot.diversity for spot in here],
+            mode="markers",
+            customdata=[spot.run_id for spot in here],
+            marker={
+                "symbol": "star",
+                "size": 12,
+                "color": [colors.get(spot.scale, tone.text) for spot in here],
+                "line": {"width": 1, "color": tone.text},
+            },
+            text=[f"<b>{html.escape(spot.label)}</b><br>{_hover(spot)}" for spot in here],
+            hovertemplate="%{text}<extra></extra>",
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -204,8 +286,12 @@ def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> lis
             continue
         label = spot.label if not catalogue.estimator(spot.settings.estimator).defaults else f"λ {spot.lamb:g}"
         said = _far_words(label, [spot], arrow, window)
-        near = [place for place, one in enumerate(found) if one.spots[0].scale == spot.scale
-                and math.dist((one.arrow.x, one.arrow.y), (arrow.x, arrow.y)) < SAME_ARROW]
+        near = [
+            place
+            for place, one in enumerate(found)
+            if one.spots[0].scale == spot.scale
+            and math.dist((one.arrow.x, one.arrow.y), (arrow.x, arrow.y)) < SAME_ARROW
+        ]
         for place in near:
             there, _, value = found[place].said.partition(": ")
             if said == f"{label}: {value}":
@@ -228,13 +314,30 @@ def _arrow(figure: go.Figure, far: _Far, color: str) -> None:
     """At the edge, on with the curve; its runs can be clicked there."""
     arrow = far.arrow
     if not far.shared:
-        figure.add_annotation(x=arrow.x, y=arrow.y, ax=-20 * arrow.right, ay=20 * arrow.up, axref="pixel",
-                              ayref="pixel", text="", showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=color)
-    figure.add_trace(go.Scatter(
-        x=[arrow.x] * len(far.spots), y=[arrow.y] * len(far.spots), mode="markers",
-        customdata=[spot.run_id for spot in far.spots], marker={"size": 14, "opacity": 0.01, "color": color},
-        text=[_hover(spot) for spot in far.spots],
-        hovertemplate=f"<b>{html.escape(far.label)}</b>, beyond the picture<br>%{{text}}<extra></extra>"))
+        figure.add_annotation(
+            x=arrow.x,
+            y=arrow.y,
+            ax=-20 * arrow.right,
+            ay=20 * arrow.up,
+            axref="pixel",
+            ayref="pixel",
+            text="",
+            showarrow=True,
+            arrowhead=2,
+            arrowwidth=2,
+            arrowcolor=color,
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[arrow.x] * len(far.spots),
+            y=[arrow.y] * len(far.spots),
+            mode="markers",
+            customdata=[spot.run_id for spot in far.spots],
+            marker={"size": 14, "opacity": 0.01, "color": color},
+            text=[_hover(spot) for spot in far.spots],
+            hovertemplate=f"<b>{html.escape(far.label)}</b>, beyond the picture<br>%{{text}}<extra></extra>",
+        )
+    )
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -249,8 +352,16 @@ def _points(here: Sequence[Spot], tone: palette.Shades, dark: bool) -> Iterator[
     for spot in here:
         # a random draw lies beside the cross that says so
         if spot.settings.estimator != "random":
-            yield placement.Words(spot.label, spot.quality, spot.diversity,
-                                  (*placement.compass(-1, 0), *placement.rings()), needed=True), tone.text
+            yield (
+                placement.Words(
+                    spot.label,
+                    spot.quality,
+                    spot.diversity,
+                    (*placement.compass(-1, 0), *placement.rings()),
+                    needed=True,
+                ),
+                tone.text,
+            )
 
 
 def _edges(far: Sequence[_Far], colors: Mapping[str, str], tone: palette.Shades, dark: bool) -> Iterator[Said]:
@@ -273,35 +384,74 @@ def _lambdas(lines: Sequence[Line], looks: Mapping[str, tuple[str, str, str]], d
             if place < len(before):
                 continue
             lamb, quality, diversity = means[place - len(before)]
-            yield (placement.Words(f"λ {lamb:g}", quality, diversity, placement.compass(lamb, 1 - lamb)),
-                   ink(color, dark))
+            yield (
+                placement.Words(f"λ {lamb:g}", quality, diversity, placement.compass(lamb, 1 - lamb)),
+                ink(color, dark),
+            )
         labelled[color] = [*before, *(points[place - len(before)] for place in chosen if place >= len(before))]
 
 
-def _say(figure: go.Figure, said: Sequence[Said], lines: Sequence[Line], named: Sequence[Spot], window: Window,
-         height: int, ground: str) -> None:
+def _say(
+    figure: go.Figure,
+    said: Sequence[Said],
+    lines: Sequence[Line],
+    named: Sequence[Spot],
+    window: Window,
+    height: int,
+    ground: str,
+) -> None:
     """Put the words where they cover nothing, on a large screen as on a small one; grid lines pass behind them."""
     tall = (height - FURNITURE) / (window.y1 - window.y0)
     roads = [(a[1], a[2], b[1], b[2]) for line in lines if line.joined for a, b in itertools.pairwise(line.means())]
-    dots = [(0.0, 0.0), *((spot.quality, spot.diversity) for spots in (*(line.spots for line in lines), named)
-                          for spot in spots)]
+    dots = [
+        (0.0, 0.0),
+        *((spot.quality, spot.diversity) for spots in (*(line.spots for line in lines), named) for spot in spots),
+    ]
     scales = np.linspace(min(tall, NARROW / (window.x1 - window.x0)), tall, 3)
-    places = placement.around([one for one, _ in said], placement.Box(window.x0, window.y0, window.x1, window.y1),
-                              scales, np.array(roads, float).reshape(-1, 4), dots)
+    places = placement.around(
+        [one for one, _ in said],
+        placement.Box(window.x0, window.y0, window.x1, window.y1),
+        scales,
+        np.array(roads, float).reshape(-1, 4),
+        dots,
+    )
     halo = ", ".join([f"0 0 2px {ground}"] * 4)
     for (one, color), place in zip(said, places):
         if place is not None:
             figure.add_annotation(
-                x=one.x, y=one.y, text=html.escape(one.text).replace("\n", "<br>"), align=place[2],
-                showarrow=False, xshift=place[0], yshift=-place[1],
-                font={"size": 12, "color": color, "shadow": halo}, xanchor=place[2], yanchor="middle")
+                x=one.x,
+                y=one.y,
+                text=html.escape(one.text).replace("\n", "<br>"),
+                align=place[2],
+                showarrow=False,
+                xshift=place[0],
+                yshift=-place[1],
+                font={"size": 12, "color": color, "shadow": halo},
+                xanchor=place[2],
+                yanchor="middle",
+            )
 
 
 def _price(figure: go.Figure, spot: Spot, tone: palette.Shades) -> None:
     if spot.priced:
         (x1, y1), (x2, y2) = tangent(spot.quality, spot.diversity, spot.lamb, REACH)
-        figure.add_trace(go.Scatter(x=[x1, x2], y=[y1, y2], mode="lines", hoverinfo="skip", name="price at the point",
-                                    line={"color": tone.text, "width": 1.5, "dash": "dot"}))
-    figure.add_trace(go.Scatter(
-        x=[spot.quality], y=[spot.diversity], mode="markers", hoverinfo="skip", showlegend=False,
-        marker={"symbol": "circle-open", "size": 19, "color": tone.text, "line": {"width": 2.5}}))
+        figure.add_trace(
+            go.Scatter(
+                x=[x1, x2],
+                y=[y1, y2],
+                mode="lines",
+                hoverinfo="skip",
+                name="price at the point",
+                line={"color": tone.text, "width": 1.5, "dash": "dot"},
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[spot.quality],
+            y=[spot.diversity],
+            mode="markers",
+            hoverinfo="skip",
+            showlegend=False,
+            marker={"symbol": "circle-open", "size": 19, "color": tone.text, "line": {"width": 2.5}},
+        )
+    )

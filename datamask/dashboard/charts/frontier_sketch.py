@@ -11,13 +11,22 @@ SIDE = 300
 
 def sketch(dark: bool) -> str:
     """Axes, a curve with a few points, its price, and the unreachable corner, as HTML; named as a sketch."""
-    picture = Drawing(SIDE + 40, SIDE + 30, "A sketch: quality across, diversity up, one curve from λ 0 at the upper "
-                      "left to λ 1 at the lower right, a dotted tangent at its middle, the corner beyond it grey")
+    picture = Drawing(
+        SIDE + 40,
+        SIDE + 30,
+        "A sketch: quality across, diversity up, one curve from λ 0 at the upper "
+        "left to λ 1 at the lower right, a dotted tangent at its middle, the corner beyond it grey",
+    )
     left, low, reach = 46.0, SIDE - 10.0, 220.0
-    road = [(left + reach * math.sin(turn), low - reach * math.cos(turn))
-            for turn in (math.pi / 2 * k / 40 for k in range(41))]
-    picture.area([*road, (left + reach + 14, low), (left + reach + 14, low - reach - 14), (left, low - reach - 14)],
-                 "muted", 0.35)
+    road = [
+        (left + reach * math.sin(turn), low - reach * math.cos(turn))
+        for turn in (math.pi / 2 * k / 40 for k in range(41))
+    ]
+    picture.area(
+        [*road, (left + reach + 14, low), (left + reach + 14, low - reach - 14), (left, low - reach - 14)],
+        "muted",
+        0.35,
+    )
     picture.line(left, low, left + reach + 24, low, "muted", 1.2)
     picture.line(left, low, left, low - reach - 24, "muted", 1.2)
     picture.path(road, "accent", 2, "6 4")

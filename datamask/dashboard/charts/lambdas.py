@@ -48,9 +48,18 @@ class Label:
     spots: Sequence[Spot]
 
 
-def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, float], unit: str, *,
-         recommended: pd.DataFrame | None = None, top_quality: float | None = None, dark: bool = False,
-         small: bool = False, height: int = 360) -> dict:
+def band(
+    points: pd.DataFrame,
+    objectives: Sequence[str],
+    span: tuple[float, float],
+    unit: str,
+    *,
+    recommended: pd.DataFrame | None = None,
+    top_quality: float | None = None,
+    dark: bool = False,
+    small: bool = False,
+    height: int = 360,
+) -> dict:
     """The specification for ``st.vega_lite_chart(points, spec)``.
 
     Args:
@@ -65,58 +74,109 @@ def band(points: pd.DataFrame, objectives: Sequence[str], span: tuple[float, flo
     """
     tone = palette.shades(dark)
     low, high = span
-    across = {"field": "lambda", "type": "quantitative", "title": None if small else
-              "lambda: diversity alone at 0, quality alone at 1",
-              "scale": {"domain": list(EDGES), "nice": False},
-              "axis": {"grid": False, "values": _ticks(sorted(points["lambda"].unique())),
-                       "labelExpr": "format(datum.value, '.3~f')", "labelOverlap": False}}
+    across = {
+        "field": "lambda",
+        "type": "quantitative",
+        "title": None if small else "lambda: diversity alone at 0, quality alone at 1",
+        "scale": {"domain": list(EDGES), "nice": False},
+        "axis": {
+            "grid": False,
+            "values": _ticks(sorted(points["lambda"].unique())),
+            "labelExpr": "format(datum.value, '.3~f')",
+            "labelOverlap": False,
+        },
+    }
     scale = {"domain": [low, high], "nice": False}
-    up = {"field": "difference", "type": "quantitative", "title": unit if small else f"{unit} against random",
-          "scale": scale, "axis": {"minExtent": 42, "tickCount": 4 if small else 6, "labelExpr": SIGNED}}
-    legend = None if small else {
-        "orient": "top", "direction": "horizontal", "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolSize": 700,
-        "offset": 4, "symbolOpacity": 1, "padding": 0, "labelLimit": 300}
+    up = {
+        "field": "difference",
+        "type": "quantitative",
+        "title": unit if small else f"{unit} against random",
+        "scale": scale,
+        "axis": {"minExtent": 42, "tickCount": 4 if small else 6, "labelExpr": SIGNED},
+    }
+    legend = (
+        None
+        if small
+        else {
+            "orient": "top",
+            "direction": "horizontal",
+            "symbolType": "stroke",
+            "symbolStrokeWidth": 3,
+            "symbolSize": 700,
+            "offset": 4,
+            "symbolOpacity": 1,
+            "padding": 0,
+            "labelLimit": 300,
+        }
+    )
     series = {"field": "objective", "type": "nominal", "title": None, "legend": legend}
     colour = {**series, "scale": {"domain": list(objectives), "range": palette.categories(len(objectives))}}
-    dash = {**series, "scale": {"domain": list(objectives),
-                                "range": [DASHES[i % len(DASHES)] for i in range(len(objectives))]}}
-    tooltip = [{"field": "objective", "title": " "}, {"field": "lambda", "title": "lambda", "format": "~g"},
-               {"field": "difference", "title": "difference to random", "format": "+.4f"},
-               {"field": "low", "title": "interval from", "format": "+.4f"},
-               {"field": "high", "title": "to", "format": "+.4f"}]
+    dash = {
+        **series,
+        "scale": {"domain": list(objectives), "range": [DASHES[i % len(DASHES)] for i in range(len(objectives))]},
+    }
+    tooltip = [
+        {"field": "objective", "title": " "},
+        {"field": "lambda", "title": "lambda", "format": "~g"},
+        {"field": "difference", "title": "difference to random", "format": "+.4f"},
+        {"field": "low", "title": "interval from", "format": "+.4f"},
+        {"field": "high", "title": "to", "format": "+.4f"},
+    ]
     inside = {"filter": f"datum.difference <= {high!r}"}
     outside = {"filter": f"datum.difference > {high!r}"}
     shown = top_quality if top_quality is not None and low <= top_quality <= high else None
-    labels = [*_top_quality_label(shown, tone), *_shaded_labels(recommended, span, tone), _random_label(tone),
-              *_far_labels(points, objectives, high, top_quality, tone)]
+    labels = [
+        *_top_quality_label(shown, tone),
+        *_shaded_labels(recommended, span, tone),
+        _random_label(tone),
+        *_far_labels(points, objectives, high, top_quality, tone),
+    ]
     # what the axis and the legend leave
     spots = _placed(labels, points, span, height - (32 if small else 88))
     layers = [
         *_shaded(recommended, span, tone),
-        {"mark": {"type": "area", "opacity": 0.18, "clip": True},
-         "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"},
-                      "color": colour}},
-        {"data": {"values": [{"value": 0}]},
-         "mark": {"type": "rule", "strokeDash": [2, 3], "strokeWidth": 1.5, "color": tone.random},
-         "encoding": {"y": {"field": "value", "type": "quantitative"}}},
-        {"mark": {"type": "line", "strokeWidth": 2.4, "clip": True},
-         "encoding": {"x": across, "y": up, "color": colour, "strokeDash": dash}},
-        {"transform": [inside], "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
-         "encoding": {"x": across, "y": up, "color": colour}},
-        {"transform": [inside, {"filter": "datum.best"}],
-         "mark": {"type": "point", "filled": False, "size": 190, "strokeWidth": 2, "opacity": 1},
-         "encoding": {"x": across, "y": up, "color": colour}},
-        {"transform": [inside], "mark": {"type": "point", "filled": True, "size": 220, "opacity": 0},
-         "encoding": {"x": across, "y": up, "tooltip": tooltip}},
-        {"transform": [outside], "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 70,
-                                          "opacity": 1},
-         "encoding": {"x": across, "y": {"datum": high, "scale": scale}, "color": colour,
-                      "tooltip": tooltip}},
+        {
+            "mark": {"type": "area", "opacity": 0.18, "clip": True},
+            "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "data": {"values": [{"value": 0}]},
+            "mark": {"type": "rule", "strokeDash": [2, 3], "strokeWidth": 1.5, "color": tone.random},
+            "encoding": {"y": {"field": "value", "type": "quantitative"}},
+        },
+        {
+            "mark": {"type": "line", "strokeWidth": 2.4, "clip": True},
+            "encoding": {"x": across, "y": up, "color": colour, "strokeDash": dash},
+        },
+        {
+            "transform": [inside],
+            "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
+            "encoding": {"x": across, "y": up, "color": colour},
+        },
+        {
+            "transform": [inside, {"filter": "datum.best"}],
+            "mark": {"type": "point", "filled": False, "size": 190, "strokeWidth": 2, "opacity": 1},
+            "encoding": {"x": across, "y": up, "color": colour},
+        },
+        {
+            "transform": [inside],
+            "mark": {"type": "point", "filled": True, "size": 220, "opacity": 0},
+            "encoding": {"x": across, "y": up, "tooltip": tooltip},
+        },
+        {
+            "transform": [outside],
+            "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {"x": across, "y": {"datum": high, "scale": scale}, "color": colour, "tooltip": tooltip},
+        },
         *_top_quality(shown, tone),
         *(layer for label, spot in zip(labels, spots) for layer in _written(label, spot, tone)),
     ]
-    return {"layer": layers, "height": height, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
-            "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4}}
+    return {
+        "layer": layers,
+        "height": height,
+        "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
+        "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4},
+    }
 
 
 def _ticks(tried: Sequence[float]) -> list[float]:
@@ -134,6 +194,7 @@ def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, fl
     Args:
         height: of the plotting area, in pixels.
     """
+
     def place(across, up):
         """In pixels, downwards."""
         return ((across - EDGES[0]) / (EDGES[1] - EDGES[0]) * WIDTH, (span[1] - up) / (span[1] - span[0]) * height)
@@ -155,8 +216,9 @@ def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, fl
         # all from one corner, because the spots of a label stand at different points
         said.append(placement.Words(label.text, 0.0, height, tuple(there), needed=True))
     # half a pixel more on all sides: words may end where the picture does
-    found = placement.around(said, placement.Box(-0.5, -0.5, WIDTH + 0.5, height + 0.5), (1.0,), np.concatenate(roads),
-                             dots)
+    found = placement.around(
+        said, placement.Box(-0.5, -0.5, WIDTH + 0.5, height + 0.5), (1.0,), np.concatenate(roads), dots
+    )
     return [there[offset] for there, offset in zip(spot_at, found)]
 
 
@@ -170,47 +232,81 @@ def _shaded(recommended: pd.DataFrame | None, span: tuple[float, float], tone: p
     across, up = {"type": "quantitative"}, {"type": "quantitative"}
     for row in () if recommended is None else recommended.itertuples():
         left, right = _reach(row)
-        yield {"data": {"values": [{"from": left, "to": right, "low": span[0], "high": span[1]}]},
-               "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
-               "encoding": {"x": {"field": "from", **across}, "x2": {"field": "to"},
-                            "y": {"field": "low", **up}, "y2": {"field": "high"}}}
+        yield {
+            "data": {"values": [{"from": left, "to": right, "low": span[0], "high": span[1]}]},
+            "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
+            "encoding": {
+                "x": {"field": "from", **across},
+                "x2": {"field": "to"},
+                "y": {"field": "low", **up},
+                "y2": {"field": "high"},
+            },
+        }
 
 
-def _shaded_labels(recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades
-                   ) -> Iterator[Label]:
+def _shaded_labels(
+    recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades
+) -> Iterator[Label]:
     for row in () if recommended is None else recommended.itertuples():
         left, right = _reach(row)
-        yield Label("recommended" + ("" if row.low == row.high else f": {row.low:g} to {row.high:g}"), tone.text, [
-            Spot(at, end, 4 if align == "left" else -4, down, align)
-            for end, down in ((span[0], -12), (span[1], 12))
-            for at, align in ((left, "left"), (right, "right"))
-            if (align == "left") == (left < 0.7) or 0.2 < left < 0.7])
+        yield Label(
+            "recommended" + ("" if row.low == row.high else f": {row.low:g} to {row.high:g}"),
+            tone.text,
+            [
+                Spot(at, end, 4 if align == "left" else -4, down, align)
+                for end, down in ((span[0], -12), (span[1], 12))
+                for at, align in ((left, "left"), (right, "right"))
+                if (align == "left") == (left < 0.7) or 0.2 < left < 0.7
+            ],
+        )
 
 
 def _random_label(tone: palette.Shades) -> Label:
     """A random selection is the line at 0."""
-    return Label("a random selection; below is better", tone.random, [
-        Spot(at, 0.0, 0, down, align)
-        for at, align in ((EDGES[1], "right"), (0.5, "center"), (0.3, "left"), (0.0, "left")) for down in (11, -11)])
+    return Label(
+        "a random selection; below is better",
+        tone.random,
+        [
+            Spot(at, 0.0, 0, down, align)
+            for at, align in ((EDGES[1], "right"), (0.5, "center"), (0.3, "left"), (0.0, "left"))
+            for down in (11, -11)
+        ],
+    )
 
 
 def _top_quality(value: float | None, tone: palette.Shades) -> Iterator[dict]:
     """The place where all curves end, if it is in the picture."""
     if value is not None:
         place = {"x": {"field": "lambda", "type": "quantitative"}, "y": {"field": "value", "type": "quantitative"}}
-        yield {"data": {"values": [{"lambda": 1, "value": value}]},
-               "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 120, "opacity": 1,
-                        "color": tone.best}, "encoding": place}
+        yield {
+            "data": {"values": [{"lambda": 1, "value": value}]},
+            "mark": {
+                "type": "point",
+                "shape": "diamond",
+                "filled": True,
+                "size": 120,
+                "opacity": 1,
+                "color": tone.best,
+            },
+            "encoding": place,
+        }
 
 
 def _top_quality_label(value: float | None, tone: palette.Shades) -> Iterator[Label]:
     if value is not None:
-        yield Label("top quality", tone.best, [Spot(1.0, value, right, down, "right") for right, down in (
-            (6, -13), (6, 14), (-12, 0), (-12, -13), (-12, 14))])
+        yield Label(
+            "top quality",
+            tone.best,
+            [
+                Spot(1.0, value, right, down, "right")
+                for right, down in ((6, -13), (6, 14), (-12, 0), (-12, -13), (-12, 14))
+            ],
+        )
 
 
-def _far_labels(points: pd.DataFrame, objectives: Sequence[str], high: float, top_quality: float | None,
-                tone: palette.Shades) -> Iterator[Label]:
+def _far_labels(
+    points: pd.DataFrame, objectives: Sequence[str], high: float, top_quality: float | None, tone: palette.Shades
+) -> Iterator[Label]:
     """A line of words for every objective that leaves the picture, and for top quality: how far away they are."""
     lines = []
     for objective in objectives:
@@ -223,17 +319,39 @@ def _far_labels(points: pd.DataFrame, objectives: Sequence[str], high: float, to
         lines.append((1.0, f"top quality: {top_quality:+.2f}", tone.best))
     for at, text, colour in lines:
         align = "left" if at < 0.3 else "right" if at > 0.7 else "center"
-        yield Label(text, colour, [Spot(at + aside, high, 8 if align == "right" else 0, down, align)
-                                   for aside in (0.0, -0.15, -0.3) for down in (16, 33, 50) if at + aside >= 0])
+        yield Label(
+            text,
+            colour,
+            [
+                Spot(at + aside, high, 8 if align == "right" else 0, down, align)
+                for aside in (0.0, -0.15, -0.3)
+                for down in (16, 33, 50)
+                if at + aside >= 0
+            ],
+        )
 
 
 def _written(label: Label, spot: Spot, tone: palette.Shades) -> list[dict]:
     """Words with a halo of the page's own colour, so that curves may pass behind them."""
     data = {"values": [{"across": spot.across, "up": spot.up, "label": label.text}]}
-    encoding = {"x": {"field": "across", "type": "quantitative"}, "y": {"field": "up", "type": "quantitative"},
-                "text": {"field": "label", "type": "nominal"}}
-    text = {"type": "text", "fontSize": 12, "align": spot.align, "baseline": "middle", "dx": spot.right,
-            "dy": spot.down}
-    return [{"data": data, "mark": {**text, "stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.85,
-                                    "fillOpacity": 0}, "encoding": encoding},
-            {"data": data, "mark": {**text, "color": label.colour}, "encoding": encoding}]
+    encoding = {
+        "x": {"field": "across", "type": "quantitative"},
+        "y": {"field": "up", "type": "quantitative"},
+        "text": {"field": "label", "type": "nominal"},
+    }
+    text = {
+        "type": "text",
+        "fontSize": 12,
+        "align": spot.align,
+        "baseline": "middle",
+        "dx": spot.right,
+        "dy": spot.down,
+    }
+    return [
+        {
+            "data": data,
+            "mark": {**text, "stroke": tone.ground, "strokeWidth": 4, "strokeOpacity": 0.85, "fillOpacity": 0},
+            "encoding": encoding,
+        },
+        {"data": data, "mark": {**text, "color": label.colour}, "encoding": encoding},
+    ]

@@ -6,7 +6,9 @@ import html
 from collections.abc import Sequence
 
 SHAPES = {
-    "circle": "border-radius:50%", "square": "", "diamond": "transform:rotate(45deg) scale(.85)",
+    "circle": "border-radius:50%",
+    "square": "",
+    "diamond": "transform:rotate(45deg) scale(.85)",
     "triangle-up": "clip-path:polygon(50% 0,100% 100%,0 100%)",
     "pentagon": "clip-path:polygon(50% 0,100% 38%,81% 100%,19% 100%,0 38%)",
     "hexagon": "clip-path:polygon(25% 0,75% 0,100% 50%,75% 100%,25% 100%,0 50%)",
@@ -27,24 +29,35 @@ def curve_key(entries: Sequence[tuple[str, str, str, str]]) -> str:
     for name, color, symbol, dash in entries:
         parts = ""
         if dash:
-            parts += (f'<span style="position:absolute;left:0;right:0;top:6px;border-top:2px '
-                      f'{DASHES.get(dash, "dashed")} {color}"></span>')
+            parts += (
+                f'<span style="position:absolute;left:0;right:0;top:6px;border-top:2px '
+                f'{DASHES.get(dash, "dashed")} {color}"></span>'
+            )
         if symbol == "area":
-            parts += (f'<span style="position:absolute;left:0;right:0;top:1px;height:12px;opacity:.45;'
-                      f'background:{color}"></span>')
+            parts += (
+                f'<span style="position:absolute;left:0;right:0;top:1px;height:12px;opacity:.45;'
+                f'background:{color}"></span>'
+            )
         elif symbol:
-            parts += (f'<span style="position:absolute;left:9px;top:2px;width:10px;height:10px;background:{color};'
-                      f'{SHAPES[symbol]}"></span>')
-        found.append('<span style="white-space:nowrap"><span aria-hidden="true" style="display:inline-block;'
-                     f'position:relative;width:28px;height:14px;vertical-align:-2px;margin-right:6px">{parts}</span>'
-                     f"{html.escape(name)}</span>")
-    return ('<div style="display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.85rem;line-height:1.5">'
-            + "".join(found) + "</div>")
+            parts += (
+                f'<span style="position:absolute;left:9px;top:2px;width:10px;height:10px;background:{color};'
+                f'{SHAPES[symbol]}"></span>'
+            )
+        found.append(
+            '<span style="white-space:nowrap"><span aria-hidden="true" style="display:inline-block;'
+            f'position:relative;width:28px;height:14px;vertical-align:-2px;margin-right:6px">{parts}</span>'
+            f"{html.escape(name)}</span>"
+        )
+    return (
+        '<div style="display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.85rem;line-height:1.5">'
+        + "".join(found)
+        + "</div>"
+    )
 
 
 def ink(color: str, dark: bool) -> str:
     """A colour of the palette for letters: on a light page darker, so that orange and sky blue can be read."""
     if dark:
         return color
-    red, green, blue = (int(color[k:k + 2], 16) for k in (1, 3, 5))
+    red, green, blue = (int(color[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{round(0.66 * part):02x}" for part in (red, green, blue))

@@ -38,9 +38,11 @@ def missing(rows: Sequence[Row]) -> str:
 def _measure(row: Row, dark: bool | None) -> str:
     picture = drawing(row)
     drawn = picture.markup() if dark is None else picture.image(dark)
-    return (f'<div class="score"><div class="head"><b>{svg.escape(row.label)}</b>'
-            f'<span class="verdict">{svg.escape(row.verdict)}</span></div>'
-            f'<div class="says">{svg.escape(row.says)}</div>{drawn}</div>')
+    return (
+        f'<div class="score"><div class="head"><b>{svg.escape(row.label)}</b>'
+        f'<span class="verdict">{svg.escape(row.verdict)}</span></div>'
+        f'<div class="says">{svg.escape(row.says)}</div>{drawn}</div>'
+    )
 
 
 def drawing(row: Row) -> svg.Drawing:

@@ -25,23 +25,43 @@ def shares(labels: Sequence[str], ratios: Sequence[float], title: str, *, dark: 
     legend = {"orient": "top", "direction": "horizontal", "columns": 2, "labelLimit": 220, "offset": 4, "padding": 0}
     run = {"field": "run", "type": "nominal", "title": None, "legend": legend}
     colour = {**run, "scale": {"domain": list(labels), "range": palette.categories(len(labels))}}
-    shape = {**run, "scale": {"domain": list(labels), "range": list(SHAPES[:len(labels)])}}
-    across = {"field": "share", "type": "quantitative", "title": "selected share", "scale": {"zero": True},
-              "axis": {"labelExpr": PERCENT, "tickCount": 5}}
-    up = {"field": "label", "type": "nominal", "title": None, "sort": {"field": "n", "order": "descending"},
-          "axis": {"labelLimit": 200, "ticks": False, "domain": False, "grid": True}}
-    tooltip = [{"field": "category", "title": title}, {"field": "run", "title": " "},
-               {"field": "share", "title": "selected share", "format": ".1%"},
-               {"field": "selected", "title": "selected", "format": ","}, {"field": "n", "title": "of", "format": ","}]
+    shape = {**run, "scale": {"domain": list(labels), "range": list(SHAPES[: len(labels)])}}
+    across = {
+        "field": "share",
+        "type": "quantitative",
+        "title": "selected share",
+        "scale": {"zero": True},
+        "axis": {"labelExpr": PERCENT, "tickCount": 5},
+    }
+    up = {
+        "field": "label",
+        "type": "nominal",
+        "title": None,
+        "sort": {"field": "n", "order": "descending"},
+        "axis": {"labelLimit": 200, "ticks": False, "domain": False, "grid": True},
+    }
+    tooltip = [
+        {"field": "category", "title": title},
+        {"field": "run", "title": " "},
+        {"field": "share", "title": "selected share", "format": ".1%"},
+        {"field": "selected", "title": "selected", "format": ","},
+        {"field": "n", "title": "of", "format": ","},
+    ]
     lines = [{"share": ratio} for ratio in dict.fromkeys(ratios)]
     return {
         "transform": [{"calculate": "datum.category + '  (n ' + format(datum.n, ',') + ')'", "as": "label"}],
         "layer": [
-            {"data": {"values": lines}, "mark": {"type": "rule", "strokeDash": [2, 3], "color": tone.random},
-             "encoding": {"x": {"field": "share", "type": "quantitative"}}},
-            {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.95},
-             "encoding": {"x": across, "y": up, "color": colour, "shape": shape, "tooltip": tooltip}},
+            {
+                "data": {"values": lines},
+                "mark": {"type": "rule", "strokeDash": [2, 3], "color": tone.random},
+                "encoding": {"x": {"field": "share", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.95},
+                "encoding": {"x": across, "y": up, "color": colour, "shape": shape, "tooltip": tooltip},
+            },
         ],
-        "height": {"step": 22}, "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
+        "height": {"step": 22},
+        "config": {"view": {"stroke": None}, "axis": {"labelFlush": False}},
         "padding": {"left": 4, "right": 8, "top": 4, "bottom": 4},
     }

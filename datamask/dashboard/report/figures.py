@@ -33,8 +33,14 @@ def convergence(curve: Curve) -> svg.Drawing | None:
     picture = svg.Drawing(WIDTH, 330, f"{curve.unit} over the update steps")
     x, y = _axes(picture, (0.0, float(table["step"].max())), frame(curve, table), "update steps", curve.unit)
     band = batch.dropna(subset=["low", "high"])
-    picture.area([*((x(s), y(v)) for s, v in zip(band["step"], band["high"])),
-                  *((x(s), y(v)) for s, v in zip(band["step"][::-1], band["low"][::-1]))], "batch", 0.22)
+    picture.area(
+        [
+            *((x(s), y(v)) for s, v in zip(band["step"], band["high"])),
+            *((x(s), y(v)) for s, v in zip(band["step"][::-1], band["low"][::-1])),
+        ],
+        "batch",
+        0.22,
+    )
     picture.path([(x(s), y(v)) for s, v in zip(batch["step"], batch["value"])], "batch", 1.3)
     colors = {"random": "random", "best": "best", "bound": "text", "final": "accent", EDGE: "text"}
     for line in lines:
@@ -44,12 +50,23 @@ def convergence(curve: Curve) -> svg.Drawing | None:
     if len(subset) == 1:
         picture.mark(x(subset["step"].iloc[0]), y(subset["value"].iloc[0]))
     if curve.final is not None:
-        picture.mark(x(curve.final["step"]), y(curve.final["value"]), "accent", "diamond",
-                     told=f"final selection {words.value(curve.final['value'])}")
+        picture.mark(
+            x(curve.final["step"]),
+            y(curve.final["value"]),
+            "accent",
+            "diamond",
+            told=f"final selection {words.value(curve.final['value'])}",
+        )
     for said in labels(curve, "step", *y.values, y.low - y.high, WIDE * (x.high - x.low)):
         left = said["role"] == EDGE
-        picture.text(x.low + 4 if left else x.high, y(said["value"]) + 4, said["note"], colors[said["role"]],
-                     "start" if left else "end", halo=True)
+        picture.text(
+            x.low + 4 if left else x.high,
+            y(said["value"]) + 4,
+            said["note"],
+            colors[said["role"]],
+            "start" if left else "end",
+            halo=True,
+        )
     return picture
 
 
@@ -76,8 +93,13 @@ def groups(table: pd.DataFrame, ratio: float, title: str) -> svg.Drawing:
         color, shape = SIGNS[group["verdict"]]
         picture.text(left - 10, at + 4, _short(group["group"]), "text", "end")
         picture.line(x(group["low"]), at, x(group["high"]), at, color, 2)
-        picture.mark(x(group["share"]), at, color, shape,
-                     told=f"{group['group']}: {words.percent(group['share'], 1)} of {group['n']:,}")
+        picture.mark(
+            x(group["share"]),
+            at,
+            color,
+            shape,
+            told=f"{group['group']}: {words.percent(group['share'], 1)} of {group['n']:,}",
+        )
         picture.text(WIDTH - 4, at + 4, f"n {group['n']:,}", "random", "end", 11)
     picture.text((left + WIDTH - 80) / 2, bottom + 31, "selected share, with 95 % interval", "text", "middle", 11)
     return picture
@@ -92,8 +114,9 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     high = max(1.0, *quality, *diversity)
     side = 470
     picture = svg.Drawing(side + 4, side, "Share of attainable quality against share of attainable diversity")
-    x, y = _axes(picture, (low, high), (low, high), "share of attainable quality", "share of attainable diversity",
-                 shares=True)
+    x, y = _axes(
+        picture, (low, high), (low, high), "share of attainable quality", "share of attainable diversity", shares=True
+    )
     means = [(x(q), y(d)) for _, q, d in line.means() if q >= low and d >= low]
     picture.path(means, "accent", 2)
     picture.mark(x(0), y(0), "random", "square", told="a random subset")
@@ -102,32 +125,59 @@ def frontier(line: Line, run_id: str) -> svg.Drawing:
     shown.sort(key=lambda spot: spot.run_id == run_id)
     for spot in shown:
         mine = spot.run_id == run_id
-        told = (f"λ {spot.lamb:g}: quality {words.percent(spot.quality, 1)}, "
-                f"diversity {words.percent(spot.diversity, 1)}")
-        picture.mark(x(spot.quality), y(spot.diversity), "best" if mine else "accent", "diamond" if mine else "circle",
-                     7 if mine else 4, told=told)
+        told = (
+            f"λ {spot.lamb:g}: quality {words.percent(spot.quality, 1)}, diversity {words.percent(spot.diversity, 1)}"
+        )
+        picture.mark(
+            x(spot.quality),
+            y(spot.diversity),
+            "best" if mine else "accent",
+            "diamond" if mine else "circle",
+            7 if mine else 4,
+            told=told,
+        )
     # this run first, then random, then what lambdas there is room for
-    said = [placement.Words(f"this run, λ {spot.lamb:g}", spot.quality, spot.diversity,
-                            (*placement.compass(spot.lamb, 1 - spot.lamb), *placement.rings()), needed=True)
-            for spot in shown if spot.run_id == run_id]
+    said = [
+        placement.Words(
+            f"this run, λ {spot.lamb:g}",
+            spot.quality,
+            spot.diversity,
+            (*placement.compass(spot.lamb, 1 - spot.lamb), *placement.rings()),
+            needed=True,
+        )
+        for spot in shown
+        if spot.run_id == run_id
+    ]
     said.append(placement.Words("random", 0.0, 0.0, placement.compass(0.6, 0.6)))
     # several seeds of a lambda are told once
     others = {spot.lamb: spot for spot in shown if spot.lamb not in {one.lamb for one in shown if one.run_id == run_id}}
-    said += [placement.Words(f"λ {lamb:g}", spot.quality, spot.diversity, placement.compass(lamb, 1 - lamb))
-             for lamb, spot in others.items()]
+    said += [
+        placement.Words(f"λ {lamb:g}", spot.quality, spot.diversity, placement.compass(lamb, 1 - lamb))
+        for lamb, spot in others.items()
+    ]
     roads = [(a[1], a[2], b[1], b[2]) for a, b in itertools.pairwise(line.means()) if min(*a[1:], *b[1:]) >= low]
     scale = (x.high - x.low) / (x.values[1] - x.values[0])
     # in units of letters that are as wide as those of a page
-    places = placement.around(said, placement.Box(x.values[0], y.values[0], x.values[1], y.values[1]), (WIDE * scale,),
-                              np.array(roads, float).reshape(-1, 4),
-                              [(0.0, 0.0), *((spot.quality, spot.diversity) for spot in shown)])
+    places = placement.around(
+        said,
+        placement.Box(x.values[0], y.values[0], x.values[1], y.values[1]),
+        (WIDE * scale,),
+        np.array(roads, float).reshape(-1, 4),
+        [(0.0, 0.0), *((spot.quality, spot.diversity) for spot in shown)],
+    )
     for place, one in zip(places, said):
         if place is not None:
             mine = one.text.startswith("this")
-            picture.text(x(one.x) + place[0], y(one.y) + place[1] + 4, one.text,
-                         "best" if mine else "random" if one.text == "random" else "text",
-                         {"left": "start", "center": "middle", "right": "end"}[place[2]], 12 if mine else 11, bold=mine,
-                         halo=True)
+            picture.text(
+                x(one.x) + place[0],
+                y(one.y) + place[1] + 4,
+                one.text,
+                "best" if mine else "random" if one.text == "random" else "text",
+                {"left": "start", "center": "middle", "right": "end"}[place[2]],
+                12 if mine else 11,
+                bold=mine,
+                halo=True,
+            )
     more = len(line.spots) - len(shown)
     if more:
         picture.text(x.low + 6, y(low) - 8, f"{more} more lie{'s' if more == 1 else ''} far below random", "random")
@@ -145,8 +195,14 @@ class _Axis:
         return self.low + (float(value) - a) / (b - a) * (self.high - self.low)
 
 
-def _axes(picture: svg.Drawing, across: tuple[float, float], up: tuple[float, float], across_title: str, up_title: str,
-          shares: bool = False) -> tuple[_Axis, _Axis]:
+def _axes(
+    picture: svg.Drawing,
+    across: tuple[float, float],
+    up: tuple[float, float],
+    across_title: str,
+    up_title: str,
+    shares: bool = False,
+) -> tuple[_Axis, _Axis]:
     """Grid, numbers and titles; gives the two scales."""
     room = 0.05 * (up[1] - up[0]) or 0.5
     up = (up[0] - room, up[1] + room)
@@ -175,4 +231,4 @@ def first_groups(table: pd.DataFrame, order: Sequence[str] = (), limit: int = 12
 
 def _short(text: object, limit: int = 32) -> str:
     line = " ".join(str(text).split())
-    return line if len(line) <= limit else line[:limit - 1] + "…"
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -55,8 +55,14 @@ class _Section:
     body: str
 
 
-def report(run: Run, runs: Iterable[Run] = (), corpus: Corpus | None = None, cache_dir: Path | None = None,
-           values: Mapping[str, float] | None = None, now: float | None = None) -> str:
+def report(
+    run: Run,
+    runs: Iterable[Run] = (),
+    corpus: Corpus | None = None,
+    cache_dir: Path | None = None,
+    values: Mapping[str, float] | None = None,
+    now: float | None = None,
+) -> str:
     """The report of a done run as HTML.
 
     Args:
@@ -70,26 +76,39 @@ def report(run: Run, runs: Iterable[Run] = (), corpus: Corpus | None = None, cac
     if corpus is not None and corpus.fingerprint != fingerprint:
         corpus = None
     runs = list(runs)
-    sections = [_map(run, corpus, cache_dir), _convergence(run), _groups(run, corpus),
-                _frontier(run, runs, fingerprint), _values(run),
-                _scoreboard(run, runs, fingerprint, cache_dir, values), _texts(run, corpus), _settings(run),
-                _provenance(run, now)]
+    sections = [
+        _map(run, corpus, cache_dir),
+        _convergence(run),
+        _groups(run, corpus),
+        _frontier(run, runs, fingerprint),
+        _values(run),
+        _scoreboard(run, runs, fingerprint, cache_dir, values),
+        _texts(run, corpus),
+        _settings(run),
+        _provenance(run, now),
+    ]
     name = svg.escape(listing.name_of(run))
     notes = run.config.notes
-    head = [f"<h1>{name}</h1>", f'<p class="lead">{svg.escape(sentence(run))}</p>',
-            f'<p class="small">{svg.escape(outcome.headline(run))}</p>']
+    head = [
+        f"<h1>{name}</h1>",
+        f'<p class="lead">{svg.escape(sentence(run))}</p>',
+        f'<p class="small">{svg.escape(outcome.headline(run))}</p>',
+    ]
     if notes:
         head.append(f"<p>{svg.escape(notes)}</p>")
     if corpus is None:
-        head.append('<p class="small">Map, groups and texts are left out: the corpus was not open when this was made.'
-                    "</p>")
+        head.append(
+            '<p class="small">Map, groups and texts are left out: the corpus was not open when this was made.</p>'
+        )
     body = "".join(f"<section><h2>{svg.escape(part.title)}</h2>{part.body}</section>" for part in sections if part)
-    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
-            'style-src \'unsafe-inline\'">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-            f"<title>{name} · datamask</title><style>{_style()}</style></head>"
-            f"<body><main>{''.join(head)}{body}</main></body></html>\n")
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+        "style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<title>{name} · datamask</title><style>{_style()}</style></head>"
+        f"<body><main>{''.join(head)}{body}</main></body></html>\n"
+    )
 
 
 def _style() -> str:
@@ -110,15 +129,20 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
     chosen = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
     quality, selected = raster.panels(points, corpus.quality, chosen)
     said = grounds.reading(STAND_IN.name if layout is None else DEFAULT, layout)
-    return _Section("What was selected", (
-        '<figure><div class="maps"><div><b>Quality</b>'
-        f'<img src="{quality}" alt="Map of all samples, coloured by quality">'
-        '<div class="key small">low<span class="bar"></span>high</div></div><div><b>Selected</b>'
-        f'<img src="{selected}" alt="The same map, selected samples coloured">'
-        f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
-        f'<i style="background:{raster.OTHERS}"></i>not selected'
-        f"</div></div></div><figcaption>All {len(corpus):,} samples, far ones cut off; {svg.escape(said)}.</figcaption>"
-        "</figure>"))
+    return _Section(
+        "What was selected",
+        (
+            '<figure><div class="maps"><div><b>Quality</b>'
+            f'<img src="{quality}" alt="Map of all samples, coloured by quality">'
+            '<div class="key small">low<span class="bar"></span>high</div></div><div><b>Selected</b>'
+            f'<img src="{selected}" alt="The same map, selected samples coloured">'
+            f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
+            f'<i style="background:{raster.OTHERS}"></i>not selected'
+            f"</div></div></div>"
+            f"<figcaption>All {len(corpus):,} samples, far ones cut off; {svg.escape(said)}.</figcaption>"
+            "</figure>"
+        ),
+    )
 
 
 def _convergence(run: Run) -> _Section | None:
@@ -126,9 +150,17 @@ def _convergence(run: Run) -> _Section | None:
     if drawing is None:
         return None
     proved = outcome.certificate(run)
-    return _Section("How it learned", _figure(drawing, (
-        "Bold: the selected subset, measured on the whole corpus. Thin with a band, where there is one: sampled masks, "
-        "measured in their batch, mean and spread. " + (proved or "No bound is known for this objective."))))
+    return _Section(
+        "How it learned",
+        _figure(
+            drawing,
+            (
+                "Bold: the selected subset, measured on the whole corpus. "
+                "Thin with a band, where there is one: sampled masks, "
+                "measured in their batch, mean and spread. " + (proved or "No bound is known for this objective.")
+            ),
+        ),
+    )
 
 
 def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
@@ -152,10 +184,14 @@ def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
         # bands of length have an order of their own
         shown = figures.first_groups(table, names if name == LENGTH else ())
         more = f"; the {len(shown)} farthest from it of {len(table):,}" if len(shown) < len(table) else ""
-        drawn.append(f"<h3>By {svg.escape(name)}</h3>" + _figure(
-            figures.groups(shown, float(selected.mean()), name),
-            f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all samples{more}. Triangle down: "
-            "starved; triangle up: over-fed; circle: as everywhere, as far as the 95 % interval tells."))
+        drawn.append(
+            f"<h3>By {svg.escape(name)}</h3>"
+            + _figure(
+                figures.groups(shown, float(selected.mean()), name),
+                f"Dashed: {words.percent(float(selected.mean()), 1)}, the share of all samples{more}. Triangle down: "
+                "starved; triangle up: over-fed; circle: as everywhere, as far as the 95 % interval tells.",
+            )
+        )
     return _Section("Who is starved, who is over-fed", "".join(drawn)) if drawn else None
 
 
@@ -164,9 +200,16 @@ def _frontier(run: Run, runs: Iterable[Run], fingerprint: str) -> _Section | Non
     for line in found.lines:
         if len(line.lambdas) > 2 and any(spot.run_id == run.id for spot in line.spots):
             name = frontier.line_names([line])[line.key]
-            return _Section("What lambda costs", _figure(figures.frontier(line, run.id), (
-                f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 is "
-                "a random subset, 1 the best that quality, or diversity, reaches alone.")))
+            return _Section(
+                "What lambda costs",
+                _figure(
+                    figures.frontier(line, run.id),
+                    (
+                        f"{name}: {len(line.spots)} runs that differ in λ and seed alone. 0 is "
+                        "a random subset, 1 the best that quality, or diversity, reaches alone."
+                    ),
+                ),
+            )
     return None
 
 
@@ -176,35 +219,60 @@ def _values(run: Run) -> _Section:
     config = run.config.selection
     single = (anchors.get("diversity") or {}).get(config.objective)
     rows = []
-    for label, term, anchor in (("Mean quality", "quality", anchors.get("quality")),
-                                (outcome.objective_label(config.objective), "diversity", single)):
+    for label, term, anchor in (
+        ("Mean quality", "quality", anchors.get("quality")),
+        (outcome.objective_label(config.objective), "diversity", single),
+    ):
         anchor = anchor or {}
-        rows.append((label, words.value(summary.get(term), 6), words.percent(shares.get(term), 1),
-                     words.value(anchor.get("random"), 6), words.value(anchor.get("best"), 6)))
-    return _Section("Values", _table(("", "value", "of the attainable gain", "a random subset", "the best alone"), rows,
-                                     numbers=(1, 2, 3, 4)))
+        rows.append(
+            (
+                label,
+                words.value(summary.get(term), 6),
+                words.percent(shares.get(term), 1),
+                words.value(anchor.get("random"), 6),
+                words.value(anchor.get("best"), 6),
+            )
+        )
+    return _Section(
+        "Values",
+        _table(
+            ("", "value", "of the attainable gain", "a random subset", "the best alone"), rows, numbers=(1, 2, 3, 4)
+        ),
+    )
 
 
-def _scoreboard(run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None,
-                values: Mapping[str, float] | None) -> _Section | None:
+def _scoreboard(
+    run: Run, runs: Iterable[Run], fingerprint: str, cache_dir: Path | None, values: Mapping[str, float] | None
+) -> _Section | None:
     board = stored_board(run, fingerprint, cache_dir)
     if board is None:
         if not values:
             return None
-        return _Section("Every objective", _table(("objective", "value"), [
-            (outcome.objective_label(name), words.value(value, 6)) for name, value in values.items()], numbers=(1,)))
+        return _Section(
+            "Every objective",
+            _table(
+                ("objective", "value"),
+                [(outcome.objective_label(name), words.value(value, 6)) for name, value in values.items()],
+                numbers=(1,),
+            ),
+        )
     named = {one.id: listing.name_of(one) for one in (*runs, run)}
     others = [key for key in board["selected"] if key not in (run.id, *scoreboards.BESIDE)]
-    letters = {key: (letter, f"{letter} · {named.get(key, key)}")
-               for letter, key in zip(comparison.LETTERS, [run.id, *others])}
+    letters = {
+        key: (letter, f"{letter} · {named.get(key, key)}") for letter, key in zip(comparison.LETTERS, [run.id, *others])
+    }
     rows = scoreboards.rows(board, letters)
     key = "; ".join(label for _, label in letters.values())
     missing = scores.missing(rows)
     notes = "".join(f'<p class="small">{svg.escape(note)}</p>' for note in (key, *board["notes"], missing) if note)
-    return _Section("Scoreboard", (
-        f"<p>{svg.escape(scoreboards.summary(rows, letters))}</p>{notes}"
-        '<p class="small">Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % '
-        f"intervals.</p>{scores.scoreboard(rows)}"))
+    return _Section(
+        "Scoreboard",
+        (
+            f"<p>{svg.escape(scoreboards.summary(rows, letters))}</p>{notes}"
+            '<p class="small">Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % '
+            f"intervals.</p>{scores.scoreboard(rows)}"
+        ),
+    )
 
 
 def stored_board(run: Run, fingerprint: str, cache_dir: Path | None) -> dict | None:
@@ -230,17 +298,23 @@ def _texts(run: Run, corpus: Corpus | None) -> _Section | None:
     parts = []
     for heading, found in samples(run, corpus).items():
         has_text = any(sample.text is not None for sample in found)
-        rows = [(sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ()))
-                for sample in found]
-        parts.append(f"<h3>{svg.escape(heading)}</h3>" + _table(
-            ("id", "quality", *(("text",) if has_text else ())), rows, numbers=(1,)))
+        rows = [
+            (sample.id, words.value(sample.quality), *((sample.text or "",) if has_text else ())) for sample in found
+        ]
+        parts.append(
+            f"<h3>{svg.escape(heading)}</h3>"
+            + _table(("id", "quality", *(("text",) if has_text else ())), rows, numbers=(1,))
+        )
     return _Section("Samples", "".join(parts))
 
 
 def _settings(run: Run) -> _Section:
     settings = run.config.selection
-    rows = [(label, _said(getattr(settings, name))) for name, label in comparison.SETTINGS.items()
-            if getattr(settings, name) not in (None, (), "none")]
+    rows = [
+        (label, _said(getattr(settings, name)))
+        for name, label in comparison.SETTINGS.items()
+        if getattr(settings, name) not in (None, (), "none")
+    ]
     return _Section("Settings", _table(("setting", "value"), rows))
 
 
@@ -252,14 +326,22 @@ def _provenance(run: Run, now: float | None) -> _Section:
     table = provenance.table(run)
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
     rows = [*table.itertuples(index=False, name=None), ("report made", made)]
-    return _Section("Where it comes from", _table(("", ""), rows) + "<h3>The same run again</h3><pre>"
-                    + svg.escape(provenance.command(run)) + "</pre>")
+    return _Section(
+        "Where it comes from",
+        _table(("", ""), rows) + "<h3>The same run again</h3><pre>" + svg.escape(provenance.command(run)) + "</pre>",
+    )
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> str:
     def line(cells: Sequence[object], tag: str) -> str:
-        return "<tr>" + "".join(f'<{tag}{" class=number" if k in numbers else ""}>{svg.escape(cell)}</{tag}>'
-                                for k, cell in enumerate(cells)) + "</tr>"
+        return (
+            "<tr>"
+            + "".join(
+                f"<{tag}{' class=number' if k in numbers else ''}>{svg.escape(cell)}</{tag}>"
+                for k, cell in enumerate(cells)
+            )
+            + "</tr>"
+        )
 
     head = f"<thead>{line(heads, 'th')}</thead>" if any(heads) else ""
     return f"<table>{head}<tbody>{''.join(line(row, 'td') for row in rows)}</tbody></table>"

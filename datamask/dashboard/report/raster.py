@@ -47,8 +47,10 @@ def panels(points: np.ndarray, quality: np.ndarray, selected: np.ndarray) -> tup
     share = mean(selected.astype(float))
     dense = 1 - (1 - FAINT) ** np.minimum(count[there], 8)
     others, chosen = rgb([OTHERS, CHOSEN]).astype(float)
-    return (_png(there, blend(SCALE, mean(scaled)), 255 * dense),
-            _png(there, others + share[:, None] * (chosen - others), 255 * dense * (PALE + (1 - PALE) * share)))
+    return (
+        _png(there, blend(SCALE, mean(scaled)), 255 * dense),
+        _png(there, others + share[:, None] * (chosen - others), 255 * dense * (PALE + (1 - PALE) * share)),
+    )
 
 
 def _stamped(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -53,10 +53,12 @@ def _read(corpus: Corpus, rows: np.ndarray) -> list[Sample]:
         column = corpus.metadata[name].take(taken).cast(pa.string())
         texts = pc.utf8_slice_codeunits(column, 0, 2 * LETTERS).to_pylist()
     ids = corpus.ids.take(taken).to_pylist()
-    return [Sample(str(i), float(corpus.quality[row]), None if text is None else _cut(text))
-            for i, row, text in zip(ids, rows, texts, strict=True)]
+    return [
+        Sample(str(i), float(corpus.quality[row]), None if text is None else _cut(text))
+        for i, row, text in zip(ids, rows, texts, strict=True)
+    ]
 
 
 def _cut(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LETTERS else line[:LETTERS - 1] + "…"
+    return line if len(line) <= LETTERS else line[: LETTERS - 1] + "…"

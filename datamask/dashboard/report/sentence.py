@@ -56,12 +56,16 @@ def _proved(run: Run, summary: dict) -> str:
     else:
         most = f"{'a millionth' if gap < CLOSE else _at_most(100 * gap) + words.GAP + '%'} of the attainable gain"
     # it is quoted by itself, so it says of what it holds
-    balance = "this λ" if catalogue.estimator(run.config.selection.estimator).guided else (
-        f"λ = {run.config.selection.lamb:g}")
+    balance = (
+        "this λ"
+        if catalogue.estimator(run.config.selection.estimator).guided
+        else (f"λ = {run.config.selection.lamb:g}")
+    )
     size = "that fills these tokens" if summary.get("budget") else "of this size"
     bound = " under the same rules" if outcome.rules(run) else ""
-    return (f"it is proved that, by this objective at {balance}, no selection {size}{bound} is better by more than "
-            f"{most}")
+    return (
+        f"it is proved that, by this objective at {balance}, no selection {size}{bound} is better by more than {most}"
+    )
 
 
 def _at_most(number: float) -> str:

@@ -46,6 +46,7 @@ def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part:
         if text not in names:
             raise ValueError(text)
         return text
+
     return Part(key, default, read)
 
 
@@ -60,6 +61,7 @@ def _number(key: str, default: float, low: float, high: float) -> Part:
         if not (math.isfinite(value) and low <= value <= high):
             raise ValueError(text)
         return value
+
     return Part(key, default, read, "{:g}".format)
 
 
@@ -81,12 +83,26 @@ PARTS: dict[str, dict[str, Part]] = {
         "tab": _text("explore_tab", "Texts"),
         "group": _text("explore_group_by", ""),
         "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
-        "search": Part(linked.FILTERS, None, lambda text: (None, shared_view.search_of(text)),
-                       lambda kept: shared_view.search_text(kept[1]), linked.joined),
-        "where": Part(linked.FILTERS, None, lambda text: (None, shared_view.where_of(text)),
-                      lambda kept: shared_view.where_text(kept[1]), linked.joined),
-        "region": Part("explore_map_memory", None, lambda text: canvas_map.awaiting(*shared_view.regions_of(text)),
-                       lambda memory: shared_view.region_text(memory.kind, memory.regions)),
+        "search": Part(
+            linked.FILTERS,
+            None,
+            lambda text: (None, shared_view.search_of(text)),
+            lambda kept: shared_view.search_text(kept[1]),
+            linked.joined,
+        ),
+        "where": Part(
+            linked.FILTERS,
+            None,
+            lambda text: (None, shared_view.where_of(text)),
+            lambda kept: shared_view.where_text(kept[1]),
+            linked.joined,
+        ),
+        "region": Part(
+            "explore_map_memory",
+            None,
+            lambda text: canvas_map.awaiting(*shared_view.regions_of(text)),
+            lambda memory: shared_view.region_text(memory.kind, memory.regions),
+        ),
     },
     "Frontier": {
         "view": _one_of("frontier_view", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer"), "Frontier"),

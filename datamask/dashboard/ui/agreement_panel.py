@@ -24,10 +24,12 @@ from datamask.runs.store import Run
 SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""
 
-ABOUT = (f"The run is made again, with its own settings, on {agreements.PARTS} random parts of the corpus, each "
-         "without a fifth of the samples. A sample that nearly every part selects is in the consensus core. One that "
-         f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} of them select is a coin-flip: "
-         "whether it is in depends on which other samples happen to be there.")
+ABOUT = (
+    f"The run is made again, with its own settings, on {agreements.PARTS} random parts of the corpus, each "
+    "without a fifth of the samples. A sample that nearly every part selects is in the consensus core. One that "
+    f"{words.percent(agreements.FLIP[0])} to {words.percent(agreements.FLIP[1])} of them select is a coin-flip: "
+    "whether it is in depends on which other samples happen to be there."
+)
 
 STOPS = "Stops within a second or two. Nothing half done is kept."
 
@@ -51,9 +53,19 @@ def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
 def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
     """Numbers, distribution and coin-flips of one of the compared runs."""
     labels = {entry.letter: entry for entry in entries}
-    letter = st.segmented_control("Agreement of", list(labels), default="A", required=True, key="compare_agreement",
-                                  format_func=lambda found: words.plain(labels[found].label, 60), help=ABOUT) \
-        if st.session_state.get("compare_agreement", "A") in labels else "A"
+    letter = (
+        st.segmented_control(
+            "Agreement of",
+            list(labels),
+            default="A",
+            required=True,
+            key="compare_agreement",
+            format_func=lambda found: words.plain(labels[found].label, 60),
+            help=ABOUT,
+        )
+        if st.session_state.get("compare_agreement", "A") in labels
+        else "A"
+    )
     entry, run = labels[letter], runs[list(labels).index(letter)]
     found = read(entry, run, corpus, cache_dir)
     if found is None:
@@ -62,22 +74,32 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
     numbers, picture = st.columns([1, 1.5], gap="large")
     with numbers:
         with st.container(horizontal=True, gap="small"):
-            for label, mask, caption in (("Consensus core", found.core, "in 9 of 10 parts or more"),
-                                         ("Coin-flips", found.flips, "in 3 to 7 of 10 parts")):
+            for label, mask, caption in (
+                ("Consensus core", found.core, "in 9 of 10 parts or more"),
+                ("Coin-flips", found.flips, "in 3 to 7 of 10 parts"),
+            ):
                 with st.container(gap=None, width="content"):
                     st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
                     st.caption(caption)
         inside = int((found.flips & entry.selected).sum())
-        st.markdown(f"{words.percent(found.kept)} of what {letter} selected is in the core. A part that holds a "
-                    f"selected sample selects it again {words.percent(found.repeated)} of the time. Of the "
-                    f"{int(found.flips.sum()):,} coin-flips {letter} selected {inside:,}.")
+        st.markdown(
+            f"{words.percent(found.kept)} of what {letter} selected is in the core. A part that holds a "
+            f"selected sample selects it again {words.percent(found.repeated)} of the time. Of the "
+            f"{int(found.flips.sum()):,} coin-flips {letter} selected {inside:,}."
+        )
         st.caption("Set the map above to agreement to see where they lie.")
     with picture:
-        st.vega_lite_chart(agreements.histogram(found, entry.selected), agreement(dark=session.dark()),
-                           width="stretch", key="compare_agreement_chart",
-                           alt="Samples by the share of random parts that select them")
-        st.caption("Only the undecided are drawn: the core, and what no part ever selects, are left out. The fewer "
-                   "there are, the less the selection hangs on chance.")
+        st.vega_lite_chart(
+            agreements.histogram(found, entry.selected),
+            agreement(dark=session.dark()),
+            width="stretch",
+            key="compare_agreement_chart",
+            alt="Samples by the share of random parts that select them",
+        )
+        st.caption(
+            "Only the undecided are drawn: the core, and what no part ever selects, are left out. The fewer "
+            "there are, the less the selection hangs on chance."
+        )
     _flips(found, entry, corpus)
 
 
@@ -88,24 +110,38 @@ def _flips(found: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
         return
     rows = rows[np.argsort(np.abs(found.share[rows] - 0.5), kind="stable")]
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        st.markdown(f"**The coin-flips**, the most undecided first"
-                    f"{f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else ''}", width="content")
-        st.download_button(f"CSV, {len(rows):,} ids",
-                           downloads.of_rows(len(rows),
-                                             lambda: table_csv(scene.id_table(corpus, rows, entry.selected))),
-                           file_name=f"coin-flips-{entry.run_id}.csv", mime="text/csv", on_click="ignore",
-                           key="compare_flips_csv", icon=":material/download:",
-                           help="Id, quality, whether selected, and where in the input each sample stands.")
+        st.markdown(
+            f"**The coin-flips**, the most undecided first{f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else ''}",
+            width="content",
+        )
+        st.download_button(
+            f"CSV, {len(rows):,} ids",
+            downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows, entry.selected))),
+            file_name=f"coin-flips-{entry.run_id}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="compare_flips_csv",
+            icon=":material/download:",
+            help="Id, quality, whether selected, and where in the input each sample stands.",
+        )
     shown = rows[:SHOWN]
     table = scene.sample_table(corpus, shown)
     table = table.add_column(0, "parts", [100 * found.share[shown]]).add_column(1, "selected", [entry.selected[shown]])
-    st.dataframe(table, hide_index=True, lazy=False, height=tables.height(len(shown), LISTED),
-                 alt="Coin-flips, the most undecided first",
-                 column_config={"parts": st.column_config.NumberColumn("parts", format="%.0f %%", width="small",
-                                                                       help="Share of the parts that select it."),
-                                "selected": st.column_config.CheckboxColumn(width="small"),
-                                "text": st.column_config.TextColumn("text", width=370),
-                                "quality": st.column_config.NumberColumn(format="%.4g", width="small")})
+    st.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(shown), LISTED),
+        alt="Coin-flips, the most undecided first",
+        column_config={
+            "parts": st.column_config.NumberColumn(
+                "parts", format="%.0f %%", width="small", help="Share of the parts that select it."
+            ),
+            "selected": st.column_config.CheckboxColumn(width="small"),
+            "text": st.column_config.TextColumn("text", width=370),
+            "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
 
 
 def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_dir: Path) -> None:
@@ -115,8 +151,10 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
         st.write(ABOUT)
         settings = run.config.selection
         if settings.ruled or settings.budget is not None:
-            st.caption("Not for this run: pins, quotas, given rows and budgets mean something else on a part of the "
-                       "corpus. Make a run without them to see it.")
+            st.caption(
+                "Not for this run: pins, quotas, given rows and budgets mean something else on a part of the "
+                "corpus. Make a run without them to see it."
+            )
             return
         if catalogue.estimator(settings.estimator) is catalogue.IMPORTED:
             st.caption("Not for an imported list: nobody knows how it was chosen, so it cannot be chosen again.")
@@ -127,7 +165,13 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
         link |= {"runs": ",".join(one.id for one in runs), "tab": "Agreement"}
         sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/compare.py", link, STOPS)
-        st.button(f"Select again {agreements.PARTS} times", key="measure_agreement", type="primary",
-                  icon=":material/casino:", on_click=measuring.start_agreement, args=(run, corpus, cache_dir, sign),
-                  help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "
-                       "on disk.")
+        st.button(
+            f"Select again {agreements.PARTS} times",
+            key="measure_agreement",
+            type="primary",
+            icon=":material/casino:",
+            on_click=measuring.start_agreement,
+            args=(run, corpus, cache_dir, sign),
+            help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "
+            "on disk.",
+        )

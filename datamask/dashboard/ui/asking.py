@@ -24,6 +24,12 @@ def settled(job: Job, name: str) -> bool:
     if job.state == "done":
         return True
     background.ending(job.key, "Stopped.")
-    st.button("Try again", key=f"{name}_again", icon=":material/refresh:", on_click=worker().forget, args=(job.key,),
-              help="Asks once more; it runs in the background.")
+    st.button(
+        "Try again",
+        key=f"{name}_again",
+        icon=":material/refresh:",
+        on_click=worker().forget,
+        args=(job.key,),
+        help="Asks once more; it runs in the background.",
+    )
     return False

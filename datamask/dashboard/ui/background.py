@@ -52,5 +52,11 @@ def _progress(key: str) -> None:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
         bar(job)
-        st.button("Stop", key=f"stop-{key}", icon=":material/stop:", type="tertiary", on_click=job.stop,
-                  help="Stops within seconds. You may leave this page meanwhile; the work goes on.")
+        st.button(
+            "Stop",
+            key=f"stop-{key}",
+            icon=":material/stop:",
+            type="tertiary",
+            on_click=job.stop,
+            help="Stops within seconds. You may leave this page meanwhile; the work goes on.",
+        )

@@ -31,14 +31,29 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
         return
     reading, side = st.columns([2, 1], gap="large")
     with side:
-        count = st.selectbox("Texts", SIZES, 1, key=f"{KEY}_count", persist_state="session",
-                             help="Half of them just above the threshold, half just below, in random order.")
-        seed = st.number_input("Seed", 0, 10_000, 0, key=f"{KEY}_seed", persist_state="session",
-                               help="Of the order. Another one shuffles the same texts anew and begins again.")
+        count = st.selectbox(
+            "Texts",
+            SIZES,
+            1,
+            key=f"{KEY}_count",
+            persist_state="session",
+            help="Half of them just above the threshold, half just below, in random order.",
+        )
+        seed = st.number_input(
+            "Seed",
+            0,
+            10_000,
+            0,
+            key=f"{KEY}_seed",
+            persist_state="session",
+            help="Of the order. Another one shuffles the same texts anew and begins again.",
+        )
         told = st.container()
     with reading:
-        st.caption("Would you rather keep this text, or rather drop it? Half of these texts were kept, half dropped, "
-                   "all of them nearly the other. Which is which is told after each answer.")
+        st.caption(
+            "Would you rather keep this text, or rather drop it? Half of these texts were kept, half dropped, "
+            "all of them nearly the other. Which is which is told after each answer."
+        )
         within = shown
         if shown is not None:
             within, said = borderline.within(shown, selected, count // 2)
@@ -57,18 +72,27 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
 def _read(name: str, deck: Deck, answers: list[str], texts) -> None:
     place = len(answers)
     if place >= len(deck.rows):
-        st.markdown(f"**All {len(deck.rows):,} texts are read.** Take your answers with you, or shuffle them anew with "
-                    "another seed.")
+        st.markdown(
+            f"**All {len(deck.rows):,} texts are read.** Take your answers with you, or shuffle them anew with "
+            "another seed."
+        )
         return
     st.progress(place / len(deck.rows), text=f"Text {place + 1:,} of {len(deck.rows):,}")
     with st.container(horizontal=True):
         for answer, label, key, icon, about in (
-                (KEEP, "Rather keep", "1", ":material/thumb_up:", "The key 1 does the same."),
-                (DROP, "Rather drop", "2", ":material/thumb_down:", "The key 2 does the same."),
-                (SKIP, "Skip", "0", ":material/skip_next:", "You cannot tell; it is not counted. The key 0 does the "
-                                                            "same.")):
-            st.button(label, key=f"{KEY}_{answer}", icon=icon, shortcut=key, on_click=_answer,
-                      args=(name, place, answer), help=about)
+            (KEEP, "Rather keep", "1", ":material/thumb_up:", "The key 1 does the same."),
+            (DROP, "Rather drop", "2", ":material/thumb_down:", "The key 2 does the same."),
+            (SKIP, "Skip", "0", ":material/skip_next:", "You cannot tell; it is not counted. The key 0 does the same."),
+        ):
+            st.button(
+                label,
+                key=f"{KEY}_{answer}",
+                icon=icon,
+                shortcut=key,
+                on_click=_answer,
+                args=(name, place, answer),
+                help=about,
+            )
     text = texts[int(deck.rows[place])].as_py() or ""
     with st.container(height=330, border=True):
         st.code(text[:LETTERS] + ("…" if len(text) > LETTERS else ""), language=None, wrap_lines=True)
@@ -83,12 +107,26 @@ def _tell(run: Run, corpus: Corpus, deck: Deck, name: str, answers: list[str]) -
     facts = {"quality": words.value(float(corpus.quality[row])), "id": words.plain(corpus.ids[row].as_py(), 80)}
     st.caption(borderline.revealed(deck, place, answers[-1], facts))
     with st.container(horizontal=True):
-        st.button("Undo the last", key=f"{KEY}_undo", icon=":material/undo:", type="tertiary", on_click=_undo,
-                  args=(name,), help="Takes the last answer back. You know its side by now, so judge it with care.")
-        st.download_button("Answers as CSV", lambda: table_csv(borderline.answers_table(corpus, deck, answers, run.id)),
-                           file_name=f"borderline-{run.id}.csv", mime="text/csv", key=f"{KEY}_csv", on_click="ignore",
-                           icon=":material/download:", help="Id, answer, whether selected, agreement, margin and "
-                           "quality of every text you answered, in the order of reading.")
+        st.button(
+            "Undo the last",
+            key=f"{KEY}_undo",
+            icon=":material/undo:",
+            type="tertiary",
+            on_click=_undo,
+            args=(name,),
+            help="Takes the last answer back. You know its side by now, so judge it with care.",
+        )
+        st.download_button(
+            "Answers as CSV",
+            lambda: table_csv(borderline.answers_table(corpus, deck, answers, run.id)),
+            file_name=f"borderline-{run.id}.csv",
+            mime="text/csv",
+            key=f"{KEY}_csv",
+            on_click="ignore",
+            icon=":material/download:",
+            help="Id, answer, whether selected, agreement, margin and "
+            "quality of every text you answered, in the order of reading.",
+        )
 
 
 def _answers() -> dict[str, list[str]]:

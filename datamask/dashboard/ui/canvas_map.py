@@ -56,10 +56,20 @@ class _Memory:
         return self.scope.rpartition(" ")[2]
 
 
-def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Sequence[Layer | None], *, alt: str,
-               height: int = 340, shown: np.ndarray | None = None, marked: Sequence[int] = (),
-               on_pick: Callable[[int], None] | None = None, ends: Mapping[type, Ends] | None = None
-             ) -> tuple[Region, ...]:
+def canvas_map(
+    name: str,
+    scope: str,
+    ground: bytes,
+    places: Places,
+    layers: Sequence[Layer | None],
+    *,
+    alt: str,
+    height: int = 340,
+    shown: np.ndarray | None = None,
+    marked: Sequence[int] = (),
+    on_pick: Callable[[int], None] | None = None,
+    ends: Mapping[type, Ends] | None = None,
+) -> tuple[Region, ...]:
     """Show a map and answer what was drawn on it.
 
     Args:
@@ -97,12 +107,21 @@ def canvas_map(name: str, scope: str, ground: bytes, places: Places, layers: Seq
             if layer is not None:
                 canvas_layer(name, i, layer, places, Seen(shown, counted, ends or {}))
         result = component("map", ("parcel", "elements", "raster", "tools", "tip", "hands", "map"))(
-            key=name, on_drawn_change=lambda: _drawn(name),
+            key=name,
+            on_drawn_change=lambda: _drawn(name),
             on_picked_change=lambda: _picked(name, len(places.points), on_pick),
-            data={"name": name, "scope": scope, "panels": len(layers), "alt": alt, "height": height,
-                  "cleared": memory.cleared, "picking": on_pick is not None,
-                  "marked": [list(map(float, places.points[row])) for row in marked],
-                  "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions]})
+            data={
+                "name": name,
+                "scope": scope,
+                "panels": len(layers),
+                "alt": alt,
+                "height": height,
+                "cleared": memory.cleared,
+                "picking": on_pick is not None,
+                "marked": [list(map(float, places.points[row])) for row in marked],
+                "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions],
+            },
+        )
     _hear(memory, result.get("drawn"))
     return memory.regions
 

@@ -20,8 +20,11 @@ PAGE = 100
 TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
 SAMPLES, TOKENS = "samples", "tokens"
 ORDERS = ("best quality", "worst quality", "input order")
-ABOUT = {"kept": "Selected by both.", "gained": "Selected by the second run only.",
-         "lost": "Selected by the first run only."}
+ABOUT = {
+    "kept": "Selected by both.",
+    "gained": "Selected by the second run only.",
+    "lost": "Selected by the first run only.",
+}
 
 
 def other_of(entries: Sequence[Entry]) -> Entry:
@@ -33,9 +36,15 @@ def other_of(entries: Sequence[Entry]) -> Entry:
         # of a longer list of runs
         del st.session_state["compare_other"]
     letter = st.segmented_control(
-        f"{words.plain(entries[0].label, 40)} against", list(others), default="B", required=True, key="compare_other",
-        format_func=lambda found: words.plain(others[found].label, 60), persist_state="session",
-        help="What this run gained and lost against A, the first one.")
+        f"{words.plain(entries[0].label, 40)} against",
+        list(others),
+        default="B",
+        required=True,
+        key="compare_other",
+        format_func=lambda found: words.plain(others[found].label, 60),
+        persist_state="session",
+        help="What this run gained and lost against A, the first one.",
+    )
     return others[letter]
 
 
@@ -45,50 +54,89 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
     parts = changes.masks(first.selected, other.selected)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
-            f"{first.letter} to {other.letter}", changes.KINDS, default="lost", required=True, key="compare_kind",
-            format_func=lambda found: f"{found.capitalize()} {int(parts[found].sum()):,}", persist_state="session",
-            help=f"Kept: both selected them. Gained: only {other.letter} did. Lost: only {first.letter} did.")
-        search = st.text_input("Search", key="compare_search", placeholder="words in the text", width=220,
-                               help="Only texts that hold all of these words, in any order.",
-                               disabled=scene.texts_of(corpus) is None)
+            f"{first.letter} to {other.letter}",
+            changes.KINDS,
+            default="lost",
+            required=True,
+            key="compare_kind",
+            format_func=lambda found: f"{found.capitalize()} {int(parts[found].sum()):,}",
+            persist_state="session",
+            help=f"Kept: both selected them. Gained: only {other.letter} did. Lost: only {first.letter} did.",
+        )
+        search = st.text_input(
+            "Search",
+            key="compare_search",
+            placeholder="words in the text",
+            width=220,
+            help="Only texts that hold all of these words, in any order.",
+            disabled=scene.texts_of(corpus) is None,
+        )
         mask = parts[kind]
         if search.strip():
             mask = mask & Holding(search).mask(Rows(len(corpus), texts=scene.texts_of(corpus)))
         rows = np.flatnonzero(mask)
-        order = st.selectbox("Order", ORDERS, key="compare_order", width=140,
-                             help="By which the list is sorted; equal ones stay in input order.")
+        order = st.selectbox(
+            "Order",
+            ORDERS,
+            key="compare_order",
+            width=140,
+            help="By which the list is sorted; equal ones stay in input order.",
+        )
         pages = max(1, -(-len(rows) // PAGE))
-        page = st.number_input("Page", 1, pages, 1, key=f"compare_page_{kind}_{pages}", width=105,
-                               help=f"{PAGE} samples a page, {pages:,} pages.")
-        st.download_button(f"{kind.capitalize()} ids, CSV",
-                           downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows))),
-                           file_name=f"{kind}-{first.letter}-{other.letter}.csv", mime="text/csv", on_click="ignore",
-                           key="compare_csv", icon=":material/download:", disabled=not len(rows),
-                           help="Id, quality, and where in the input each sample of the list stands.")
+        page = st.number_input(
+            "Page",
+            1,
+            pages,
+            1,
+            key=f"compare_page_{kind}_{pages}",
+            width=105,
+            help=f"{PAGE} samples a page, {pages:,} pages.",
+        )
+        st.download_button(
+            f"{kind.capitalize()} ids, CSV",
+            downloads.of_rows(len(rows), lambda: table_csv(scene.id_table(corpus, rows))),
+            file_name=f"{kind}-{first.letter}-{other.letter}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key="compare_csv",
+            icon=":material/download:",
+            disabled=not len(rows),
+            help="Id, quality, and where in the input each sample of the list stands.",
+        )
     if not len(rows):
         st.caption("No such text is among them." if search.strip() else _none(kind, first, other))
         return
     said = f"{ABOUT[kind]} {len(rows):,} samples"
     if corpus.lengths is not None:
         said += f", {words.count(corpus.lengths[rows].sum())} tokens"
-    st.caption(f"{said}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, of all samples "
-               f"{words.value(float(corpus.quality.mean()))}.")
+    st.caption(
+        f"{said}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, of all samples "
+        f"{words.value(float(corpus.quality.mean()))}."
+    )
     if order != "input order":
         sign = -1 if order == "best quality" else 1
         rows = rows[np.argsort(sign * corpus.quality[rows], kind="stable")]
-    listed = rows[(page - 1) * PAGE:page * PAGE]
-    st.dataframe(scene.sample_table(corpus, listed), hide_index=True, lazy=False,
-                 height=tables.height(len(listed), TEXTS_AT_ONCE),
-                 alt=f"Samples {kind} from {first.letter} to {other.letter}", column_config={
-                     # no wider than fits a small window; it takes what room there is
-                     "text": st.column_config.TextColumn("text", width=430),
-                     "quality": st.column_config.NumberColumn(format="%.4g", width="small")})
+    listed = rows[(page - 1) * PAGE : page * PAGE]
+    st.dataframe(
+        scene.sample_table(corpus, listed),
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(listed), TEXTS_AT_ONCE),
+        alt=f"Samples {kind} from {first.letter} to {other.letter}",
+        column_config={
+            # no wider than fits a small window; it takes what room there is
+            "text": st.column_config.TextColumn("text", width=430),
+            "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
 
 
 def _none(kind: str, first: Entry, other: Entry) -> str:
-    return {"kept": "None: the two selections share no sample.",
-            "gained": f"None: {first.letter} selected all that {other.letter} did.",
-            "lost": f"None: {other.letter} selected all that {first.letter} did."}[kind]
+    return {
+        "kept": "None: the two selections share no sample.",
+        "gained": f"None: {first.letter} selected all that {other.letter} did.",
+        "lost": f"None: {other.letter} selected all that {first.letter} did.",
+    }[kind]
 
 
 def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
@@ -103,15 +151,26 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
     if st.session_state.get("compare_group_by", choices[0]) not in choices:
         del st.session_state["compare_group_by"]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        by = st.selectbox("Change in each", choices, key="compare_group_by", persist_state="session", width=300,
-                          help="Columns of your shards with repeating values, bands of length with about equally many "
-                               "samples, and clusters of similar samples.")
+        by = st.selectbox(
+            "Change in each",
+            choices,
+            key="compare_group_by",
+            persist_state="session",
+            width=300,
+            help="Columns of your shards with repeating values, bands of length with about equally many "
+            "samples, and clusters of similar samples.",
+        )
         counted = SAMPLES
         if corpus.lengths is not None:
-            counted = st.segmented_control("Count", (SAMPLES, TOKENS), default=SAMPLES, required=True,
-                                           key="compare_counted", persist_state="session",
-                                           help="What kept, gained and lost in the table count. Shares and changes are "
-                                                "always of samples.")
+            counted = st.segmented_control(
+                "Count",
+                (SAMPLES, TOKENS),
+                default=SAMPLES,
+                required=True,
+                key="compare_counted",
+                persist_state="session",
+                help="What kept, gained and lost in the table count. Shares and changes are always of samples.",
+            )
         _clusters(corpus, cache_dir)
     codes, names = found[by]
     table = changes.by_group(codes, names, first.selected, other.selected, corpus.lengths)
@@ -119,37 +178,61 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
     picture, listed = st.columns([0.7, 1.62], gap="medium")
     with picture:
         shown = first_shifts(table)
-        st.vega_lite_chart(shown, shifts(overall, dark=session.dark()), width="stretch", key="compare_shifts",
-                           alt=f"Change of the selected share of each {by} from {first.letter} to {other.letter}")
+        st.vega_lite_chart(
+            shown,
+            shifts(overall, dark=session.dark()),
+            width="stretch",
+            key="compare_shifts",
+            alt=f"Change of the selected share of each {by} from {first.letter} to {other.letter}",
+        )
         more = f" The {len(shown):,} surest changes of {len(table):,}." if len(shown) < len(table) else ""
-        still = ("no change" if abs(overall) < 5e-5 else
-                 f"{words.percent(overall, 1)}, because the selections differ in size")
-        st.caption(f"{other.letter} less {first.letter}. Dashed: {still}.{more} Of groups in which nothing "
-                   "changes, one in twenty lies outside its interval by chance.")
+        still = (
+            "no change"
+            if abs(overall) < 5e-5
+            else f"{words.percent(overall, 1)}, because the selections differ in size"
+        )
+        st.caption(
+            f"{other.letter} less {first.letter}. Dashed: {still}.{more} Of groups in which nothing "
+            "changes, one in twenty lies outside its interval by chance."
+        )
     with listed:
         _table(table, by, counted, first, other)
 
 
 def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
     points = [f"{words.signed(100 * value, 1)}" for value in table["change"]]
-    spans = [f"{words.signed(100 * a, 1)} to {words.signed(100 * b, 1)}"
-             for a, b in zip(table["low"], table["high"], strict=True)]
+    spans = [
+        f"{words.signed(100 * a, 1)} to {words.signed(100 * b, 1)}"
+        for a, b in zip(table["low"], table["high"], strict=True)
+    ]
     shown = table.assign(points=points, interval=spans, before=100 * table["before"], after=100 * table["after"])
     kinds = [name if counted == SAMPLES else f"tokens_{name}" for name in changes.KINDS]
-    st.dataframe(shown[["group", "points", "interval", "before", "after", "n", *kinds]], hide_index=True, lazy=False,
-                 height=tables.height(len(shown), GROUPS_AT_ONCE),
-                 alt=f"What changes in each {by}, the largest sure change first", column_config={
-                     "group": st.column_config.TextColumn(by, width=122),
-                     "points": st.column_config.TextColumn("change", width=62, help="Percentage points of the group."),
-                     "interval": st.column_config.TextColumn("95 % interval", width=106),
-                     "before": st.column_config.NumberColumn(f"{first.letter} selects", format="%.1f %%", width=64),
-                     "after": st.column_config.NumberColumn(f"{other.letter} selects", format="%.1f %%", width=64),
-                     "n": st.column_config.NumberColumn("n", format="localized", width=56,
-                                                        help="Samples of the group in the corpus."),
-                     **{column: st.column_config.NumberColumn(
-                         kind, format="localized" if counted == SAMPLES else "compact", width=52,
-                         help=f"{ABOUT[kind]} Counted in {counted}.")
-                        for kind, column in zip(changes.KINDS, kinds, strict=True)}})
+    st.dataframe(
+        shown[["group", "points", "interval", "before", "after", "n", *kinds]],
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(shown), GROUPS_AT_ONCE),
+        alt=f"What changes in each {by}, the largest sure change first",
+        column_config={
+            "group": st.column_config.TextColumn(by, width=122),
+            "points": st.column_config.TextColumn("change", width=62, help="Percentage points of the group."),
+            "interval": st.column_config.TextColumn("95 % interval", width=106),
+            "before": st.column_config.NumberColumn(f"{first.letter} selects", format="%.1f %%", width=64),
+            "after": st.column_config.NumberColumn(f"{other.letter} selects", format="%.1f %%", width=64),
+            "n": st.column_config.NumberColumn(
+                "n", format="localized", width=56, help="Samples of the group in the corpus."
+            ),
+            **{
+                column: st.column_config.NumberColumn(
+                    kind,
+                    format="localized" if counted == SAMPLES else "compact",
+                    width=52,
+                    help=f"{ABOUT[kind]} Counted in {counted}.",
+                )
+                for kind, column in zip(changes.KINDS, kinds, strict=True)
+            },
+        },
+    )
 
 
 def _clusters(corpus: Corpus, cache_dir: Path) -> None:
@@ -160,6 +243,11 @@ def _clusters(corpus: Corpus, cache_dir: Path) -> None:
     if background.under_way(key):
         return
     background.ending(key)
-    st.button("Find clusters too", key="compare_clusters", icon=":material/bubble_chart:", on_click=topics.start,
-              args=(corpus, scene.texts_of(corpus), cache_dir),
-              help="Groups similar samples and finds words for the groups. In the background, once per corpus.")
+    st.button(
+        "Find clusters too",
+        key="compare_clusters",
+        icon=":material/bubble_chart:",
+        on_click=topics.start,
+        args=(corpus, scene.texts_of(corpus), cache_dir),
+        help="Groups similar samples and finds words for the groups. In the background, once per corpus.",
+    )

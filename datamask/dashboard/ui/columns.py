@@ -20,7 +20,12 @@ from datamask.dashboard.layers import Blank, Category, Layer, layer_of_column, n
 from datamask.dashboard.ui.scene import RunColumns, texts_of
 
 QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
-    "quality", "similarity to neighbours", "marginal diversity in this run", "score", "length")
+    "quality",
+    "similarity to neighbours",
+    "marginal diversity in this run",
+    "score",
+    "length",
+)
 """Names of what every corpus and run have; all others are columns of the shards."""
 
 SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
@@ -29,19 +34,32 @@ SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
 def rows(corpus: Corpus, cache_dir: Path, run_id: str | None, run: RunColumns | None) -> Rows:
     """What filters, distributions and groups look at; the map's places are not among it."""
     crowding, found = grounds.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
-    return _rows(corpus.fingerprint, run_id or "", crowding is not None, found is not None, corpus, run, crowding,
-                 found)
+    return _rows(
+        corpus.fingerprint, run_id or "", crowding is not None, found is not None, corpus, run, crowding, found
+    )
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the columns")
-def _rows(fingerprint: str, run_id: str, has_crowding: bool, has_topics: bool, _corpus: Corpus, _run: RunColumns | None,
-          _crowding: np.ndarray | None, _found: topics.Topics | None) -> Rows:
+def _rows(
+    fingerprint: str,
+    run_id: str,
+    has_crowding: bool,
+    has_topics: bool,
+    _corpus: Corpus,
+    _run: RunColumns | None,
+    _crowding: np.ndarray | None,
+    _found: topics.Topics | None,
+) -> Rows:
     text = _corpus.provenance.columns.get("text")
     numbers, classes = facets.columns_of(_corpus.metadata, skip=(text,) if text else ())
     length, unit = lengths(_corpus)
-    numbers = {QUALITY: _corpus.quality, **({LENGTH: length} if length is not None else {}),
-               **({CROWDING: _crowding} if has_crowding else {}),
-               **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}), **numbers}
+    numbers = {
+        QUALITY: _corpus.quality,
+        **({LENGTH: length} if length is not None else {}),
+        **({CROWDING: _crowding} if has_crowding else {}),
+        **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}),
+        **numbers,
+    }
     if _run is not None:
         classes[SELECTED] = (_run.selected.astype(np.int32), ("not selected", "selected"))
     if _found is not None:
@@ -73,11 +91,15 @@ def distributions(corpus: Corpus, run_id: str | None, found: Rows) -> list[Facet
 
 
 @st.cache_resource(max_entries=4, show_spinner="Counting")
-def _distributions(fingerprint: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...],
-                   _found: Rows) -> list[Facet]:
+def _distributions(
+    fingerprint: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...], _found: Rows
+) -> list[Facet]:
     drawn = [facets.number_facet(name, title_of(name), _found.numbers[name]) for name in numbers]
-    drawn += [facets.class_facet(name, title_of(name), *_found.classes[name]) for name in classes
-              if name not in (CLUSTER, BAND)]
+    drawn += [
+        facets.class_facet(name, title_of(name), *_found.classes[name])
+        for name in classes
+        if name not in (CLUSTER, BAND)
+    ]
     return [facet for facet in drawn if facet is not None]
 
 

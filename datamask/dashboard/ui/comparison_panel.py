@@ -87,29 +87,46 @@ def overlaps(entries: Sequence[Entry]) -> None:
         a, b = entries
         with st.container(horizontal=True, gap="medium"):
             for label, value, caption, help_ in (
-                    ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
-                    ("Kept", words.count(pair.shared), "selected by both", None),
-                    ("Lost", words.count(pair.only_first), f"only {a.letter} selected them", None),
-                    ("Gained", words.count(pair.only_second), f"only {b.letter} selected them", None)):
+                ("Overlap", words.percent(pair.overlap), f"by chance {words.percent(pair.chance)}", _about(pair)),
+                ("Kept", words.count(pair.shared), "selected by both", None),
+                ("Lost", words.count(pair.only_first), f"only {a.letter} selected them", None),
+                ("Gained", words.count(pair.only_second), f"only {b.letter} selected them", None),
+            ):
                 with st.container(gap=None, width="content"):
                     st.metric(label, value, help=help_, width="content")
                     st.caption(caption)
         return
     st.markdown("**Overlap of each pair**", help=_about(None))
-    shown = pd.DataFrame({"runs": table.pair, "overlap": 100 * table.overlap, "by chance": 100 * table.chance,
-                          "shared": table.shared, "only the first": table.only_first,
-                          "only the second": table.only_second})
-    st.dataframe(shown, hide_index=True, lazy=False, alt="Overlap of each pair of runs beside chance", column_config={
-        "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
-        "by chance": st.column_config.NumberColumn(format="%.0f %%"),
-        **{name: st.column_config.NumberColumn(format="localized") for name in shown.columns[3:]}})
+    shown = pd.DataFrame(
+        {
+            "runs": table.pair,
+            "overlap": 100 * table.overlap,
+            "by chance": 100 * table.chance,
+            "shared": table.shared,
+            "only the first": table.only_first,
+            "only the second": table.only_second,
+        }
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        lazy=False,
+        alt="Overlap of each pair of runs beside chance",
+        column_config={
+            "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
+            "by chance": st.column_config.NumberColumn(format="%.0f %%"),
+            **{name: st.column_config.NumberColumn(format="localized") for name in shown.columns[3:]},
+        },
+    )
 
 
 def _about(pair) -> str:
-    said = ("Samples selected by both, as share of those selected by either (Jaccard). By chance: two random "
-            "selections of as many samples, each from those that its run could take (not banned, pruned or left out as "
-            "copies; pinned ones are always in; quotas are not looked at). Where both could take all and selected the "
-            "share r, that is r / (2 − r).")
+    said = (
+        "Samples selected by both, as share of those selected by either (Jaccard). By chance: two random "
+        "selections of as many samples, each from those that its run could take (not banned, pruned or left out as "
+        "copies; pinned ones are always in; quotas are not looked at). Where both could take all and selected the "
+        "share r, that is r / (2 − r)."
+    )
     if pair is not None and pair.most < 1:
         said += f" Selections of such different sizes overlap by {words.percent(pair.most)} at most."
     return said
@@ -118,18 +135,42 @@ def _about(pair) -> str:
 def values(entries: Sequence[Entry]) -> None:
     """Quality and diversity of each run as shares of the attainable gain, raw values beside them."""
     table = comparison.values(entries)
-    shown = pd.DataFrame({"run": table.run, "quality": 100 * table.quality, "diversity": 100 * table.diversity,
-                          "mean quality": table.raw_quality, "raw diversity": table.raw_diversity})
-    share = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100, width="small",
-                                            help="Share of the way from a random subset to the best this term "
-                                                 "reaches. Negative is worse than random; the bar is then empty.")
-    st.markdown("**Values**", help="100 % is the best that quality, or that diversity objective, reaches alone; 0 % is "
-                "a random subset of the same size. These are the final selections: where a run was polished by swaps, "
-                "its curve ends before that, at another value. Raw values are on their own scales.")
-    st.dataframe(shown, hide_index=True, lazy=False, alt="Quality and diversity of each run", column_config={
-        "quality": share, "diversity": share, "run": st.column_config.TextColumn(width=150),
-        "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),
-        "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small")})
+    shown = pd.DataFrame(
+        {
+            "run": table.run,
+            "quality": 100 * table.quality,
+            "diversity": 100 * table.diversity,
+            "mean quality": table.raw_quality,
+            "raw diversity": table.raw_diversity,
+        }
+    )
+    share = st.column_config.ProgressColumn(
+        format="%.0f %%",
+        min_value=0,
+        max_value=100,
+        width="small",
+        help="Share of the way from a random subset to the best this term "
+        "reaches. Negative is worse than random; the bar is then empty.",
+    )
+    st.markdown(
+        "**Values**",
+        help="100 % is the best that quality, or that diversity objective, reaches alone; 0 % is "
+        "a random subset of the same size. These are the final selections: where a run was polished by swaps, "
+        "its curve ends before that, at another value. Raw values are on their own scales.",
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        lazy=False,
+        alt="Quality and diversity of each run",
+        column_config={
+            "quality": share,
+            "diversity": share,
+            "run": st.column_config.TextColumn(width=150),
+            "mean quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+            "raw diversity": st.column_config.NumberColumn(format="%.4g", width="small"),
+        },
+    )
     for sentence in comparison.caveats(entries):
         st.caption(f":material/info: {words.plain(sentence, 400)}")
 
@@ -137,25 +178,47 @@ def values(entries: Sequence[Entry]) -> None:
 def curves(entries: Sequence[Entry]) -> None:
     """Whole-corpus values of all runs in one chart, where they are on one scale."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        measure = st.segmented_control("Value", comparison.MEASURES, default="quality", key="compare_measure",
-                                       required=True, format_func=str.capitalize, label_visibility="collapsed",
-                                       persist_state="session", help="All are measured on the whole corpus.")
-        across = st.segmented_control("Along", ("step", "seconds"), default="step", key="compare_x", required=True,
-                                      format_func={"step": "Steps", "seconds": "Seconds"}.get, persist_state="session",
-                                      label_visibility="collapsed", help="What runs along the axis.")
+        measure = st.segmented_control(
+            "Value",
+            comparison.MEASURES,
+            default="quality",
+            key="compare_measure",
+            required=True,
+            format_func=str.capitalize,
+            label_visibility="collapsed",
+            persist_state="session",
+            help="All are measured on the whole corpus.",
+        )
+        across = st.segmented_control(
+            "Along",
+            ("step", "seconds"),
+            default="step",
+            key="compare_x",
+            required=True,
+            format_func={"step": "Steps", "seconds": "Seconds"}.get,
+            persist_state="session",
+            label_visibility="collapsed",
+            help="What runs along the axis.",
+        )
     fit = {"quality": comparison.same_quality_scale(entries), "diversity": comparison.same_diversity_scale(entries)}
     fit["joint"] = fit["quality"] and fit["diversity"] and len({entry.config.lamb for entry in entries}) == 1
     if not fit[measure]:
-        st.caption(f":material/info: These runs have no common scale of {measure}, so heights do not compare here; "
-                   "when a curve rises and when it settles does.")
+        st.caption(
+            f":material/info: These runs have no common scale of {measure}, so heights do not compare here; "
+            "when a curve rises and when it settles does."
+        )
     table = comparison.curves(entries, measure)
     if table.empty:
         st.caption("None of these runs has values of it.")
         return
     finals = comparison.finals(entries, measure)
-    st.vega_lite_chart(table, overlay([entry.label for entry in entries], across, measure=measure, dark=session.dark(),
-                                      finals=finals),
-                       width="stretch", key="compare_curves", alt=f"{measure} of each run over {across}")
+    st.vega_lite_chart(
+        table,
+        overlay([entry.label for entry in entries], across, measure=measure, dark=session.dark(), finals=finals),
+        width="stretch",
+        key="compare_curves",
+        alt=f"{measure} of each run over {across}",
+    )
     if len(finals):
         st.caption("◆ where a selection ended once it was polished by swaps after its last step.")
 
@@ -166,12 +229,21 @@ def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
     names = categorical(corpus.metadata, skip=(text,) if text else ())
     if not names:
         return
-    name = st.selectbox("Selected share by", names, key="compare_category", persist_state="session",
-                        help="Of all samples of each class, the share that each run selected; n counts all of them.")
+    name = st.selectbox(
+        "Selected share by",
+        names,
+        key="compare_category",
+        persist_state="session",
+        help="Of all samples of each class, the share that each run selected; n counts all of them.",
+    )
     table = comparison.by_category(entries, Category.of(name, corpus.metadata[name]))
-    st.vega_lite_chart(table, shares([entry.label for entry in entries], [entry.ratio for entry in entries], name,
-                                     dark=session.dark()),
-                       width="stretch", key="compare_shares", alt=f"Share of each {name} that each run selected")
+    st.vega_lite_chart(
+        table,
+        shares([entry.label for entry in entries], [entry.ratio for entry in entries], name, dark=session.dark()),
+        width="stretch",
+        key="compare_shares",
+        alt=f"Share of each {name} that each run selected",
+    )
 
 
 def settings(entries: Sequence[Entry]) -> None:
@@ -188,5 +260,10 @@ def settings(entries: Sequence[Entry]) -> None:
     else:
         st.markdown(f"**Settings that differ{several}**", help=SAME)
         room = st.container()
-    room.dataframe(table, hide_index=True, lazy=False, height=tables.height(len(table), SETTINGS_AT_ONCE),
-                   alt="Settings that differ between the runs")
+    room.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=tables.height(len(table), SETTINGS_AT_ONCE),
+        alt="Settings that differ between the runs",
+    )

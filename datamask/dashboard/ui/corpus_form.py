@@ -23,21 +23,21 @@ TRANSFORM_WORDS = {"raw": "as it is", "z": "z-score", "rank": "rank"}
 
 HELP = {
     "place": "The sample needs nothing. A path is a file, folder or glob on the machine this server runs on. "
-             "Upload is for small sets: files travel through the browser.",
+    "Upload is for small sets: files travel through the browser.",
     "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Of a folder the "
-            "files of one format are read, the first of these that lies there.",
+    "files of one format are read, the first of these that lies there.",
     "upload": "Kept under the runs folder, once per content, so that runs can find them again.",
     "features": "Files that hold the feature column, if the shards do not. Joined by id, or by position where they "
-                "have no id.",
+    "have no id.",
     "scores": "Files that hold the quality columns, if the shards do not. Joined in the same way.",
     "id": "Names each sample; unique, integers or strings. These ids are what you take home.",
     "feature": "The embedding: one list of numbers per sample, all of one length.",
     "quality": "One or more score columns; higher is better. Several are added up.",
     "length": "Tokens or characters per sample, if known; then every count also says how many tokens.",
     "rows": "How many rows to open at once. From a larger corpus a uniform sample is drawn, the same on every machine, "
-            "and every number then says n of N. The proposal fits in a quarter of this machine's memory.",
+    "and every number then says n of N. The proposal fits in a quarter of this machine's memory.",
     "drop": "Leave out rows with missing, infinite or all-zero values, and count them. Otherwise one such row refuses "
-            "the whole corpus, so that nothing goes missing unnoticed.",
+    "the whole corpus, so that nothing goes missing unnoticed.",
 }
 
 
@@ -48,8 +48,16 @@ def corpus_form(opening: Opening | None) -> None:
         opening: what is open already: then opening another is no longer the first thing to do here.
     """
     weight = "secondary" if opening is not None and opening.ready else "primary"
-    place = st.segmented_control("Where from", list(PLACES), default="sample", key="corpus_place", required=True,
-                                 format_func=PLACES.get, help=HELP["place"], width="stretch")
+    place = st.segmented_control(
+        "Where from",
+        list(PLACES),
+        default="sample",
+        key="corpus_place",
+        required=True,
+        format_func=PLACES.get,
+        help=HELP["place"],
+        width="stretch",
+    )
     if place == "sample":
         _sample(weight)
     else:
@@ -60,18 +68,34 @@ def corpus_form(opening: Opening | None) -> None:
 
 
 def _sample(weight: str) -> None:
-    st.markdown("Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
-                "scored by a few plain rules, embedded in 256 dimensions.")
-    st.caption("Opens in a few seconds." if sample.is_built() else
-               "Built on first opening, in about half a minute. Nothing is downloaded.")
-    if st.button("Open the sample", type=weight, icon=":material/folder_open:", width="stretch", key="open_sample",
-                 help="Every page works on the sample, so you can try everything before bringing your own shards."):
+    st.markdown(
+        "Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
+        "scored by a few plain rules, embedded in 256 dimensions."
+    )
+    st.caption(
+        "Opens in a few seconds."
+        if sample.is_built()
+        else "Built on first opening, in about half a minute. Nothing is downloaded."
+    )
+    if st.button(
+        "Open the sample",
+        type=weight,
+        icon=":material/folder_open:",
+        width="stretch",
+        key="open_sample",
+        help="Every page works on the sample, so you can try everything before bringing your own shards.",
+    ):
         _open(sample.config(), sample.TITLE, is_sample=True)
 
 
 def _from_paths() -> CorpusConfig | None:
-    lines = st.text_area("Files, folders or globs", key="corpus_paths", help=HELP["path"], height=90,
-                         placeholder="/data/shards/*.parquet")
+    lines = st.text_area(
+        "Files, folders or globs",
+        key="corpus_paths",
+        help=HELP["path"],
+        height=90,
+        placeholder="/data/shards/*.parquet",
+    )
     with st.expander("Features or scores in other shards"):
         features = st.text_input("Feature shards", key="corpus_features", help=HELP["features"])
         scores = st.text_input("Score shards", key="corpus_scores", help=HELP["scores"])
@@ -82,16 +106,22 @@ def _from_paths() -> CorpusConfig | None:
     if not inputs:
         return None
     try:
-        return confined_config(CorpusConfig(inputs, features=tuple(features.split()), scores=tuple(scores.split())),
-                               roots)
+        return confined_config(
+            CorpusConfig(inputs, features=tuple(features.split()), scores=tuple(scores.split())), roots
+        )
     except DatamaskError as error:
         _say(error)
         return None
 
 
 def _from_uploads() -> CorpusConfig | None:
-    files = st.file_uploader(f"Shards: {formats()}", type=[ending[1:] for ending in endings()], key="corpus_uploads",
-                             accept_multiple_files=True, help=HELP["upload"])
+    files = st.file_uploader(
+        f"Shards: {formats()}",
+        type=[ending[1:] for ending in endings()],
+        key="corpus_uploads",
+        accept_multiple_files=True,
+        help=HELP["upload"],
+    )
     if not files:
         _idle_uploads()
         return None
@@ -118,10 +148,14 @@ def _idle_uploads() -> None:
     if not idle:
         return
     files = f"{len(idle):,} uploaded file{'' if len(idle) == 1 else 's'}"
-    if st.button(f"Remove {files} that nothing uses, {words.size(sum(idle.values()))}",
-                 key="remove_uploads", type="tertiary", icon=":material/delete:",
-                 help="Uploads stay on this server for the runs that were made from them. No run reads these any more, "
-                      "and they are not among the corpora opened last."):
+    if st.button(
+        f"Remove {files} that nothing uses, {words.size(sum(idle.values()))}",
+        key="remove_uploads",
+        type="tertiary",
+        icon=":material/delete:",
+        help="Uploads stay on this server for the runs that were made from them. No run reads these any more, "
+        "and they are not among the corpora opened last.",
+    ):
         try:
             remove_uploads(idle)
         except DatamaskError as error:
@@ -144,8 +178,9 @@ def _mapping(config: CorpusConfig, weight: str) -> None:
         return
     found = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
     more = "" if seen.complete else " in a first look; there are more"
-    st.markdown(f"**{found}**{more}, {words.size(seen.bytes)} on disk"
-                + (f", {seen.dim:,} dimensions" if seen.dim else ""))
+    st.markdown(
+        f"**{found}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
+    )
     quality = _quality(seen)
     left, right = st.columns(2)
     with left:
@@ -154,19 +189,42 @@ def _mapping(config: CorpusConfig, weight: str) -> None:
     with right:
         feature_column = _choice("Features", "feature", seen)
     most = max(2, seen.rows)
-    budget = right.number_input("Rows to open", 2, most, min(most, seen.row_limit or seen.rows),
-                             step=1000, key=f"corpus_rows_{seen.rows}_{seen.dim}", help=HELP["rows"])
+    budget = right.number_input(
+        "Rows to open",
+        2,
+        most,
+        min(most, seen.row_limit or seen.rows),
+        step=1000,
+        key=f"corpus_rows_{seen.rows}_{seen.dim}",
+        help=HELP["rows"],
+    )
     drop = st.checkbox("Drop invalid rows (else refuse)", key="corpus_drop", help=HELP["drop"])
     try:
-        chosen = CorpusConfig(config.inputs, id_column, quality, feature_column, length_column, config.features,
-                              config.scores, None if budget >= seen.rows and seen.complete else int(budget), drop)
+        chosen = CorpusConfig(
+            config.inputs,
+            id_column,
+            quality,
+            feature_column,
+            length_column,
+            config.features,
+            config.scores,
+            None if budget >= seen.rows and seen.complete else int(budget),
+            drop,
+        )
         problems = _inspect(json.dumps(chosen.to_dict())).problems
     except DatamaskError as error:
         problems = (str(error),)
     for problem in problems:
         _say(problem)
-    if st.button("Open", type=weight, icon=":material/folder_open:", width="stretch", key="open_corpus",
-                 disabled=bool(problems), help="Reads and checks the rows in the background."):
+    if st.button(
+        "Open",
+        type=weight,
+        icon=":material/folder_open:",
+        width="stretch",
+        key="open_corpus",
+        disabled=bool(problems),
+        help="Reads and checks the rows in the background.",
+    ):
         _open(chosen, session.title_of(chosen))
 
 
@@ -177,8 +235,14 @@ def _choice(label: str, role: str, seen: Inspection, optional: bool = False) -> 
     if optional:
         options = [NONE, *options]
     index = options.index(guess) if guess in options else (0 if optional else None)
-    chosen = st.selectbox(label, options, index=index, key=f"corpus_{role}_{_tag(options)}", help=HELP[role],
-                          placeholder="choose" if options else "no such column")
+    chosen = st.selectbox(
+        label,
+        options,
+        index=index,
+        key=f"corpus_{role}_{_tag(options)}",
+        help=HELP[role],
+        placeholder="choose" if options else "no such column",
+    )
     return None if chosen in (guess, NONE) else chosen
 
 
@@ -190,8 +254,14 @@ def _tag(options: list[str]) -> str:
 def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
     options = list(seen.candidates.get("quality", ()))
     guess = seen.columns.get("quality")
-    names = st.multiselect("Quality", options, [guess] if guess in options else [], help=HELP["quality"],
-                           key=f"corpus_quality_{_tag(options)}", placeholder="choose")
+    names = st.multiselect(
+        "Quality",
+        options,
+        [guess] if guess in options else [],
+        help=HELP["quality"],
+        key=f"corpus_quality_{_tag(options)}",
+        placeholder="choose",
+    )
     if not names or names == [guess]:
         return ()
     if len(names) == 1:
@@ -199,11 +269,22 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
     with st.popover("Weights", icon=":material/balance:", width="stretch"):
         columns = []
         for name in names:
-            weight = st.number_input(f"Weight of {words.plain(name, 40)}", value=1.0, step=0.1, key=f"weight_{name}",
-                                     help="The score is multiplied by this before it is added.")
-            transform = st.segmented_control(f"Scale of {words.plain(name, 40)}", TRANSFORMS, default="z",
-                                             key=f"transform_{name}", format_func=TRANSFORM_WORDS.get, required=True,
-                                             help="Scores of different scales add up only as z-scores or ranks.")
+            weight = st.number_input(
+                f"Weight of {words.plain(name, 40)}",
+                value=1.0,
+                step=0.1,
+                key=f"weight_{name}",
+                help="The score is multiplied by this before it is added.",
+            )
+            transform = st.segmented_control(
+                f"Scale of {words.plain(name, 40)}",
+                TRANSFORMS,
+                default="z",
+                key=f"transform_{name}",
+                format_func=TRANSFORM_WORDS.get,
+                required=True,
+                help="Scores of different scales add up only as z-scores or ranks.",
+            )
             columns.append(QualityColumn(name, float(weight), transform))
     return tuple(columns)
 
@@ -216,9 +297,13 @@ def _recent(opening: Opening | None) -> None:
     with st.container(gap="xxsmall"):
         st.caption("Opened before")
         for note in recent:
-            if st.button(f"{words.plain(note.title, 40)} · {note.rows:,} rows", key=f"recent_{note.key}",
-                         type="tertiary", icon=":material/history:",
-                         help=words.plain(", ".join(note.config.inputs), 300)):
+            if st.button(
+                f"{words.plain(note.title, 40)} · {note.rows:,} rows",
+                key=f"recent_{note.key}",
+                type="tertiary",
+                icon=":material/history:",
+                help=words.plain(", ".join(note.config.inputs), 300),
+            ):
                 _open(note.config, note.title)
 
 

@@ -12,26 +12,43 @@ from datamask.dashboard.ui import session
 from datamask.dashboard.views import overview
 
 TABLE_HEIGHT = 340
-NEAR_HELP = ("Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
-             "similarity and DiSF do not, so collapse them first. Exact copies are rows with identical features, "
-             "whatever their text; the best of each family is not counted.")
+NEAR_HELP = (
+    "Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
+    "similarity and DiSF do not, so collapse them first. Exact copies are rows with identical features, "
+    "whatever their text; the best of each family is not counted."
+)
 
 
 def nothing_open() -> None:
     """What a corpus is, in the form of its table."""
     with st.container(border=True):
         st.subheader("No corpus is open", anchor=False)
-        st.markdown("A corpus is a set of shards with one row per sample. Three columns are needed, and found "
-                    "by name or by type; all others come along, for colours, hover texts and the export.")
-        st.dataframe(pd.DataFrame({
-            "column": ["id", "quality", "features", "length", "text"],
-            "what it holds": ["names the sample, unique", "how good it is, from any scorer", "its embedding, d numbers",
-                              "its tokens or characters", "the sample itself"],
-            "for example": ["doc-000017", "3.42", "[0.013, −0.207, …]", "412", "Return the sorted …"],
-            "needed": ["yes", "yes", "yes", "no", "no"],
-        }), hide_index=True, alt="The columns of a corpus")
-        st.markdown("Text alone is enough to start: `python -m datamask prepare --text-column text IN --output OUT` "
-                    "makes scores and features.")
+        st.markdown(
+            "A corpus is a set of shards with one row per sample. Three columns are needed, and found "
+            "by name or by type; all others come along, for colours, hover texts and the export."
+        )
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "column": ["id", "quality", "features", "length", "text"],
+                    "what it holds": [
+                        "names the sample, unique",
+                        "how good it is, from any scorer",
+                        "its embedding, d numbers",
+                        "its tokens or characters",
+                        "the sample itself",
+                    ],
+                    "for example": ["doc-000017", "3.42", "[0.013, −0.207, …]", "412", "Return the sorted …"],
+                    "needed": ["yes", "yes", "yes", "no", "no"],
+                }
+            ),
+            hide_index=True,
+            alt="The columns of a corpus",
+        )
+        st.markdown(
+            "Text alone is enough to start: `python -m datamask prepare --text-column text IN --output OUT` "
+            "makes scores and features."
+        )
 
 
 def show(opening: Opening) -> None:
@@ -59,22 +76,40 @@ def show(opening: Opening) -> None:
         names = provenance.columns.get("quality") or ["quality"]
         label = " + ".join([names] if isinstance(names, str) else names)
         st.markdown("**How is quality spread?**")
-        st.vega_lite_chart(overview.quality_histogram(corpus),
-                           quality_histogram(label=label, dark=session.dark()), width="stretch",
-                           alt=f"Histogram of {label} over {len(corpus):,} rows")
+        st.vega_lite_chart(
+            overview.quality_histogram(corpus),
+            quality_histogram(label=label, dark=session.dark()),
+            width="stretch",
+            alt=f"Histogram of {label} over {len(corpus):,} rows",
+        )
     with said:
-        if st.button("Select from this corpus", type="primary", icon=":material/arrow_forward:", key="go_run",
-                     help="Goes to the Run page: choose quality against diversity, and start."):
+        if st.button(
+            "Select from this corpus",
+            type="primary",
+            icon=":material/arrow_forward:",
+            key="go_run",
+            help="Goes to the Run page: choose quality against diversity, and start.",
+        ):
             st.switch_page("pages/run.py", query_params=session.link_parameters())
         st.markdown("**Was anything left out?**")
         _problems(opening)
     st.markdown("**What is in it?**")
     table = overview.first_rows(corpus)
-    st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, lazy=False, alt="The first rows of the corpus",
-                 column_config={table.columns[0]: st.column_config.TextColumn(width="medium"),
-                                "quality": st.column_config.NumberColumn(format="%.3f")})
-    st.caption(f"The first {min(overview.FIRST_ROWS, len(corpus))} rows, long texts cut. "
-               f"Fingerprint {corpus.fingerprint[:12]}.")
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=TABLE_HEIGHT,
+        lazy=False,
+        alt="The first rows of the corpus",
+        column_config={
+            table.columns[0]: st.column_config.TextColumn(width="medium"),
+            "quality": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )
+    st.caption(
+        f"The first {min(overview.FIRST_ROWS, len(corpus))} rows, long texts cut. "
+        f"Fingerprint {corpus.fingerprint[:12]}."
+    )
 
 
 def _counting(opening: Opening) -> bool:
@@ -99,17 +134,28 @@ def _copies(key: str, counting: bool) -> None:
             if copies.near is not None and copies.recall < 1:
                 st.caption(f"Approximate: finds {words.percent(copies.recall, 1)} of the nearest rows")
         if copies.near is None and not counting:
-            st.button("Count them", key="count_copies", type="tertiary", icon=":material/search:",
-                      on_click=session.all_openings().count_copies, args=(opening,),
-                      help="Looks for the nearest rows of every row, in the background; the result is kept.")
+            st.button(
+                "Count them",
+                key="count_copies",
+                type="tertiary",
+                icon=":material/search:",
+                on_click=session.all_openings().count_copies,
+                args=(opening,),
+                help="Looks for the nearest rows of every row, in the background; the result is kept.",
+            )
 
 
 def _problems(opening: Opening) -> None:
     provenance = opening.corpus.provenance
     table = overview.problems(opening.corpus)
     if len(table):
-        st.dataframe(table, hide_index=True, lazy=False, alt="Rows left out, by reason",
-                     column_config={"rows": st.column_config.NumberColumn(format="localized")})
+        st.dataframe(
+            table,
+            hide_index=True,
+            lazy=False,
+            alt="Rows left out, by reason",
+            column_config={"rows": st.column_config.NumberColumn(format="localized")},
+        )
     else:
         st.caption("Every row that was read is valid.")
     if len(opening.corpus) < provenance.total_rows and provenance.rows_read < provenance.total_rows:

@@ -24,14 +24,24 @@ def show(view: Linked, facets: Sequence[Facet], selected: np.ndarray | None) -> 
     """
     tone = palette.shades(session.dark())
     component("strips", ("elements", "strips"))(
-        key=KEY, on_brush_change=lambda: brushed(view, facets, st.session_state[KEY].get("brush")),
-        data={"facets": [_drawn(view, facet, selected) for facet in facets],
-              "colors": {"all": tone.grid if not session.dark() else tone.muted, "shown": tone.batch,
-                         "chosen": tone.accent if not session.dark() else tone.text}})
+        key=KEY,
+        on_brush_change=lambda: brushed(view, facets, st.session_state[KEY].get("brush")),
+        data={
+            "facets": [_drawn(view, facet, selected) for facet in facets],
+            "colors": {
+                "all": tone.grid if not session.dark() else tone.muted,
+                "shown": tone.batch,
+                "chosen": tone.accent if not session.dark() else tone.text,
+            },
+        },
+    )
     said = "Grey: all samples. Blue: those shown now; each of the two shapes adds up to its own total."
     if selected is not None:
-        said += " Dark: those of them that the run selected." if not session.dark() else \
-            " White: those of them that the run selected."
+        said += (
+            " Dark: those of them that the run selected."
+            if not session.dark()
+            else " White: those of them that the run selected."
+        )
     st.caption(f"{said} Drag over a histogram to take a range, or press a bar; everything else on the page follows.")
 
 
@@ -46,9 +56,15 @@ def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:
 
 def _drawn(view: Linked, facet: Facet, selected: np.ndarray | None) -> dict:
     shown = view.mask(skip=(facet.name,))
-    drawn = {"name": facet.name, "title": facet.title, "all": facet.counts().tolist(),
-             "shown": facet.counts(shown).tolist(), "brush": facet.brushed(view.filters.of(facet.name)),
-             "chosen": None if selected is None else facet.counts(shown & selected).tolist(), "rest": facet.rest}
+    drawn = {
+        "name": facet.name,
+        "title": facet.title,
+        "all": facet.counts().tolist(),
+        "shown": facet.counts(shown).tolist(),
+        "brush": facet.brushed(view.filters.of(facet.name)),
+        "chosen": None if selected is None else facet.counts(shown & selected).tolist(),
+        "rest": facet.rest,
+    }
     if facet.edges is None:
         return {**drawn, "labels": list(facet.labels)}
     low, high = facet.ranges

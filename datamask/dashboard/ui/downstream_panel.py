@@ -34,58 +34,112 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
     with pictures:
         if found.empty:
             st.markdown("**Does it help what you care about?**")
-            st.write("Train a model on each selection, measure it on your tasks, and attach the scores here. They are "
-                     "then drawn over λ, with the spread over training seeds, one curve for each objective and ratio.")
+            st.write(
+                "Train a model on each selection, measure it on your tasks, and attach the scores here. They are "
+                "then drawn over λ, with the spread over training seeds, one curve for each objective and ratio."
+            )
             return
         _charts(found)
         with st.expander("All numbers, and which runs they came from"):
             points = results.points(found)
             points["sd"] = points["high"] - points["mean"]
-            st.dataframe(points[["task", "curve", "lamb", "mean", "sd", "seeds"]], hide_index=True, lazy=False,
-                         alt="Mean score of each task, curve and lambda", column_config={
-                             "lamb": st.column_config.NumberColumn("λ", width="small"),
-                             "mean": st.column_config.NumberColumn(format="%.4f"),
-                             "sd": st.column_config.NumberColumn("standard deviation", format="%.4f"),
-                             "seeds": st.column_config.NumberColumn("numbers", width="small")})
-            st.dataframe(results.tally(found, names), hide_index=True, lazy=False, alt="Runs with attached results",
-                         column_config={"lambda": st.column_config.NumberColumn("λ", width="small")})
+            st.dataframe(
+                points[["task", "curve", "lamb", "mean", "sd", "seeds"]],
+                hide_index=True,
+                lazy=False,
+                alt="Mean score of each task, curve and lambda",
+                column_config={
+                    "lamb": st.column_config.NumberColumn("λ", width="small"),
+                    "mean": st.column_config.NumberColumn(format="%.4f"),
+                    "sd": st.column_config.NumberColumn("standard deviation", format="%.4f"),
+                    "seeds": st.column_config.NumberColumn("numbers", width="small"),
+                },
+            )
+            st.dataframe(
+                results.tally(found, names),
+                hide_index=True,
+                lazy=False,
+                alt="Runs with attached results",
+                column_config={"lambda": st.column_config.NumberColumn("λ", width="small")},
+            )
 
 
 def _charts(found) -> None:
     table = results.points(found)
     tasks, curves = sorted(table["task"].unique()), sorted(table["curve"].unique())
     if len(tasks) > TASKS:
-        tasks = st.multiselect("Tasks", tasks, tasks[:TASKS], key="downstream_tasks", max_selections=TASKS,
-                               help=f"Up to {TASKS} at a time.")
+        tasks = st.multiselect(
+            "Tasks",
+            tasks,
+            tasks[:TASKS],
+            key="downstream_tasks",
+            max_selections=TASKS,
+            help=f"Up to {TASKS} at a time.",
+        )
     for first in range(0, len(tasks), 2):
-        for place, task in zip(st.columns(2, gap="medium"), tasks[first:first + 2]):
+        for place, task in zip(st.columns(2, gap="medium"), tasks[first : first + 2]):
             with place:
-                st.vega_lite_chart(table[table["task"] == task], downstream(task, curves, dark=session.dark()),
-                                   width="stretch", key=f"downstream_{first}_{task}",
-                                   alt=f"Mean score on {words.plain(task, 60)} over lambda")
-    st.caption("Marks are means; lines reach one standard deviation to either side, over training seeds. A curve joins "
-               "runs of one objective and ratio; a line across is a baseline, which has no λ. Differences smaller than "
-               "the spread say nothing.")
+                st.vega_lite_chart(
+                    table[table["task"] == task],
+                    downstream(task, curves, dark=session.dark()),
+                    width="stretch",
+                    key=f"downstream_{first}_{task}",
+                    alt=f"Mean score on {words.plain(task, 60)} over lambda",
+                )
+    st.caption(
+        "Marks are means; lines reach one standard deviation to either side, over training seeds. A curve joins "
+        "runs of one objective and ratio; a line across is a baseline, which has no λ. Differences smaller than "
+        "the spread say nothing."
+    )
 
 
 def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, str]) -> None:
     menus.settle("downstream_run", {listed: names[listed] for listed in order})
-    run_id = st.selectbox("Results of", order, key="downstream_run", format_func=names.get,
-                          help="The run that the trained model's data came from.")
+    run_id = st.selectbox(
+        "Results of",
+        order,
+        key="downstream_run",
+        format_func=names.get,
+        help="The run that the trained model's data came from.",
+    )
     run = by_id.get(run_id, by_id[order[0]])
     version = st.session_state.get("downstream_version", 0)
-    file = st.file_uploader("CSV file", type=["csv", "txt"], key=f"downstream_file_{version}", max_upload_size=5,
-                            help="With the columns task, score and seed; seed may be missing.")
-    text = st.text_area("Or paste it", key=f"downstream_text_{version}", placeholder=EXAMPLE, height=118,
-                        help="With the columns task, score and seed; seed may be missing.")
+    file = st.file_uploader(
+        "CSV file",
+        type=["csv", "txt"],
+        key=f"downstream_file_{version}",
+        max_upload_size=5,
+        help="With the columns task, score and seed; seed may be missing.",
+    )
+    text = st.text_area(
+        "Or paste it",
+        key=f"downstream_text_{version}",
+        placeholder=EXAMPLE,
+        height=118,
+        help="With the columns task, score and seed; seed may be missing.",
+    )
     present = run.results()
     with st.container(horizontal=True):
-        st.button("Attach", key="downstream_attach", type="primary", icon=":material/attach_file:",
-                  disabled=file is None and not text.strip(), on_click=_attach, args=(run, file, text),
-                  help="Kept in the run's folder, in the place of numbers attached before.")
+        st.button(
+            "Attach",
+            key="downstream_attach",
+            type="primary",
+            icon=":material/attach_file:",
+            disabled=file is None and not text.strip(),
+            on_click=_attach,
+            args=(run, file, text),
+            help="Kept in the run's folder, in the place of numbers attached before.",
+        )
         if present:
-            st.button(f"Take off {len(present):,}", key="downstream_remove", icon=":material/delete:", type="tertiary",
-                      on_click=_take_off, args=(run,), help="Removes the numbers attached to this run.")
+            st.button(
+                f"Take off {len(present):,}",
+                key="downstream_remove",
+                icon=":material/delete:",
+                type="tertiary",
+                on_click=_take_off,
+                args=(run,),
+                help="Removes the numbers attached to this run.",
+            )
     trouble = st.session_state.pop("downstream_trouble", None)
     if trouble:
         st.error(words.sentence(trouble), icon=":material/error:")

@@ -15,9 +15,15 @@ def search(view: Linked) -> None:
     if view.rows.texts is not None:
         condition = view.filters.of("search")
         st.session_state.setdefault(linked.SEARCH, condition.text if condition is not None else "")
-        st.text_input("Search the texts", key=linked.SEARCH, placeholder="words", on_change=linked.search,
-                      args=(view.corpus,), help="Shows samples whose text holds all of these words, in any order. "
-                      "All samples are searched, not only the drawn ones.")
+        st.text_input(
+            "Search the texts",
+            key=linked.SEARCH,
+            placeholder="words",
+            on_change=linked.search,
+            args=(view.corpus,),
+            help="Shows samples whose text holds all of these words, in any order. "
+            "All samples are searched, not only the drawn ones.",
+        )
 
 
 def show(view: Linked, map_name: str, shown: int) -> None:
@@ -33,11 +39,23 @@ def show(view: Linked, map_name: str, shown: int) -> None:
         return
     with st.container(gap="xxsmall"):
         for one in view.filters.conditions:
-            st.button(words.plain(one.said, 60), key=f"chip_{one.name}", icon=":material/close:", type="tertiary",
-                      on_click=linked.let_go, args=(view.corpus, one.name, map_name),
-                      help="Press to let go of this condition.")
-        st.button("Show all again", key="clear_all", icon=":material/restart_alt:", on_click=linked.let_go_of_all,
-                  args=(view.corpus, map_name), help="Lets go of every condition and of the region on the map.")
+            st.button(
+                words.plain(one.said, 60),
+                key=f"chip_{one.name}",
+                icon=":material/close:",
+                type="tertiary",
+                on_click=linked.let_go,
+                args=(view.corpus, one.name, map_name),
+                help="Press to let go of this condition.",
+            )
+        st.button(
+            "Show all again",
+            key="clear_all",
+            icon=":material/restart_alt:",
+            on_click=linked.let_go_of_all,
+            args=(view.corpus, map_name),
+            help="Lets go of every condition and of the region on the map.",
+        )
     inside = view.filters.of(Inside(()).name)
     if shared_view.too_long(view.filters, inside.regions if inside is not None else ()):
         st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 PAPER = "paper preset"
 DEVICES = ("auto", "cpu", "cuda")
-COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies",
-            "near": "Keep the best of near-copies"}
+COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies", "near": "Keep the best of near-copies"}
 
 AMOUNTS = ("rows", "tokens")
 
 DEFAULTS: dict[str, Any] = {
-    "amount": "rows", "cosine": 0.95, "name": "",
+    "amount": "rows",
+    "cosine": 0.95,
+    "name": "",
     **{name: option.default for name, option in OPTIONS.items() if option.help and not option.owners},
-    "estimator": catalogue.AUTO, "budget": "",
+    "estimator": catalogue.AUTO,
+    "budget": "",
     **{name: next(iter(option.owners.values())) for name, option in OPTIONS.items() if option.owners},
     **catalogue.estimator(catalogue.auto(OPTIONS["objective"].default)).defaults,
 }
@@ -142,8 +144,9 @@ def _objectives() -> list[str]:
     return names if current in names or current is None else [*names, current]
 
 
-def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = (), tokens: float | None = None
-             ) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
+def run_form(
+    defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = (), tokens: float | None = None
+) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
     """Draw the controls in the present column.
 
     Args:
@@ -161,27 +164,44 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
     fixed = estimator == PAPER
     guided = fixed or catalogue.estimator(estimator).guided
     with st.container(gap=None):
-        st.slider("Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"],
-                  disabled=not guided)
+        st.slider(
+            "Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not guided
+        )
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
     _amount(tokens)
     with st.container(gap="xxsmall"):
         objectives = _objectives()
-        st.selectbox("Diversity objective", objectives, _place_of("objective", objectives), key=_key("objective"),
-                     help=HELP["objective"], format_func=outcome.objective_label, disabled=not guided,
-                     on_change=_objective_changed, args=(estimator,))
+        st.selectbox(
+            "Diversity objective",
+            objectives,
+            _place_of("objective", objectives),
+            key=_key("objective"),
+            help=HELP["objective"],
+            format_func=outcome.objective_label,
+            disabled=not guided,
+            on_change=_objective_changed,
+            args=(estimator,),
+        )
         if guided:
             st.caption(_sees(state[_key("objective")]))
     _control("n_rollout", disabled=fixed or "n_rollout" not in _options_of(estimator))
     place = st.container()
     with st.expander("More settings"):
         estimators = _estimators(quality_columns)
-        st.selectbox("Estimator", estimators, _place_of("estimator", estimators), key=_key("estimator"),
-                     help=HELP["estimator"], format_func=_estimator_label, on_change=_estimator_changed)
-        st.caption((f"{_estimator_label(estimator)} here. " if chosen == catalogue.AUTO else "")
-                   + _estimator_about(estimator))
+        st.selectbox(
+            "Estimator",
+            estimators,
+            _place_of("estimator", estimators),
+            key=_key("estimator"),
+            help=HELP["estimator"],
+            format_func=_estimator_label,
+            on_change=_estimator_changed,
+        )
+        st.caption(
+            (f"{_estimator_label(estimator)} here. " if chosen == catalogue.AUTO else "") + _estimator_about(estimator)
+        )
         _learner_options(_options_of(estimator), fixed)
         if guided:
             _control("scale", disabled=fixed)
@@ -198,17 +218,30 @@ def run_form(defaults: dict[str, Any] | None = None, quality_columns: Sequence[s
 def _amount(tokens: float | None) -> None:
     """How much to select: a share of the rows, or tokens where samples have lengths."""
     if tokens:
-        st.segmented_control("How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"),
-                             help=HELP["amount"])
+        st.segmented_control(
+            "How much", AMOUNTS, default=_now("amount"), required=True, key=_key("amount"), help=HELP["amount"]
+        )
     else:
         st.session_state[_key("amount")] = "rows"
     if st.session_state[_key("amount")] == "tokens":
         st.session_state[_key("budget")] = _now("budget") or tokens_text(float(f"{0.3 * tokens:.2g}"))
-        st.text_input("Token budget", key=_key("budget"), help=f"{HELP['budget']} The corpus has "
-                      f"{words.short(tokens)}.", placeholder="150M")
+        st.text_input(
+            "Token budget",
+            key=_key("budget"),
+            help=f"{HELP['budget']} The corpus has {words.short(tokens)}.",
+            placeholder="150M",
+        )
     else:
-        st.number_input("Select ratio", 0.0001, 0.9999, _now("select_ratio"), step=0.05, format="%.4g",
-                        key=_key("select_ratio"), help=HELP["select_ratio"])
+        st.number_input(
+            "Select ratio",
+            0.0001,
+            0.9999,
+            _now("select_ratio"),
+            step=0.05,
+            format="%.4g",
+            key=_key("select_ratio"),
+            help=HELP["select_ratio"],
+        )
 
 
 def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False) -> None:
@@ -217,8 +250,9 @@ def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = Fa
     about = {"key": _key(name), "help": option.help, "disabled": disabled}
     if isinstance(option.kind, Choice):
         words_of = option.kind.meanings
-        place.selectbox(option.label, tuple(words_of), _place_of(name, tuple(words_of)), format_func=words_of.get,
-                        **about)
+        place.selectbox(
+            option.label, tuple(words_of), _place_of(name, tuple(words_of)), format_func=words_of.get, **about
+        )
     elif isinstance(option.kind, Flag):
         place.checkbox(option.label, _now(name), **about)
     else:
@@ -249,18 +283,38 @@ def _corpus_options() -> None:
     left, right = st.columns(2)
     left.number_input("Seed", 0, 2**53 - 1, _now("seed"), step=1, key=_key("seed"), help=HELP["seed"])
     devices = DEVICES if _now("device") in DEVICES else (*DEVICES, _now("device"))
-    right.selectbox("Device", devices, _place_of("device", devices), key=_key("device"), help=HELP["device"],
-                    accept_new_options=True)
+    right.selectbox(
+        "Device",
+        devices,
+        _place_of("device", devices),
+        key=_key("device"),
+        help=HELP["device"],
+        accept_new_options=True,
+    )
     st.text_input("Name", key=_key("name"), help=HELP["name"], max_chars=80, placeholder="made from the settings")
 
 
 def _copies() -> None:
     """What becomes of copies, and from which cosine on two rows are copies of each other."""
-    st.selectbox(OPTIONS["collapse"].label, tuple(COLLAPSE), _place_of("collapse", tuple(COLLAPSE)),
-                 key=_key("collapse"), help=HELP["collapse"], format_func=COLLAPSE.get)
+    st.selectbox(
+        OPTIONS["collapse"].label,
+        tuple(COLLAPSE),
+        _place_of("collapse", tuple(COLLAPSE)),
+        key=_key("collapse"),
+        help=HELP["collapse"],
+        format_func=COLLAPSE.get,
+    )
     if st.session_state[_key("collapse")] == "near":
-        st.number_input("Cosine of a near-copy", 0.5, 1.0, _now("cosine"), step=0.01, format="%.3g",
-                        key=_key("cosine"), help=HELP["cosine"])
+        st.number_input(
+            "Cosine of a near-copy",
+            0.5,
+            1.0,
+            _now("cosine"),
+            step=0.01,
+            format="%.3g",
+            key=_key("cosine"),
+            help=HELP["cosine"],
+        )
 
 
 def remembered() -> SelectionConfig:
@@ -275,8 +329,10 @@ def remembered() -> SelectionConfig:
 def _selection(values: Mapping[str, Any]) -> SelectionConfig:
     estimator, collapse = _resolved(values["estimator"], values["objective"]), values["collapse"]
     if own := [name for name in catalogue.objective_terms(values["objective"]) if catalogue.is_own(name)]:
-        raise OptionError(f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
-                          f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here")
+        raise OptionError(
+            f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
+            f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here"
+        )
     amount = "budget" if values["amount"] == "tokens" else "select_ratio"
     options = {name: values[name] for name, option in OPTIONS.items() if name in values and not option.owners}
     del options["budget" if amount == "select_ratio" else "select_ratio"]
@@ -301,6 +357,8 @@ def _estimator_label(name: str) -> str:
 
 def _estimator_about(name: str) -> str:
     if name == PAPER:
-        return ("The published quick-test setting: REINFORCE, 128 masks, 5,000 steps, each on a tenth of the corpus, "
-                "raw scale. Slow.")
+        return (
+            "The published quick-test setting: REINFORCE, 128 masks, 5,000 steps, each on a tenth of the corpus, "
+            "raw scale. Slow."
+        )
     return catalogue.estimator(name).about

@@ -44,12 +44,18 @@ meanwhile; and the keyboard's place in the menu must not look like the page one 
 def _mark() -> str:
     """Nine samples, four of them kept, and the name, as SVG; its two tones read on a light and on a dark ground."""
     dots = "".join(
-        f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="3.3" fill="#2B86C5"/>' if (x, y) in KEPT else
-        f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="2.7" fill="none" stroke="#8A949E" stroke-width="1.2"/>'
-        for x in range(3) for y in range(3))
-    return ('<svg xmlns="http://www.w3.org/2000/svg" width="148" height="28" viewBox="0 0 148 28">' + dots +
-            '<text x="37" y="20" font-family="system-ui, sans-serif" font-size="19" font-weight="600" '
-            'fill="#2B86C5">datamask</text></svg>')
+        f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="3.3" fill="#2B86C5"/>'
+        if (x, y) in KEPT
+        else f'<circle cx="{5 + 9 * x}" cy="{5 + 9 * y}" r="2.7" fill="none" stroke="#8A949E" stroke-width="1.2"/>'
+        for x in range(3)
+        for y in range(3)
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="148" height="28" viewBox="0 0 148 28">'
+        + dots
+        + '<text x="37" y="20" font-family="system-ui, sans-serif" font-size="19" font-weight="600" '
+        'fill="#2B86C5">datamask</text></svg>'
+    )
 
 
 def _favicon() -> Image.Image:
@@ -61,7 +67,8 @@ def _favicon() -> Image.Image:
             distance = np.hypot(x - (10 + 20 * column), y - (10 + 20 * row))
             kept = (column, row) in KEPT
             picture[(distance < 8.5) if kept else (distance < 7) & (distance > 4.5)] = (
-                (43, 134, 197, 255) if kept else (138, 148, 158, 255))
+                (43, 134, 197, 255) if kept else (138, 148, 158, 255)
+            )
     return Image.fromarray(picture)
 
 
@@ -72,8 +79,9 @@ def frame(title: str, question: str) -> None:
         title: the page's name, as in the menu and the browser's tab.
         question: the one question the page answers, drawn on top.
     """
-    st.set_page_config(page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide",
-                       initial_sidebar_state=SIDEBAR_WIDTH)
+    st.set_page_config(
+        page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state=SIDEBAR_WIDTH
+    )
     st.html(STYLE)
     st.logo(_mark(), size="large")
     address.follow(title)
@@ -97,8 +105,10 @@ def _corpus(opening: Opening | None) -> None:
         st.markdown("None open yet")
     elif opening.ready:
         corpus = opening.corpus
-        st.markdown(f"**{words.plain(opening.title, 60)}**  \n"
-                    f"{words.of_total(len(corpus), corpus.provenance.total_rows)}  \n{corpus.dim:,} dimensions")
+        st.markdown(
+            f"**{words.plain(opening.title, 60)}**  \n"
+            f"{words.of_total(len(corpus), corpus.provenance.total_rows)}  \n{corpus.dim:,} dimensions"
+        )
     elif opening.under_way:
         st.markdown(f"**{words.plain(opening.title, 60)}**")
         st.fragment(_opening_live, run_every=1.0)(opening.key)
@@ -116,8 +126,9 @@ def _opening_live(key: str) -> None:
 def _running() -> None:
     long_work = signed()
     # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
-    busy = listing.apart(listing.running(session.store(), session.office()),
-                         [sweep for job in long_work for sweep in job.sign.sweeps])
+    busy = listing.apart(
+        listing.running(session.store(), session.office()), [sweep for job in long_work for sweep in job.sign.sweeps]
+    )
     if busy or long_work:
         with st.container(gap="xxsmall"):
             st.caption("Running")
@@ -146,12 +157,23 @@ def _signed_live(drawn: tuple[str, ...]) -> None:
             if job.sign.sweeps:
                 st.caption(words.plain(job.message, 80))
             with st.container(horizontal=True):
-                if st.button("Watch", key=f"watch_{key}", icon=":material/show_chart:", type="tertiary",
-                             help="Goes to the page that shows it."):
+                if st.button(
+                    "Watch",
+                    key=f"watch_{key}",
+                    icon=":material/show_chart:",
+                    type="tertiary",
+                    help="Goes to the page that shows it.",
+                ):
                     address.take_again()
                     st.switch_page(job.sign.page, query_params={**session.link_parameters(), **job.sign.link})
-                st.button("Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=job.stop,
-                          help=job.sign.stops)
+                st.button(
+                    "Stop",
+                    key=f"halt_{key}",
+                    icon=":material/stop:",
+                    type="tertiary",
+                    on_click=job.stop,
+                    help=job.sign.stops,
+                )
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:
@@ -165,9 +187,20 @@ def _running_live(drawn: tuple[str, ...]) -> None:
             st.markdown(f"**{words.plain(job.name, 40)}**")
             st.progress(min(max(job.share, 0.0), 1.0), text=words.plain(job.sentence))
             with st.container(horizontal=True):
-                if st.button("Watch", key=f"watch_{run_id}", icon=":material/show_chart:", type="tertiary",
-                             help="Goes to this run's curve."):
+                if st.button(
+                    "Watch",
+                    key=f"watch_{run_id}",
+                    icon=":material/show_chart:",
+                    type="tertiary",
+                    help="Goes to this run's curve.",
+                ):
                     st.switch_page("pages/run.py", query_params={**session.link_parameters(), "run": run_id})
-                st.button("Stop", key=f"halt_{run_id}", icon=":material/stop:", type="tertiary",
-                          on_click=session.stop_run, args=(run_id,),
-                          help="Stops within a second. What was learned is kept and can be resumed.")
+                st.button(
+                    "Stop",
+                    key=f"halt_{run_id}",
+                    icon=":material/stop:",
+                    type="tertiary",
+                    on_click=session.stop_run,
+                    args=(run_id,),
+                    help="Stops within a second. What was learned is kept and can be resumed.",
+                )

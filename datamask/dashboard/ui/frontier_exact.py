@@ -32,9 +32,14 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
     if settings.objective not in frontier_form.LIVE or settings.estimator != "relaxed" or not free:
         return
     wanted = (line.key, quality)
-    if st.button("Find the exact λ", key="frontier_exact", icon=":material/target:", type="tertiary",
-                 help="Solves between the stored points for the smallest λ that keeps this share of the attainable "
-                      "quality. The first time the problem has to be prepared."):
+    if st.button(
+        "Find the exact λ",
+        key="frontier_exact",
+        icon=":material/target:",
+        type="tertiary",
+        help="Solves between the stored points for the smallest λ that keeps this share of the attainable "
+        "quality. The first time the problem has to be prepared.",
+    ):
         st.session_state["frontier_exact_found"] = (wanted, None)
     asked, found = st.session_state.get("frontier_exact_found", (None, None))
     if asked != wanted:
@@ -49,8 +54,10 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
         found = (found.lamb, found.quality, found.diversity)
         st.session_state["frontier_exact_found"] = (wanted, found)
     lamb, kept, diverse = found
-    st.markdown(f"**λ {lamb:g}** keeps {words.percent(kept, 1)} of the attainable quality and "
-                f"{words.percent(diverse, 1)} of the attainable diversity.")
+    st.markdown(
+        f"**λ {lamb:g}** keeps {words.percent(kept, 1)} of the attainable quality and "
+        f"{words.percent(diverse, 1)} of the attainable diversity."
+    )
     warn_below_random(kept, diverse)
     store_button(opening, settings, lamb, stored(line, quality) is not None)
 
@@ -72,11 +79,20 @@ def stored(line: Line, quality: float) -> Spot | None:
 def store_button(opening: Opening, settings: SelectionConfig, lamb: float, done: bool = False) -> None:
     """A button that makes a stored run of a λ; where there is one already it says so."""
     if done:
-        st.button("Stored", key=f"stored_{lamb:g}", icon=":material/check:", disabled=True,
-                  help="The run at this λ is a point of the curve.")
-    elif st.button("Store it as a run", key=f"store_{lamb:g}", icon=":material/add:",
-                   disabled=frontier_form.working(opening),
-                   help="Selects at this λ and keeps it as a point of the frontier that opens on every page."):
+        st.button(
+            "Stored",
+            key=f"stored_{lamb:g}",
+            icon=":material/check:",
+            disabled=True,
+            help="The run at this λ is a point of the curve.",
+        )
+    elif st.button(
+        "Store it as a run",
+        key=f"store_{lamb:g}",
+        icon=":material/add:",
+        disabled=frontier_form.working(opening),
+        help="Selects at this λ and keeps it as a point of the frontier that opens on every page.",
+    ):
         _store(opening, settings, lamb)
         # this stands in a fragment: only the whole page, drawn again, shows progress and waits for the point
         st.rerun()

@@ -53,33 +53,70 @@ def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, 
     names = list(among or [entry.name for entry in catalogue.OBJECTIVES])
     about = "What diversity means. Each objective has its own scale, so each gets a curve of its own."
     if several:
-        chosen = st.pills("Diversity objectives", names, selection_mode="multi", default=["facility", "pairwise"],
-                          persist_state="session", key="frontier_objectives", wrap=True, help=about,
-                          # what stands in brackets would be cut off in the narrow column
-                          format_func=lambda name: outcome.objective_label(name).partition(" (")[0])
+        chosen = st.pills(
+            "Diversity objectives",
+            names,
+            selection_mode="multi",
+            default=["facility", "pairwise"],
+            persist_state="session",
+            key="frontier_objectives",
+            wrap=True,
+            help=about,
+            # what stands in brackets would be cut off in the narrow column
+            format_func=lambda name: outcome.objective_label(name).partition(" (")[0],
+        )
     else:
         remembered = [name for name in st.session_state.get("frontier_objectives", []) if name in names]
         first = names.index(remembered[0]) if remembered else 0
-        chosen = [st.selectbox("Diversity objective", names, first, key=f"frontier_objective_{len(names)}", help=about,
-                               format_func=outcome.objective_label, persist_state="session")]
+        chosen = [
+            st.selectbox(
+                "Diversity objective",
+                names,
+                first,
+                key=f"frontier_objective_{len(names)}",
+                help=about,
+                format_func=outcome.objective_label,
+                persist_state="session",
+            )
+        ]
     share = 0.3
     if ratio:
-        share = st.number_input("Select ratio", 0.0001, 0.9999, 0.3, step=0.05, format="%.4g", key="frontier_ratio",
-                                persist_state="session", help="Share of the corpus to keep. Another ratio is another "
-                                "curve: its 0 % and 100 % are measured anew.")
-    collapse = st.selectbox("Of exact copies", tuple(COPIES), 1 if opening.sample else 0, key="frontier_copies",
-                            persist_state="session", format_func=COPIES.get,
-                            help="What to do with them before selecting. Rows with identical features count as "
-                                 "copies, whatever their text. Pair-wise similarity and DiSF cannot see copies "
-                                 "themselves.")
+        share = st.number_input(
+            "Select ratio",
+            0.0001,
+            0.9999,
+            0.3,
+            step=0.05,
+            format="%.4g",
+            key="frontier_ratio",
+            persist_state="session",
+            help="Share of the corpus to keep. Another ratio is another curve: its 0 % and 100 % are measured anew.",
+        )
+    collapse = st.selectbox(
+        "Of exact copies",
+        tuple(COPIES),
+        1 if opening.sample else 0,
+        key="frontier_copies",
+        persist_state="session",
+        format_func=COPIES.get,
+        help="What to do with them before selecting. Rows with identical features count as "
+        "copies, whatever their text. Pair-wise similarity and DiSF cannot see copies "
+        "themselves.",
+    )
     return Shared(tuple(chosen), float(share), collapse)
 
 
 def lambda_points(settings: Shared) -> tuple[Point, ...]:
     """The control of a sweep over lambda, and its points."""
-    count = st.select_slider("Values of λ", COUNTS, 11, key="frontier_count", persist_state="session",
-                             help="Evenly from 0 (diversity alone) to 1 (quality alone). Values that are stored "
-                                  "already are not computed again.")
+    count = st.select_slider(
+        "Values of λ",
+        COUNTS,
+        11,
+        key="frontier_count",
+        persist_state="session",
+        help="Evenly from 0 (diversity alone) to 1 (quality alone). Values that are stored "
+        "already are not computed again.",
+    )
     return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
 
 
@@ -91,29 +128,73 @@ def transfer_plans(opening: Opening, points: Sequence[Point]) -> list[Plan]:
 
 def ratio_points(settings: Shared) -> tuple[Point, ...]:
     """The controls of a sweep over the select ratio, and its points."""
-    lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.05, key="ratio_lamb", persist_state="session",
-                     help="The same for all ratios.")
-    low, high = st.slider("Ratios, % of the rows", 1, 95, (5, 50), key="ratio_range", persist_state="session",
-                          help="The smallest and the largest share of the corpus to keep.")
-    count = st.select_slider("Values of the ratio", (3, 5, 7, 10), 5, key="ratio_count", persist_state="session",
-                             help="How many ratios, evenly spread.")
+    lamb = st.slider(
+        "Balance λ",
+        0.0,
+        1.0,
+        0.5,
+        step=0.05,
+        key="ratio_lamb",
+        persist_state="session",
+        help="The same for all ratios.",
+    )
+    low, high = st.slider(
+        "Ratios, % of the rows",
+        1,
+        95,
+        (5, 50),
+        key="ratio_range",
+        persist_state="session",
+        help="The smallest and the largest share of the corpus to keep.",
+    )
+    count = st.select_slider(
+        "Values of the ratio",
+        (3, 5, 7, 10),
+        5,
+        key="ratio_count",
+        persist_state="session",
+        help="How many ratios, evenly spread.",
+    )
     ratios = [round(float(share) / 100, 4) for share in np.linspace(low, max(high, low + 1), count)]
     return sweeping.along_ratio(settings.objectives, list(dict.fromkeys(ratios)), lamb=lamb, collapse=settings.collapse)
 
 
 def group_points(settings: Shared) -> tuple[Point, ...]:
     """The controls of a sweep over the group size, and its points."""
-    sizes = st.multiselect("Masks per step, G", SIZES, default=[8, 32, 128], key="group_sizes", persist_state="session",
-                           help="Each is tried with every seed.")
+    sizes = st.multiselect(
+        "Masks per step, G",
+        SIZES,
+        default=[8, 32, 128],
+        key="group_sizes",
+        persist_state="session",
+        help="Each is tried with every seed.",
+    )
     left, right = st.columns(2)
-    seeds = left.number_input("Seeds", 1, 10, 3, key="group_seeds", persist_state="session",
-                              help="Repeats with other random numbers; the band shows how far they lie apart.")
-    steps = right.number_input("Steps", 10, 100_000, 200, step=100, key="group_steps", persist_state="session",
-                               help="Update steps of every run. The paper takes 5,000.")
-    lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.05, key="group_lamb", persist_state="session",
-                     help="The same for all.")
-    return sweeping.along_group(sizes, seeds, objective=settings.objectives[0], lamb=lamb, n_epochs=steps,
-                                **settings.options)
+    seeds = left.number_input(
+        "Seeds",
+        1,
+        10,
+        3,
+        key="group_seeds",
+        persist_state="session",
+        help="Repeats with other random numbers; the band shows how far they lie apart.",
+    )
+    steps = right.number_input(
+        "Steps",
+        10,
+        100_000,
+        200,
+        step=100,
+        key="group_steps",
+        persist_state="session",
+        help="Update steps of every run. The paper takes 5,000.",
+    )
+    lamb = st.slider(
+        "Balance λ", 0.0, 1.0, 0.5, step=0.05, key="group_lamb", persist_state="session", help="The same for all."
+    )
+    return sweeping.along_group(
+        sizes, seeds, objective=settings.objectives[0], lamb=lamb, n_epochs=steps, **settings.options
+    )
 
 
 def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: str = "Start the sweep") -> None:
@@ -131,15 +212,25 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
     count = sum(len(plan.points) for plan in plans)
     if count:
         said, count = price(opening, runs, plans)
-        st.markdown(said, help="Every point is a run of its own: it opens on every other page, and it is kept. The "
-                               "time is estimated from earlier runs.")
-    if st.button(label, type="primary", icon=":material/play_arrow:", width="stretch", key="start_sweep",
-                 disabled=not count, help="Computes in the background, one point after the other. You can leave this "
-                 "page, or close the browser."):
+        st.markdown(
+            said,
+            help="Every point is a run of its own: it opens on every other page, and it is kept. The "
+            "time is estimated from earlier runs.",
+        )
+    if st.button(
+        label,
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        key="start_sweep",
+        disabled=not count,
+        help="Computes in the background, one point after the other. You can leave this page, or close the browser.",
+    ):
         begin(opening, plans)
         st.rerun()
-    background.ending(sweeping.key_of(fingerprint), "Stopped. The points that were done are kept; Start goes on with "
-                      "the rest.")
+    background.ending(
+        sweeping.key_of(fingerprint), "Stopped. The points that were done are kept; Start goes on with the rest."
+    )
     if job is not None and job.result:
         st.warning(f"A point failed: {words.sentence(job.result)}")
 
@@ -164,19 +255,33 @@ def plan_of(opening: Opening, points: Sequence[Point]) -> list[Plan]:
 
 def baselines(opening: Opening, found: frontier.Survey, settings: Shared) -> None:
     """Buttons for the baselines that the picture still lacks, for the chosen objectives and ratio."""
-    have = {(spot.settings.objective, spot.settings.estimator) for spot in found.named
-            if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse}
-    missing = [name for name in sweeping.BASELINES
-               if any((objective, name) not in have for objective in settings.objectives)]
+    have = {
+        (spot.settings.objective, spot.settings.estimator)
+        for spot in found.named
+        if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse
+    }
+    missing = [
+        name for name in sweeping.BASELINES if any((objective, name) not in have for objective in settings.objectives)
+    ]
     if not missing or not settings.objectives:
         return
-    with st.popover("Add a baseline", icon=":material/add:", width="stretch", help="A simple way to select, as a "
-                    "point beside the curves: what is the learning worth against it?"):
+    with st.popover(
+        "Add a baseline",
+        icon=":material/add:",
+        width="stretch",
+        help="A simple way to select, as a point beside the curves: what is the learning worth against it?",
+    ):
         for name in missing:
             entry = catalogue.estimator(name)
-            st.button(entry.label.removesuffix(" (baseline)"), key=f"baseline_{name}", width="stretch",
-                      disabled=working(opening), on_click=_add_baseline, args=(opening, name, settings),
-                      help=f"{entry.about} One run per chosen objective, under which it is measured.")
+            st.button(
+                entry.label.removesuffix(" (baseline)"),
+                key=f"baseline_{name}",
+                width="stretch",
+                disabled=working(opening),
+                on_click=_add_baseline,
+                args=(opening, name, settings),
+                help=f"{entry.about} One run per chosen objective, under which it is measured.",
+            )
 
 
 def _add_baseline(opening: Opening, name: str, settings: Shared) -> None:
@@ -209,12 +314,14 @@ def price(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple
         return f"All {total:,} runs are stored.", 0
     said = f"**{count:,}** run{'s' if count > 1 else ''}"
     if len(left) > 1:
-        said += ": " + ", ".join(f"{len(pairs):,} of {words.plain(outcome.objective_label(name), 60)}"
-                                 for name, pairs in left.items())
+        said += ": " + ", ".join(
+            f"{len(pairs):,} of {words.plain(outcome.objective_label(name), 60)}" for name, pairs in left.items()
+        )
     said += f", {total - count:,} more are stored" if count < total else ""
     # neither lambda nor seed changes how long a point takes, and there may be hundreds of them
-    kinds = Counter((plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values()
-                    for plan, point in pairs)
+    kinds = Counter(
+        (plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values() for plan, point in pairs
+    )
     seconds = [(_seconds(opening, *kind, every), times) for kind, times in kinds.items()]
     if any(one is None for one, _ in seconds):
         return f"{said}. How long they take is known once the first ones are done.", count
@@ -233,5 +340,11 @@ def _progress(key: str) -> None:
     if job is None or job.ended:
         st.rerun()
     background.bar(job)
-    st.button("Stop", key="stop_sweep", icon=":material/stop:", on_click=job.stop, width="stretch",
-              help="Stops within a second. What is done is kept, and Start goes on from there.")
+    st.button(
+        "Stop",
+        key="stop_sweep",
+        icon=":material/stop:",
+        on_click=job.stop,
+        width="stretch",
+        help="Stops within a second. What is done is kept, and Start goes on from there.",
+    )

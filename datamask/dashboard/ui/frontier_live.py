@@ -40,8 +40,14 @@ def show(opening: Opening, settings: Shared) -> None:
     held, name = _against(opening)
     ground = scene.ground(corpus, session.store().cache_dir, DEFAULT, None)
     values = st.container()
-    canvas_map(MAP, ground.scope, scene.ground_parcel(corpus, ground), ground.places, [None, None],
-               alt=f"Two maps of {len(corpus):,} samples: selected at the slider's λ, and what changes against {name}")
+    canvas_map(
+        MAP,
+        ground.scope,
+        scene.ground_parcel(corpus, ground),
+        ground.places,
+        [None, None],
+        alt=f"Two maps of {len(corpus):,} samples: selected at the slider's λ, and what changes against {name}",
+    )
     # a layout that is being computed would take the processor from the slider, so it is not started here
     st.caption(ground.caption + ("" if ground.kind == DEFAULT else f" Explore computes the {DEFAULT} layout, once."))
     with values, st.container(key="live_values"):
@@ -50,10 +56,19 @@ def show(opening: Opening, settings: Shared) -> None:
             st.fragment(_solving, run_every=1.0)(behind)
 
 
-def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, held: np.ndarray | None, name: str,
-            places) -> None:
-    lamb = st.slider("Balance λ", 0.0, 1.0, 0.5, step=0.01, key="live_lamb", persist_state="session",
-                     help="Move it: values and map follow. 0 is diversity alone, 1 quality alone.")
+def _follow(
+    opening: Opening, config: SelectionConfig, behind: live.Session, held: np.ndarray | None, name: str, places
+) -> None:
+    lamb = st.slider(
+        "Balance λ",
+        0.0,
+        1.0,
+        0.5,
+        step=0.01,
+        key="live_lamb",
+        persist_state="session",
+        help="Move it: values and map follow. 0 is diversity alone, 1 quality alone.",
+    )
     address.follow("Frontier")
     final = behind.ready  # asked before the answer: what it says was known by then
     answer = frontier_exact.waited(behind, lambda seconds: behind.answer(lamb, seconds))
@@ -66,16 +81,33 @@ def _follow(opening: Opening, config: SelectionConfig, behind: live.Session, hel
     size = int(answer.mask.sum())
     kept = int((answer.mask & held).sum())
     with st.container(horizontal=True, gap="large", vertical_alignment="bottom"):
-        st.metric("Quality", words.percent(answer.quality, 1), width="content",
-                  help="Share of the way from a random subset to the best quality.")
-        st.metric("Diversity", ("" if answer.exact else "≥ ") + words.percent(answer.diversity, 1), width="content",
-                  help="Share of the way from a random subset to the best diversity of this objective."
-                       + ("" if answer.exact else " Measured on neighbour lists, which is never above the true value; "
-                          "a stored run measures it exactly."))
-        st.metric(f"Kept of {words.plain(name, 40)}", words.percent(kept / max(int(held.sum()), 1), 1), width="content",
-                  help=f"Share of the rows of {words.plain(name, 80)} that are still selected.")
-        st.metric("Other rows", words.count(size - kept), width="content",
-                  help="Rows that are selected now and were not.")
+        st.metric(
+            "Quality",
+            words.percent(answer.quality, 1),
+            width="content",
+            help="Share of the way from a random subset to the best quality.",
+        )
+        st.metric(
+            "Diversity",
+            ("" if answer.exact else "≥ ") + words.percent(answer.diversity, 1),
+            width="content",
+            help="Share of the way from a random subset to the best diversity of this objective."
+            + (
+                ""
+                if answer.exact
+                else " Measured on neighbour lists, which is never above the true value; "
+                "a stored run measures it exactly."
+            ),
+        )
+        st.metric(
+            f"Kept of {words.plain(name, 40)}",
+            words.percent(kept / max(int(held.sum()), 1), 1),
+            width="content",
+            help=f"Share of the rows of {words.plain(name, 80)} that are still selected.",
+        )
+        st.metric(
+            "Other rows", words.count(size - kept), width="content", help="Rows that are selected now and were not."
+        )
         frontier_exact.store_button(opening, config, lamb)
     canvas_layer(MAP, 0, Selection(f"Selected at λ {lamb:g}", answer.mask), places)
     canvas_layer(MAP, 1, Change.between(f"Against {name}", held, answer.mask), places)
@@ -114,13 +146,25 @@ def _offer(opening: Opening, config: SelectionConfig, ended: live.Session | None
             st.error(words.sentence(ended.error), icon=":material/error:")
         else:
             st.subheader("A slider that answers at once", anchor=False)
-            st.write("The problem is prepared once: nearest neighbours where the objective needs them, the ends of the "
-                     "scales, and a few solved values of λ. After that every move of the slider is answered within "
-                     "half a second" + ("." if config.objective in live.QUICK else
-                                        ", with the best of the selections solved so far; each takes a while."))
-        st.button("Prepare it", key="live_start", type="primary", icon=":material/play_arrow:",
-                  on_click=live.session, args=(opening.corpus, config, session.store().cache_dir),
-                  help="Runs in the background and can be stopped.")
+            st.write(
+                "The problem is prepared once: nearest neighbours where the objective needs them, the ends of the "
+                "scales, and a few solved values of λ. After that every move of the slider is answered within "
+                "half a second"
+                + (
+                    "."
+                    if config.objective in live.QUICK
+                    else ", with the best of the selections solved so far; each takes a while."
+                )
+            )
+        st.button(
+            "Prepare it",
+            key="live_start",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=live.session,
+            args=(opening.corpus, config, session.store().cache_dir),
+            help="Runs in the background and can be stopped.",
+        )
 
 
 def _preparing(behind: live.Session) -> None:
@@ -129,5 +173,10 @@ def _preparing(behind: live.Session) -> None:
     with st.container(border=True):
         st.subheader("Preparing the live λ", anchor=False)
         st.progress(min(behind.job.share, 1.0), text=words.plain(behind.job.message, 200))
-        st.button("Stop", key="live_stop", icon=":material/stop:", on_click=behind.stop,
-                  help="What was put on disk is kept, so the next preparation is quicker.")
+        st.button(
+            "Stop",
+            key="live_stop",
+            icon=":material/stop:",
+            on_click=behind.stop,
+            help="What was put on disk is kept, so the next preparation is quicker.",
+        )

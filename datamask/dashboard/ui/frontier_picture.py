@@ -23,8 +23,10 @@ HEIGHT = 600
 CLICK, LAMBDA, KEEP = "click", "λ", "quality kept"
 CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["autoScale2d", "lasso2d", "select2d"]}
 
-SHARES = ("0 % is a random subset of the same size, 100 % the best that quality, or this diversity objective, reaches "
-          "alone. A point is one hundredth of that way.")
+SHARES = (
+    "0 % is a random subset of the same size, 100 % the best that quality, or this diversity objective, reaches "
+    "alone. A point is one hundredth of that way."
+)
 
 
 def picture(opening: Opening, plans: Sequence[Plan]) -> None:
@@ -62,8 +64,16 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
         st.html(charts.legend(lines, names, focus=line, chosen=spot, dark=session.dark()))
     with chart:
         figure = _figure(lines, named, names, line, spot)
-        st.plotly_chart(figure, key="frontier_chart", on_select=_clicked, selection_mode="points", theme=None,
-                        config=CONFIG, width="stretch", alt=_alt(lines, names))
+        st.plotly_chart(
+            figure,
+            key="frontier_chart",
+            on_select=_clicked,
+            selection_mode="points",
+            theme=None,
+            config=CONFIG,
+            width="stretch",
+            alt=_alt(lines, names),
+        )
         st.caption(" ".join(_notes(lines, line, names)))
     count = sum(len(line.spots) for line in lines) + len(named)
     with st.expander(f"All {count:,} points as a table" if count != 1 else "The point as a table"):
@@ -84,14 +94,20 @@ def _nothing_yet(opening: Opening, plans: Sequence[Plan]) -> None:
                 "- λ moves along the curve, from 0, diversity alone, to 1, quality alone. The slope is the **price**: "
                 "how much diversity one more point of quality costs.\n"
                 "- Grey is what **no selection can reach**, where that can be proved.\n"
-                "- A click on a point opens its map, its texts and its settings.")
+                "- A click on a point opens its map, its texts and its settings."
+            )
             if working:
                 st.caption("The curve grows here, point by point.")
             elif plans:
                 st.markdown(frontier_form.price(opening, (), plans)[0])
-                if st.button("Draw the frontier", type="primary", icon=":material/play_arrow:", key="first_sweep",
-                             help="Starts the sweep with the settings on the left, which give a good first picture. It "
-                                  "runs in the background and can be stopped."):
+                if st.button(
+                    "Draw the frontier",
+                    type="primary",
+                    icon=":material/play_arrow:",
+                    key="first_sweep",
+                    help="Starts the sweep with the settings on the left, which give a good first picture. It "
+                    "runs in the background and can be stopped.",
+                ):
                     frontier_form.begin(opening, plans)
                     st.rerun()
 
@@ -104,24 +120,39 @@ def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
     default = [line.key for line in curves[:MOST_LINES]]
     with st.popover("Curves", icon=":material/stacked_line_chart:", help="Which curves are drawn."):
         # another set of curves is another menu: a new curve must not stay hidden behind an old choice
-        chosen = st.pills("Curves", list(names), selection_mode="multi", default=default, format_func=names.get,
-                          persist_state="session", wrap=True, key=f"frontier_lines_{'_'.join(sorted(default))}",
-                          help="One curve per objective, ratio and set of rules. Curves are never joined across "
-                               "these. Runs that stand alone can be added here.")
+        chosen = st.pills(
+            "Curves",
+            list(names),
+            selection_mode="multi",
+            default=default,
+            format_func=names.get,
+            persist_state="session",
+            wrap=True,
+            key=f"frontier_lines_{'_'.join(sorted(default))}",
+            help="One curve per objective, ratio and set of rules. Curves are never joined across "
+            "these. Runs that stand alone can be added here.",
+        )
     return [line for line in found.lines if line.key in chosen]
 
 
-def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str]
-            ) -> tuple[Line | None, Spot | None]:
+def _choose(
+    opening: Opening, lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str]
+) -> tuple[Line | None, Spot | None]:
     """The chosen point and its curve, with what it keeps and costs."""
     by_run = {spot.run_id: (line, spot) for line in lines for spot in line.spots}
     by_run |= {spot.run_id: (None, spot) for spot in named}
     run_id = st.query_params.get("run")
     line, spot = by_run.get(run_id, (None, None))
-    how = st.segmented_control("Choose a point by", (CLICK, LAMBDA, KEEP), default=CLICK, required=True,
-                               key="frontier_how", persist_state="session",
-                               help="Click a point of the picture; or move along a curve by its λ; or say how much of "
-                                    "the attainable quality must stay, and get the most diverse point that keeps it.")
+    how = st.segmented_control(
+        "Choose a point by",
+        (CLICK, LAMBDA, KEEP),
+        default=CLICK,
+        required=True,
+        key="frontier_how",
+        persist_state="session",
+        help="Click a point of the picture; or move along a curve by its λ; or say how much of "
+        "the attainable quality must stay, and get the most diverse point that keeps it.",
+    )
     if spot is None and lines:
         line = lines[0]
         spot = min(line.spots, key=lambda other: abs(other.lamb - 0.5))
@@ -130,14 +161,27 @@ def _choose(opening: Opening, lines: Sequence[Line], named: Sequence[Spot], name
         if len(lines) > 1:
             keys = [other.key for other in lines]
             menus.settle("frontier_on", {other: names[other] for other in keys})
-            key = st.selectbox("On the curve", keys, keys.index(line.key), format_func=names.get, key="frontier_on",
-                               help="The curve on which the point is chosen.")
+            key = st.selectbox(
+                "On the curve",
+                keys,
+                keys.index(line.key),
+                format_func=names.get,
+                key="frontier_on",
+                help="The curve on which the point is chosen.",
+            )
             line = next(other for other in lines if other.key == key)
     if how == LAMBDA and lines:
         spot = _at(line, spot)
     elif how == KEEP and lines:
-        least = st.slider("Keep at least, % of the attainable quality", 0, 100, 95, key="frontier_keep",
-                          persist_state="session", help="100 % is the top-quality selection, 0 % a random one.")
+        least = st.slider(
+            "Keep at least, % of the attainable quality",
+            0,
+            100,
+            95,
+            key="frontier_keep",
+            persist_state="session",
+            help="100 % is the top-quality selection, 0 % a random one.",
+        )
         spot = frontier_exact.stored(line, least / 100) or frontier.at_least(line, least / 100)
         if spot is None:
             st.info("No stored point of this curve keeps that much. Sweep more values of λ, or ask for less.")
@@ -156,9 +200,14 @@ def _at(line: Line, spot: Spot | None) -> Spot:
     wanted = spot.lamb if spot is not None else 0.5
     lamb = lambdas[0]
     if len(lambdas) > 1:
-        lamb = st.select_slider("λ of the point", lambdas, min(lambdas, key=lambda other: abs(other - wanted)),
-                                key=f"frontier_at_{line.key}", persist_state="session",
-                                help="The stored values of λ on this curve.")
+        lamb = st.select_slider(
+            "λ of the point",
+            lambdas,
+            min(lambdas, key=lambda other: abs(other - wanted)),
+            key=f"frontier_at_{line.key}",
+            persist_state="session",
+            help="The stored values of λ on this curve.",
+        )
     here = [other for other in line.spots if other.lamb == lamb]
     return spot if spot in here else here[0]
 
@@ -170,30 +219,41 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         st.markdown(f"**{words.plain(title, 60)}**" + (f"  \n:gray[{words.plain(where, 120)}]" if where else ""))
         left, right = st.columns(2)
         left.metric("Quality", words.percent(spot.quality), help=f"{SHARES} Raw mean: {words.value(spot.raw_quality)}.")
-        right.metric("Diversity", words.percent(spot.diversity),
-                     help=f"{SHARES} Raw value: {words.value(spot.raw_diversity)}.")
+        right.metric(
+            "Diversity", words.percent(spot.diversity), help=f"{SHARES} Raw value: {words.value(spot.raw_diversity)}."
+        )
         said = frontier.price_words(spot)
         if said:
-            st.markdown(said, help="The slope of the dotted tangent, −λ / (1 − λ). At the best selection for a λ the "
-                        "last bit of quality is traded for diversity at exactly this rate; the curve bends away from "
-                        "the tangent, so a larger step costs more.")
+            st.markdown(
+                said,
+                help="The slope of the dotted tangent, −λ / (1 − λ). At the best selection for a λ the "
+                "last bit of quality is traded for diversity at exactly this rate; the curve bends away from "
+                "the tangent, so a larger step costs more.",
+            )
         proved = frontier.proof_words(spot)
         if proved:
             st.caption(proved)
         parameters = {**session.link_parameters(), "run": spot.run_id}
         with st.container(gap=None):
-            st.page_link("pages/explore.py", label="Map and texts", icon=":material/scatter_plot:",
-                         query_params=parameters)
+            st.page_link(
+                "pages/explore.py", label="Map and texts", icon=":material/scatter_plot:", query_params=parameters
+            )
             st.page_link("pages/run.py", label="Settings and curve", icon=":material/tune:", query_params=parameters)
             st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
 
 
-def _figure(lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str], line: Line | None, spot: Spot | None
-            ) -> go.Figure:
+def _figure(
+    lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str], line: Line | None, spot: Spot | None
+) -> go.Figure:
     """From a cache: the fragment runs every second while a sweep runs, and a figure that is the same stays mounted."""
-    mark = (tuple((one.key, tuple(s.run_id for s in (*one.spots, *one.others))) for one in lines),
-            tuple(s.run_id for s in named), tuple(sorted(names.items())), line.key if line else "",
-            spot.run_id if spot else "", session.dark())
+    mark = (
+        tuple((one.key, tuple(s.run_id for s in (*one.spots, *one.others))) for one in lines),
+        tuple(s.run_id for s in named),
+        tuple(sorted(names.items())),
+        line.key if line else "",
+        spot.run_id if spot else "",
+        session.dark(),
+    )
     return _drawn(mark, lines, named, names, line, spot, session.dark())
 
 
@@ -218,15 +278,19 @@ def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> l
     if line is not None and line.planes:
         said = f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}"
         if any(spot.plane is not None for spot in line.others):
-            said += (f", by {len(line.planes)} runs of the same objective, size and rules; it holds however a "
-                     "selection is found")
+            said += (
+                f", by {len(line.planes)} runs of the same objective, size and rules; it holds however a "
+                "selection is found"
+            )
         notes.append(f"{said}.")
     if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
         notes.append("An arrow stands for points beyond the picture, with their value on the axis that ends there.")
     hull = dict.fromkeys(other.settings.objective for other in lines if frontier.hull_only(other.settings.objective))
     if hull:
-        notes.append("For " + " and ".join(hull) + " a weighted sum finds only the outer hull of what is possible: "
-                     "good trade-offs in a dent of the true frontier are missed at every λ.")
+        notes.append(
+            "For " + " and ".join(hull) + " a weighted sum finds only the outer hull of what is possible: "
+            "good trade-offs in a dent of the true frontier are missed at every λ."
+        )
     return notes
 
 
@@ -238,13 +302,27 @@ def _alt(lines: Sequence[Line], names: dict[str, str]) -> str:
 def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:
     table = frontier.table(lines, named)
     share = st.column_config.NumberColumn(format="%.1f %%", width="small")
-    event = st.dataframe(table.drop(columns="run_id"), hide_index=True, lazy=False, key="frontier_table",
-                         on_select="rerun", selection_mode="single-row", alt="All points of the picture",
-                         column_config={"quality": share, "diversity": share,
-                                        "gap": st.column_config.NumberColumn("proved within", format="%.2f %%"),
-                                        "mean quality": st.column_config.NumberColumn(format="%.4g"),
-                                        "seconds": st.column_config.NumberColumn(format="%.2f", width="small")})
+    event = st.dataframe(
+        table.drop(columns="run_id"),
+        hide_index=True,
+        lazy=False,
+        key="frontier_table",
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="All points of the picture",
+        column_config={
+            "quality": share,
+            "diversity": share,
+            "gap": st.column_config.NumberColumn("proved within", format="%.2f %%"),
+            "mean quality": st.column_config.NumberColumn(format="%.4g"),
+            "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),
+        },
+    )
     if event.selection.rows:
         run_id = table["run_id"].iloc[event.selection.rows[0]]
-        st.page_link("pages/explore.py", label=f"Map and texts of {words.plain(run_id, 60)}",
-                     icon=":material/scatter_plot:", query_params={**session.link_parameters(), "run": run_id})
+        st.page_link(
+            "pages/explore.py",
+            label=f"Map and texts of {words.plain(run_id, 60)}",
+            icon=":material/scatter_plot:",
+            query_params={**session.link_parameters(), "run": run_id},
+        )

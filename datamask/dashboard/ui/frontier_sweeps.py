@@ -40,31 +40,55 @@ def _live(opening: Opening, draw, *arguments) -> None:
 
 def _ratio(opening: Opening) -> None:
     found = sweeps.ratio_series(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
-    series = _chosen(found, "ratio", "What does keeping more cost?", "Two lines over the select ratio will stand here: "
-                     "how much of the attainable quality, and of the attainable diversity, one selection keeps. Two "
-                     "runs that differ in the ratio alone make the first picture. Press **Start the sweep**.")
+    series = _chosen(
+        found,
+        "ratio",
+        "What does keeping more cost?",
+        "Two lines over the select ratio will stand here: "
+        "how much of the attainable quality, and of the attainable diversity, one selection keeps. Two "
+        "runs that differ in the ratio alone make the first picture. Press **Start the sweep**.",
+    )
     if series is None:
         return
-    st.vega_lite_chart(series.table, specs.ratio(dark=session.dark()), key="ratio_chart", width="stretch",
-                       alt=f"Quality and diversity over the select ratio: {series.label}")
-    st.caption("Every ratio has ends of its own: 100 % is the best that quality, or diversity, reaches alone at that "
-               "ratio. The lines tell how close one selection comes to both; the raw values stand under the pointer.")
+    st.vega_lite_chart(
+        series.table,
+        specs.ratio(dark=session.dark()),
+        key="ratio_chart",
+        width="stretch",
+        alt=f"Quality and diversity over the select ratio: {series.label}",
+    )
+    st.caption(
+        "Every ratio has ends of its own: 100 % is the best that quality, or diversity, reaches alone at that "
+        "ratio. The lines tell how close one selection comes to both; the raw values stand under the pointer."
+    )
 
 
 def _group(opening: Opening) -> None:
     found = sweeps.group_series(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
-    series = _chosen(found, "group", "Which group size is worth its time?", "More masks per step steady the steps and "
-                     "make each one slower. Two values of G on the same settings make the first picture. Press "
-                     "**Start the sweep**.")
+    series = _chosen(
+        found,
+        "group",
+        "Which group size is worth its time?",
+        "More masks per step steady the steps and "
+        "make each one slower. Two values of G on the same settings make the first picture. Press "
+        "**Start the sweep**.",
+    )
     if series is None:
         return
     sizes = sorted(series.table["G"].unique().tolist())
-    st.vega_lite_chart(series.table, specs.groups(sizes, dark=session.dark()), key="group_chart", width="stretch",
-                       alt=f"Joint value over seconds of learning for each G: {series.label}")
+    st.vega_lite_chart(
+        series.table,
+        specs.groups(sizes, dark=session.dark()),
+        key="group_chart",
+        width="stretch",
+        alt=f"Joint value over seconds of learning for each G: {series.label}",
+    )
     seeds = series.table.groupby("G")["seeds"].first()
-    st.caption("Bold: mean over seeds. Band: from the worst to the best of them ("
-               + ", ".join(f"G {size}: {seeds[size]} seed{'s' if seeds[size] > 1 else ''}" for size in sizes)
-               + "). A curve that is higher at the same second is the better use of time.")
+    st.caption(
+        "Bold: mean over seeds. Band: from the worst to the best of them ("
+        + ", ".join(f"G {size}: {seeds[size]} seed{'s' if seeds[size] > 1 else ''}" for size in sizes)
+        + "). A curve that is higher at the same second is the better use of time."
+    )
 
 
 def _transfer(opening: Opening, settings: Shared) -> None:
@@ -72,23 +96,35 @@ def _transfer(opening: Opening, settings: Shared) -> None:
     config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options)
     found = sweeps.transfer(session.store().list(), slices, opening.corpus.fingerprint, config)
     if not found.lines:
-        _nothing("Does a λ chosen on a part hold for the whole?", "The same sweep runs on an eighth and on a quarter "
-                 "of the rows, drawn at random, and on all of them. If the curves lie on each other, λ may be chosen "
-                 "on the small one. Press **Start the check**.")
+        _nothing(
+            "Does a λ chosen on a part hold for the whole?",
+            "The same sweep runs on an eighth and on a quarter "
+            "of the rows, drawn at random, and on all of them. If the curves lie on each other, λ may be chosen "
+            "on the small one. Press **Start the check**.",
+        )
         return
     lines = list(found.lines.values())
     names = _names(found.lines, slices, opening)
     st.html(charts.legend(lines, names, dark=session.dark()))
-    st.plotly_chart(charts.frontier(lines, names=names, dark=session.dark(), height=560),
-                    key="transfer_chart", theme=None, config=CONFIG, width="stretch",
-                    alt="Frontiers of slices of the corpus over that of the whole")
+    st.plotly_chart(
+        charts.frontier(lines, names=names, dark=session.dark(), height=560),
+        key="transfer_chart",
+        theme=None,
+        config=CONFIG,
+        width="stretch",
+        alt="Frontiers of slices of the corpus over that of the whole",
+    )
     st.markdown(words.plain(sweeps.transfer_words(found), 600))
     st.caption(f"{SHARES} Each slice has ends of its own.")
 
 
 def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], opening: Opening) -> dict[str, str]:
-    return {name: f"{name}: {slices[name].rows or len(opening.corpus):,} rows" if name != "N" else
-            f"all {len(opening.corpus):,} rows" for name in lines}
+    return {
+        name: f"{name}: {slices[name].rows or len(opening.corpus):,} rows"
+        if name != "N"
+        else f"all {len(opening.corpus):,} rows"
+        for name in lines
+    }
 
 
 def _chosen(found: list[Series], name: str, question: str, way: str) -> Series | None:
@@ -98,8 +134,13 @@ def _chosen(found: list[Series], name: str, question: str, way: str) -> Series |
         return None
     by_key = {series.key: series for series in found}
     menus.settle(f"{name}_series", {key: series.label for key, series in by_key.items()})
-    key = st.selectbox(question, list(by_key), format_func=lambda key: by_key[key].label, key=f"{name}_series",
-                       help="Runs that differ in nothing else, the longest series first.")
+    key = st.selectbox(
+        question,
+        list(by_key),
+        format_func=lambda key: by_key[key].label,
+        key=f"{name}_series",
+        help="Runs that differ in nothing else, the longest series first.",
+    )
     return by_key[key]
 
 

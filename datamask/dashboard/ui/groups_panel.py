@@ -17,8 +17,10 @@ from datamask.work.worker import worker
 
 CLUSTER = "cluster"
 HEAT, TABLE = "explore_heat", "explore_groups_table"
-ABOUT = ("Clusters hold similar samples, found by k-means on the features; they are called by the words that their "
-         "texts hold more often than all texts do.")
+ABOUT = (
+    "Clusters hold similar samples, found by k-means on the features; they are called by the words that their "
+    "texts hold more often than all texts do."
+)
 
 
 def show(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, str]) -> None:
@@ -37,9 +39,11 @@ def show(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, st
 
 def _heat(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, str]) -> None:
     corpus = view.corpus
-    st.markdown("**Clusters by quality and crowding**",
-                help=f"What share of them was selected. {ABOUT} The steps hold about equal numbers of samples. Press a "
-                     "cell to see its texts.")
+    st.markdown(
+        "**Clusters by quality and crowding**",
+        help=f"What share of them was selected. {ABOUT} The steps hold about equal numbers of samples. Press a "
+        "cell to see its texts.",
+    )
     if topics.load(corpus, cache_dir) is None:
         _waiting(corpus, cache_dir)
         return
@@ -58,10 +62,18 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, s
             if len(hit):
                 _open(corpus, Among(CLUSTER, tuple(hit.iloc[0]["members"])), tab)
 
-    st.vega_lite_chart(heat_table(found), heat_map(found, dark=session.dark()), key=HEAT, on_select=opened,
-                       width="stretch", alt="Selected share over mean quality and crowding of the clusters")
-    st.caption(f"Orange: less than everywhere, which is {words.percent(found.ratio)}; blue: more. All samples count, "
-               "filtered out or not. Press a cell to see its texts.")
+    st.vega_lite_chart(
+        heat_table(found),
+        heat_map(found, dark=session.dark()),
+        key=HEAT,
+        on_select=opened,
+        width="stretch",
+        alt="Selected share over mean quality and crowding of the clusters",
+    )
+    st.caption(
+        f"Orange: less than everywhere, which is {words.percent(found.ratio)}; blue: more. All samples count, "
+        "filtered out or not. Press a cell to see its texts."
+    )
 
 
 def _waiting(corpus: Corpus, cache_dir: Path) -> None:
@@ -73,10 +85,17 @@ def _waiting(corpus: Corpus, cache_dir: Path) -> None:
     elif job.state == "done":
         st.rerun()
     else:
-        st.caption("Grouping " + ("was stopped." if job.state == "stopped" else
-                                  f"failed: {words.plain(job.error, 300)}"))
-        st.button("Group them now", key="start_topics", icon=":material/play_arrow:", on_click=topics.start,
-                  args=(corpus, scene.texts_of(corpus), cache_dir), help="Runs in the background, once per corpus.")
+        st.caption(
+            "Grouping " + ("was stopped." if job.state == "stopped" else f"failed: {words.plain(job.error, 300)}")
+        )
+        st.button(
+            "Group them now",
+            key="start_topics",
+            icon=":material/play_arrow:",
+            on_click=topics.start,
+            args=(corpus, scene.texts_of(corpus), cache_dir),
+            help="Runs in the background, once per corpus.",
+        )
 
 
 def _progress(key: str) -> None:
@@ -84,8 +103,14 @@ def _progress(key: str) -> None:
     if job is None or job.ended:
         st.rerun()
     st.progress(min(max(job.share, 0.0), 1.0), text=words.plain(job.message))
-    st.button("Stop", key="stop_topics", icon=":material/stop:", type="tertiary", on_click=job.stop,
-              help="Stops within a second. You can start it again later.")
+    st.button(
+        "Stop",
+        key="stop_topics",
+        icon=":material/stop:",
+        type="tertiary",
+        on_click=job.stop,
+        help="Stops within a second. You can start it again later.",
+    )
 
 
 def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
@@ -96,20 +121,36 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
         return
     if st.session_state.get("explore_group_by", choices[0]) not in choices:
         del st.session_state["explore_group_by"]
-    by = st.selectbox("Selected share of each", choices, key="explore_group_by", persist_state="session", help=ABOUT +
-                      " Columns of your shards with repeating values are groups too, and so are bands of length.")
+    by = st.selectbox(
+        "Selected share of each",
+        choices,
+        key="explore_group_by",
+        persist_state="session",
+        help=ABOUT + " Columns of your shards with repeating values are groups too, and so are bands of length.",
+    )
     codes, names = classes[by]
     table = groups.shares(codes, names, selected, corpus.lengths)
     ratio, count = float(selected.mean()), len(table)
     shown = first_groups(table)
-    st.vega_lite_chart(shown, dots(ratio, dark=session.dark()), width="stretch", key="explore_dots",
-                       alt=f"Selected share of each {by} with its interval")
+    st.vega_lite_chart(
+        shown,
+        dots(ratio, dark=session.dark()),
+        width="stretch",
+        key="explore_dots",
+        alt=f"Selected share of each {by} with its interval",
+    )
     more = f" The {len(shown):,} farthest from it of {count:,}." if len(shown) < count else ""
-    st.caption(f"Dashed: {words.percent(ratio)}, the share of all samples.{more} The intervals are Wilson's at 95 %: a "
-               f"selection without preference would leave about {max(1, round(0.05 * count)):,} of {count:,} groups "
-               "outside of theirs.")
-    listed = table.assign(interval=[f"{words.percent(a)} to {words.percent(b)}" for a, b
-                                    in zip(table["low"], table["high"], strict=True)], share=100 * table["share"])
+    st.caption(
+        f"Dashed: {words.percent(ratio)}, the share of all samples.{more} The intervals are Wilson's at 95 %: a "
+        f"selection without preference would leave about {max(1, round(0.05 * count)):,} of {count:,} groups "
+        "outside of theirs."
+    )
+    listed = table.assign(
+        interval=[
+            f"{words.percent(a)} to {words.percent(b)}" for a, b in zip(table["low"], table["high"], strict=True)
+        ],
+        share=100 * table["share"],
+    )
     columns = ["group", "verdict", "share", "interval", "selected", "n", *(["tokens"] if "tokens" in listed else [])]
 
     def opened() -> None:
@@ -117,14 +158,23 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
         if marked:
             _open(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)), tab)
 
-    st.dataframe(listed[columns], hide_index=True, lazy=False, height=240 if count > 6 else "auto", key=TABLE,
-                 on_select=opened, selection_mode="single-row", column_config={
-                     "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
-                     "verdict": st.column_config.TextColumn(width="small"),
-                     "interval": st.column_config.TextColumn(width="small"),
-                     "share": st.column_config.NumberColumn("share", format="%.1f %%"),
-                     **{name: st.column_config.NumberColumn(format="localized") for name in columns[4:]}},
-                 alt=f"Selected share of each {by}, starved and over-fed first")
+    st.dataframe(
+        listed[columns],
+        hide_index=True,
+        lazy=False,
+        height=240 if count > 6 else "auto",
+        key=TABLE,
+        on_select=opened,
+        selection_mode="single-row",
+        column_config={
+            "group": st.column_config.TextColumn(by, width="medium" if by == CLUSTER else None),
+            "verdict": st.column_config.TextColumn(width="small"),
+            "interval": st.column_config.TextColumn(width="small"),
+            "share": st.column_config.NumberColumn("share", format="%.1f %%"),
+            **{name: st.column_config.NumberColumn(format="localized") for name in columns[4:]},
+        },
+        alt=f"Selected share of each {by}, starved and over-fed first",
+    )
     st.caption("Starved and over-fed groups first. Mark a row to see its texts.")
 
 

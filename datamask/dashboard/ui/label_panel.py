@@ -19,12 +19,23 @@ def find(key: str) -> tuple[str, bool]:
         key: of the page, for the controls' keys.
     """
     search = st.session_state.get(f"{key}_find", "")
-    with st.popover(f"Runs with “{words.plain(search, 20)}”" if search.strip() else "Find",
-                    icon=":material/filter_list:", help="Fewer or more runs in the menu."):
-        search = st.text_input("Name or tag", key=f"{key}_find", persist_state="session",
-                               help="Only runs whose name, id or tags hold all of these words.")
-        archived = st.toggle("Show archived runs", key=f"{key}_archived", persist_state="session",
-                             help="Runs that were put away are left out of every menu, unless this is on.")
+    with st.popover(
+        f"Runs with “{words.plain(search, 20)}”" if search.strip() else "Find",
+        icon=":material/filter_list:",
+        help="Fewer or more runs in the menu.",
+    ):
+        search = st.text_input(
+            "Name or tag",
+            key=f"{key}_find",
+            persist_state="session",
+            help="Only runs whose name, id or tags hold all of these words.",
+        )
+        archived = st.toggle(
+            "Show archived runs",
+            key=f"{key}_archived",
+            persist_state="session",
+            help="Runs that were put away are left out of every menu, unless this is on.",
+        )
     return search, archived
 
 
@@ -37,8 +48,9 @@ def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str]
     with st.popover("Labels", icon=":material/edit:", help="Name, notes, tags; archive a run."):
         by_id = {run.id: run for run in runs}
         menus.settle(f"{key}_edit", {listed: names[listed] for listed in by_id})
-        run_id = st.selectbox("Run", list(by_id), format_func=names.get, key=f"{key}_edit",
-                              help="Which of the compared runs to describe.")
+        run_id = st.selectbox(
+            "Run", list(by_id), format_func=names.get, key=f"{key}_edit", help="Which of the compared runs to describe."
+        )
         run = by_id.get(run_id, runs[0])
         edit(run, known)
 
@@ -50,15 +62,35 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
         known: tags to offer beside the run's own.
     """
     label = run.label()
-    name = st.text_input("Name", run.config.name, key=f"name_{run.id}", max_chars=80,
-                         help="What this run is called in lists and pictures.")
-    notes = st.text_area("Notes", run.config.notes, key=f"notes_{run.id}", max_chars=2000,
-                         help="Anything worth remembering. Kept in the run's folder.")
-    tags = st.multiselect("Tags", list(dict.fromkeys([*label.tags, *known])), list(label.tags), key=f"tags_{run.id}",
-                          accept_new_options=True, placeholder="type a word, press Enter",
-                          help="Short words to find it by.")
-    archived = st.toggle("Archived", label.archived, key=f"archived_{run.id}",
-                         help="Put away: kept on disk with all it found, but left out of menus and pictures.")
+    name = st.text_input(
+        "Name",
+        run.config.name,
+        key=f"name_{run.id}",
+        max_chars=80,
+        help="What this run is called in lists and pictures.",
+    )
+    notes = st.text_area(
+        "Notes",
+        run.config.notes,
+        key=f"notes_{run.id}",
+        max_chars=2000,
+        help="Anything worth remembering. Kept in the run's folder.",
+    )
+    tags = st.multiselect(
+        "Tags",
+        list(dict.fromkeys([*label.tags, *known])),
+        list(label.tags),
+        key=f"tags_{run.id}",
+        accept_new_options=True,
+        placeholder="type a word, press Enter",
+        help="Short words to find it by.",
+    )
+    archived = st.toggle(
+        "Archived",
+        label.archived,
+        key=f"archived_{run.id}",
+        help="Put away: kept on disk with all it found, but left out of menus and pictures.",
+    )
     if st.button("Save", key=f"save_{run.id}", type="primary", help="Keeps all of this in the run's folder."):
         try:
             run.relabel(name.strip(), notes.strip(), tags, archived)
@@ -66,4 +98,3 @@ def edit(run: Run, known: Sequence[str] = ()) -> None:
             st.error(words.sentence(error))
         else:
             st.rerun()
-

@@ -24,8 +24,12 @@ from datamask.runs import lambda_answers
 from datamask.work.job import Job
 from datamask.work.worker import worker
 
-TARGETS = {"random": "Held-out text of the corpus", "column": "One kind of text in the corpus",
-           "texts": "Texts of my own", "quality": "The best by quality (circular)"}
+TARGETS = {
+    "random": "Held-out text of the corpus",
+    "column": "One kind of text in the corpus",
+    "texts": "Texts of my own",
+    "quality": "The best by quality (circular)",
+}
 FINE = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 STEPS = {"9, for a first look": LAMBDAS, "16, finer": FINE}
 RATIOS = (0.02, 0.05, 0.1, 0.3)
@@ -41,47 +45,97 @@ def without_texts() -> None:
     """The corpus has no texts: what is needed."""
     with st.container(border=True):
         st.subheader("This corpus has no texts", anchor=False)
-        st.write("Whether a lambda helps is judged by text: a small model learns from the selected texts and must "
-                 "predict others. Open shards with a column of texts (called text, content or similar), beside the "
-                 "quality and the features. The other pages work without.")
-        st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:",
-                     query_params=session.link_parameters())
+        st.write(
+            "Whether a lambda helps is judged by text: a small model learns from the selected texts and must "
+            "predict others. Open shards with a column of texts (called text, content or similar), beside the "
+            "quality and the features. The other pages work without."
+        )
+        st.page_link(
+            "app.py",
+            label="Choose another corpus",
+            icon=":material/arrow_forward:",
+            query_params=session.link_parameters(),
+        )
 
 
 def form(corpus: Corpus, cache_dir: Path) -> None:
     """What to try and what to judge by; Start begins the search."""
-    kind = st.selectbox("Judge by", list(TARGETS), key="lambda_target", format_func=TARGETS.get,
-                        persist_state="session",
-                        help="The text that a small model must predict after learning from each selection. Take what "
-                             "you want your own model to be good at.")
+    kind = st.selectbox(
+        "Judge by",
+        list(TARGETS),
+        key="lambda_target",
+        format_func=TARGETS.get,
+        persist_state="session",
+        help="The text that a small model must predict after learning from each selection. Take what "
+        "you want your own model to be good at.",
+    )
     column = value = ""
     uploads, pasted = [], ""
     if kind == "column":
         column, value = _one_kind(corpus)
     elif kind == "texts":
-        uploads = st.file_uploader("Text files", type=["txt", "md", "jsonl"], accept_multiple_files=True,
-                                   key="lambda_files", help="One text per line; in .jsonl files the field text of each "
-                                                            "line. Some hundreds of texts are a good number.")
-        pasted = st.text_area("Or paste texts, one per line", key="lambda_pasted", height=90,
-                              help="At least 60 lines. Lines that repeat count once.")
+        uploads = st.file_uploader(
+            "Text files",
+            type=["txt", "md", "jsonl"],
+            accept_multiple_files=True,
+            key="lambda_files",
+            help="One text per line; in .jsonl files the field text of each "
+            "line. Some hundreds of texts are a good number.",
+        )
+        pasted = st.text_area(
+            "Or paste texts, one per line",
+            key="lambda_pasted",
+            height=90,
+            help="At least 60 lines. Lines that repeat count once.",
+        )
     elif kind == "quality":
-        st.caption(":material/info: Selections maximise this very quality, so whoever follows it wins. Good for "
-                   "looking at, not for choosing.")
+        st.caption(
+            ":material/info: Selections maximise this very quality, so whoever follows it wins. Good for "
+            "looking at, not for choosing."
+        )
     with st.container(gap="xxsmall"):
         st.caption("Objectives, a curve each")
-        objectives = [entry.name for entry in catalogue.OBJECTIVES if st.checkbox(
-            entry.label, value=entry.name in QUICK, key=f"lambda_{entry.name}", persist_state="session",
-            help=entry.sees + (" Seconds for each lambda." if entry.name in QUICK else
-                               " Can take minutes for each lambda."))]
-    ratios = st.pills("Select ratios", RATIOS, selection_mode="multi", default=[0.1], key="lambda_ratios",
-                      persist_state="session", format_func=lambda ratio: words.percent(ratio),
-                      help="The share of the samples that is selected. Each ratio is judged by itself.")
-    steps = st.segmented_control("Lambdas", list(STEPS), default=next(iter(STEPS)), required=True, key="lambda_steps",
-                                 persist_state="session", help="How many values from 0 to 1 are tried.")
+        objectives = [
+            entry.name
+            for entry in catalogue.OBJECTIVES
+            if st.checkbox(
+                entry.label,
+                value=entry.name in QUICK,
+                key=f"lambda_{entry.name}",
+                persist_state="session",
+                help=entry.sees
+                + (" Seconds for each lambda." if entry.name in QUICK else " Can take minutes for each lambda."),
+            )
+        ]
+    ratios = st.pills(
+        "Select ratios",
+        RATIOS,
+        selection_mode="multi",
+        default=[0.1],
+        key="lambda_ratios",
+        persist_state="session",
+        format_func=lambda ratio: words.percent(ratio),
+        help="The share of the samples that is selected. Each ratio is judged by itself.",
+    )
+    steps = st.segmented_control(
+        "Lambdas",
+        list(STEPS),
+        default=next(iter(STEPS)),
+        required=True,
+        key="lambda_steps",
+        persist_state="session",
+        help="How many values from 0 to 1 are tried.",
+    )
     ready = bool(objectives and ratios) and not (kind == "column" and not column)
-    if st.button("Start", type="primary", icon=":material/play_arrow:", key="lambda_start", width="stretch",
-                 disabled=not ready or working(corpus),
-                 help="One search at a time. It runs in the background; you may leave this page. The answer is kept."):
+    if st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="lambda_start",
+        width="stretch",
+        disabled=not ready or working(corpus),
+        help="One search at a time. It runs in the background; you may leave this page. The answer is kept.",
+    ):
         try:
             texts, target = _target(kind, column, value, uploads, pasted)
             question = LambdaQuestion(tuple(objectives), tuple(ratios), STEPS[steps], target)
@@ -95,22 +149,31 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
 def _one_kind(corpus: Corpus) -> tuple[str, str]:
     """A metadata column and one of its values."""
     text = corpus.provenance.columns.get("text")
-    names = [name for name in colourable(corpus.metadata, skip=(text,) if text else ())
-             if not pa.types.is_floating(corpus.metadata[name].type)]
+    names = [
+        name
+        for name in colourable(corpus.metadata, skip=(text,) if text else ())
+        if not pa.types.is_floating(corpus.metadata[name].type)
+    ]
     if not names:
         st.caption("The corpus has no column that names kinds of text.")
         return "", ""
     column = st.selectbox("Column", names, key="lambda_column", help="What tells kinds of text apart.")
     counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
-    counts = sorted((one for one in counts if one["values"] is not None and one["counts"] >= LEAST_TEXTS),
-                    key=lambda one: -one["counts"])[:VALUES]
+    counts = sorted(
+        (one for one in counts if one["values"] is not None and one["counts"] >= LEAST_TEXTS),
+        key=lambda one: -one["counts"],
+    )[:VALUES]
     sizes = {one["values"]: one["counts"] for one in counts}
     if not sizes:
         st.caption(f"No value has {LEAST_TEXTS} samples, which are needed to tell selections apart.")
         return "", ""
-    value = st.selectbox("Value", list(sizes), key=f"lambda_value_{column}",
-                         format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
-                         help="Held-out samples with this value are what is predicted.")
+    value = st.selectbox(
+        "Value",
+        list(sizes),
+        key=f"lambda_value_{column}",
+        format_func=lambda name: f"{name} ({sizes.get(name, 0):,})",
+        help="Held-out samples with this value are what is predicted.",
+    )
     return column, value or ""
 
 
@@ -158,18 +221,31 @@ def search(corpus: Corpus, cache_dir: Path) -> bool:
     with st.container(border=True):
         st.subheader("Stopped" if stopped else "The search could not be finished", anchor=False)
         if stopped:
-            st.write(f"At {words.percent(job.share)} of the way. What was selected so far is kept, and Continue goes "
-                     "on from there. A search for something else lets it go.")
+            st.write(
+                f"At {words.percent(job.share)} of the way. What was selected so far is kept, and Continue goes "
+                "on from there. A search for something else lets it go."
+            )
         else:
             st.error(words.sentence(job.error), icon=":material/error:")
         st.caption(_asked(job))
         with st.container(horizontal=True):
             if stopped:
-                st.button("Continue", icon=":material/play_arrow:", key="lambda_again", on_click=_start,
-                          args=(corpus, job.about, cache_dir),
-                          help="Asks the same again and goes on from what is selected.")
-            st.button("Put away", key="lambda_forget", type="tertiary", on_click=worker().forget, args=(job.key,),
-                      help="Takes this message away.")
+                st.button(
+                    "Continue",
+                    icon=":material/play_arrow:",
+                    key="lambda_again",
+                    on_click=_start,
+                    args=(corpus, job.about, cache_dir),
+                    help="Asks the same again and goes on from what is selected.",
+                )
+            st.button(
+                "Put away",
+                key="lambda_forget",
+                type="tertiary",
+                on_click=worker().forget,
+                args=(job.key,),
+                help="Takes this message away.",
+            )
     return True
 
 
@@ -189,16 +265,20 @@ def _progress(key: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Stop", icon=":material/stop:", key="lambda_stop", on_click=job.stop, help=STOPS)
             left = words.soon(job.left)
-            st.caption((f"{words.percent(job.share)} done, {left}. " if left else "") +
-                       "You can leave this page; the search goes on.")
+            st.caption(
+                (f"{words.percent(job.share)} done, {left}. " if left else "")
+                + "You can leave this page; the search goes on."
+            )
 
 
 def nothing_yet() -> None:
     """No answer so far."""
     with st.container(border=True):
         st.subheader("No lambda has been tried on this corpus", anchor=False)
-        st.write("Press Start. Samples are selected at several lambdas, a small model learns from each selection, and "
-                 "text that none of them has seen tells which one taught it most, or that they cannot be told apart.")
+        st.write(
+            "Press Start. Samples are selected at several lambdas, a small model learns from each selection, and "
+            "text that none of them has seen tells which one taught it most, or that they cannot be told apart."
+        )
 
 
 def stored(corpus: Corpus, cache_dir: Path) -> list[dict]:
@@ -215,8 +295,13 @@ def choose(answers: list[dict]) -> dict | None:
     if len(answers) < 2:
         return by_key.get(wanted)
     lines = listing.unlike(view.titles(answers))
-    key = st.selectbox("Answers so far", list(by_key), index=list(by_key).index(wanted), format_func=lines.get,
-                       help="Every search on this corpus, newest first.")
+    key = st.selectbox(
+        "Answers so far",
+        list(by_key),
+        index=list(by_key).index(wanted),
+        format_func=lines.get,
+        help="Every search on this corpus, newest first.",
+    )
     st.query_params["answer"] = key
     return by_key[key]
 
@@ -227,10 +312,18 @@ def show(answer: Mapping) -> None:
     _headline(answer, entropy)
     ratio, near = _ratio(answer), True
     if view.lopsided(entropy, ratio):
-        near = st.segmented_control(
-            "Show", ("near random", "everything"), default="near random", required=True, key="lambda_near",
-            label_visibility="collapsed",
-            help="Near random leaves out what is far worse; arrows at the edge say how far.") == "near random"
+        near = (
+            st.segmented_control(
+                "Show",
+                ("near random", "everything"),
+                default="near random",
+                required=True,
+                key="lambda_near",
+                label_visibility="collapsed",
+                help="Near random leaves out what is far worse; arrows at the edge say how far.",
+            )
+            == "near random"
+        )
     _chart(entropy, ratio, near, 310, "lambda_band")
     st.caption(words.plain(view.reading(entropy, ratio), 400), help=view.NATS)
     st.markdown("**A second opinion: is the target covered?**", help=coverage["says"])
@@ -258,14 +351,20 @@ def _headline(answer: Mapping, entropy: Mapping) -> None:
 
 def _numbers(record: Mapping, ratio: float, texts: int) -> None:
     st.markdown(f"**{record['label']}**, {record['unit']}; lower is better")
-    st.dataframe(view.table(record, ratio, texts), hide_index=True, lazy=False, column_config={
-        "value": st.column_config.NumberColumn(format="%.4f"),
-        "difference": st.column_config.NumberColumn("difference to random", format="%+.4f"),
-        "interval": st.column_config.TextColumn("95 % interval"),
-        "samples": st.column_config.NumberColumn(format="localized", help="Selected samples."),
-        "words": st.column_config.NumberColumn("words trained on", format="localized"),
-        "texts predicted": st.column_config.NumberColumn(format="localized", help="In both halves together."),
-    }, alt=f"{record['label']} of every selection")
+    st.dataframe(
+        view.table(record, ratio, texts),
+        hide_index=True,
+        lazy=False,
+        column_config={
+            "value": st.column_config.NumberColumn(format="%.4f"),
+            "difference": st.column_config.NumberColumn("difference to random", format="%+.4f"),
+            "interval": st.column_config.TextColumn("95 % interval"),
+            "samples": st.column_config.NumberColumn(format="localized", help="Selected samples."),
+            "words": st.column_config.NumberColumn("words trained on", format="localized"),
+            "texts predicted": st.column_config.NumberColumn(format="localized", help="In both halves together."),
+        },
+        alt=f"{record['label']} of every selection",
+    )
     for curve in view.curves(record, ratio):
         st.caption(words.plain(curve["sentence"], 600))
 
@@ -274,9 +373,15 @@ def _ratio(answer: Mapping) -> float:
     found = view.ratios(answer)
     if len(found) == 1:
         return found[0]
-    return st.segmented_control("Select ratio", found, default=found[0], required=True, key="lambda_ratio_shown",
-                                format_func=lambda ratio: words.percent(ratio),
-                                help="Each ratio was judged by itself.")
+    return st.segmented_control(
+        "Select ratio",
+        found,
+        default=found[0],
+        required=True,
+        key="lambda_ratio_shown",
+        format_func=lambda ratio: words.percent(ratio),
+        help="Each ratio was judged by itself.",
+    )
 
 
 def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str, *, small: bool = False) -> None:
@@ -284,7 +389,21 @@ def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str, *, 
     objectives = list(dict.fromkeys(table["objective"]))
     recommended = view.recommended(record, ratio) if record["name"] == "cross_entropy" else None
     top = view.top_quality(record, ratio)
-    spec = band(table, objectives, view.span(record, ratio, near=near), record["unit"], recommended=recommended,
-                top_quality=top and top["difference"], dark=session.dark(), small=small, height=height)
-    st.vega_lite_chart(table, spec, width="stretch", key=key,
-                       alt=f"{record['label']} against lambda, as the difference to a random selection")
+    spec = band(
+        table,
+        objectives,
+        view.span(record, ratio, near=near),
+        record["unit"],
+        recommended=recommended,
+        top_quality=top and top["difference"],
+        dark=session.dark(),
+        small=small,
+        height=height,
+    )
+    st.vega_lite_chart(
+        table,
+        spec,
+        width="stretch",
+        key=key,
+        alt=f"{record['label']} against lambda, as the difference to a random selection",
+    )

@@ -39,8 +39,9 @@ class Linked:
 
     def mask(self, skip: Iterable[str] = ()) -> np.ndarray:
         """The rows that are shown, bool ``(N,)``, but for the conditions named."""
-        return self.filters.mask(self.rows, skip, lambda one, rows: _mask(
-            self.corpus.fingerprint, self.key, _told(one), one, rows))
+        return self.filters.mask(
+            self.rows, skip, lambda one, rows: _mask(self.corpus.fingerprint, self.key, _told(one), one, rows)
+        )
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

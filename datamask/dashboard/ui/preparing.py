@@ -22,8 +22,14 @@ def layout_control(key: str, help_before: str = "") -> str:
     """
     about = " ".join(kind.about for kind in PROJECTIONS.values())
     return st.segmented_control(
-        "Layout", list(PROJECTIONS), default=DEFAULT, required=True, key=key, persist_state="session",
-        help=f"{help_before}{about} Until the chosen one is there, {STAND_IN.name} stands in.")
+        "Layout",
+        list(PROJECTIONS),
+        default=DEFAULT,
+        required=True,
+        key=key,
+        persist_state="session",
+        help=f"{help_before}{about} Until the chosen one is there, {STAND_IN.name} stands in.",
+    )
 
 
 def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
@@ -65,9 +71,15 @@ def _words(wanted: str) -> tuple[str, str]:
 def _offer(sentence: str, corpus: Corpus, cache_dir: Path, wanted: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(sentence, width="content")
-        st.button("Compute it now", key="start_layout", type="tertiary", icon=":material/play_arrow:",
-                  on_click=grounds.start, args=(corpus, cache_dir, wanted),
-                  help="Runs in the background, once per corpus; it is kept on disk.")
+        st.button(
+            "Compute it now",
+            key="start_layout",
+            type="tertiary",
+            icon=":material/play_arrow:",
+            on_click=grounds.start,
+            args=(corpus, cache_dir, wanted),
+            help="Runs in the background, once per corpus; it is kept on disk.",
+        )
 
 
 def _progress(key: str, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
@@ -83,5 +95,11 @@ def _progress(key: str, wanted: str, had_crowding: bool, corpus: Corpus, cache_d
         text = f"{under_way} is under way."
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(min(max(job.share, 0.0), 1.0), text=f"{text} {words.plain(job.message)}")
-        st.button(f"Stop {under_way}", key="stop_layout", type="tertiary", icon=":material/stop:", on_click=job.stop,
-                  help="Stops within a second. You can start it again later.")
+        st.button(
+            f"Stop {under_way}",
+            key="stop_layout",
+            type="tertiary",
+            icon=":material/stop:",
+            on_click=job.stop,
+            help="Stops within a second. You can start it again later.",
+        )

@@ -28,22 +28,38 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
         told, taken = st.columns([2.6, 1], gap="large", vertical_alignment="center")
         with told:
             st.markdown("**A report to send**")
-            st.caption("One HTML page with the result in a sentence, the map, how it learned, which groups are starved "
-                       "or over-fed, values, texts near the threshold, settings and the command line. It opens without "
-                       "a network, holds no script, and prints.")
+            st.caption(
+                "One HTML page with the result in a sentence, the map, how it learned, which groups are starved "
+                "or over-fed, values, texts near the threshold, settings and the command line. It opens without "
+                "a network, holds no script, and prints."
+            )
             scored = _scored(run, corpus, cache_dir)
         with taken:
-            st.download_button("Report, HTML", lambda: made(run, runs, corpus, cache_dir).encode(), on_click="ignore",
-                               file_name=f"{run.id}-report.html", mime="text/html", icon=":material/description:",
-                               width="stretch", key="report_html",
-                               help="Texts of your corpus are in it: look before you send it to strangers.")
+            st.download_button(
+                "Report, HTML",
+                lambda: made(run, runs, corpus, cache_dir).encode(),
+                on_click="ignore",
+                file_name=f"{run.id}-report.html",
+                mime="text/html",
+                icon=":material/description:",
+                width="stretch",
+                key="report_html",
+                help="Texts of your corpus are in it: look before you send it to strangers.",
+            )
             if corpus is None:
                 st.caption("Open its corpus to have map, groups and texts in it.")
             elif not scored:
-                st.button("Measure it first", key="report_measure", icon=":material/leaderboard:", width="stretch",
-                          type="tertiary", on_click=measuring.start_board, args=([run], corpus, cache_dir, _sign(run)),
-                          help="Adds the scoreboard: every measure, beside a random subset and the best-quality rows. "
-                               "In the background, seconds to minutes; kept on disk.")
+                st.button(
+                    "Measure it first",
+                    key="report_measure",
+                    icon=":material/leaderboard:",
+                    width="stretch",
+                    type="tertiary",
+                    on_click=measuring.start_board,
+                    args=([run], corpus, cache_dir, _sign(run)),
+                    help="Adds the scoreboard: every measure, beside a random subset and the best-quality rows. "
+                    "In the background, seconds to minutes; kept on disk.",
+                )
 
 
 def made(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) -> str:
@@ -59,8 +75,11 @@ def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
     board = _board(run, cache_dir)
     if board is not None:
         left = len(board.get("left", ()))
-        st.caption("The stored scoreboard is in it too." if not left else
-                   f"The stored part of the scoreboard is in it too; measures that are not there yet: {left}.")
+        st.caption(
+            "The stored scoreboard is in it too."
+            if not left
+            else f"The stored part of the scoreboard is in it too; measures that are not there yet: {left}."
+        )
         if not left:
             return True
     if corpus is None:
@@ -74,8 +93,12 @@ def _scored(run: Run, corpus: Corpus | None, cache_dir: Path) -> bool:
 
 def _sign(run: Run) -> Sign:
     link = {"run": run.id, **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params}}
-    return Sign(f"Scoreboard of {run.config.name or run.id}", "pages/export.py", link,
-                      "Stops within a second or two. What was measured is kept, and can be gone on with.")
+    return Sign(
+        f"Scoreboard of {run.config.name or run.id}",
+        "pages/export.py",
+        link,
+        "Stops within a second or two. What was measured is kept, and can be gone on with.",
+    )
 
 
 def _board(run: Run, cache_dir: Path) -> dict | None:

@@ -43,9 +43,16 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
     menus.settle(CHOICE, lines)
     st.session_state[CHOICE] = run.id if run is not None else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Run", list(shown), key=CHOICE, format_func=lines.get, on_change=_chosen,
-                     label_visibility="collapsed", placeholder="Choose a run",
-                     help="All runs on this corpus, newest first, those made on the command line included.")
+        st.selectbox(
+            "Run",
+            list(shown),
+            key=CHOICE,
+            format_func=lines.get,
+            on_change=_chosen,
+            label_visibility="collapsed",
+            placeholder="Choose a run",
+            help="All runs on this corpus, newest first, those made on the command line included.",
+        )
         if run is not None:
             with st.popover("Name and notes", icon=":material/edit:"):
                 label_panel.edit(run, listing.tags_of(runs))
@@ -54,11 +61,18 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
 def other_corpus(run: Run) -> None:
     """A run that was learned on another corpus than the open one: said, with the way there."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Learned on another corpus: {words.plain(session.title_of(run.config.corpus), 80)}",
-                   width="content")
-        st.button("Open that one", key="open_other", type="tertiary", icon=":material/folder_open:",
-                  on_click=session.choose_corpus_of, args=(run,),
-                  help="Makes it the open corpus on every page.")
+        st.caption(
+            f"Learned on another corpus: {words.plain(session.title_of(run.config.corpus), 80)}", width="content"
+        )
+        st.button(
+            "Open that one",
+            key="open_other",
+            type="tertiary",
+            icon=":material/folder_open:",
+            on_click=session.choose_corpus_of,
+            args=(run,),
+            help="Makes it the open corpus on every page.",
+        )
 
 
 def no_corpus(run: Run) -> None:
@@ -66,8 +80,11 @@ def no_corpus(run: Run) -> None:
     if session.outside():
         session.draw_outside()
         return
-    st.info(f"The corpus of **{words.plain(listing.name_of(run), 80)}** cannot be opened, because the run's record is "
-            "damaged. Choose a corpus on the home page to start another run.", icon=":material/info:")
+    st.info(
+        f"The corpus of **{words.plain(listing.name_of(run), 80)}** cannot be opened, because the run's record is "
+        "damaged. Choose a corpus on the home page to start another run.",
+        icon=":material/info:",
+    )
 
 
 def _line(run: Run) -> str:
@@ -86,15 +103,20 @@ def nothing_yet() -> None:
     """What stands here before the first run."""
     with st.container(border=True):
         st.subheader("No run on this corpus yet", anchor=False)
-        st.markdown("Press **Start** on the left; the settings there give a good first selection. The estimator is "
-                    "chosen for you: where one can prove how near the best possible it comes, that one, without masks; "
-                    "else mask learning, the paper's way, drawn here. In each of its steps the learner samples G "
-                    "candidate subsets, called masks, scores them by quality and diversity, and shifts one number per "
-                    "sample, its logit. You will watch the score rise here.")
+        st.markdown(
+            "Press **Start** on the left; the settings there give a good first selection. The estimator is "
+            "chosen for you: where one can prove how near the best possible it comes, that one, without masks; "
+            "else mask learning, the paper's way, drawn here. In each of its steps the learner samples G "
+            "candidate subsets, called masks, scores them by quality and diversity, and shifts one number per "
+            "sample, its logit. You will watch the score rise here."
+        )
         # on a dark page its white ground would glare
         if PICTURE.is_file() and not session.dark():
-            st.image(str(PICTURE), width="stretch",
-                     alt="How it learns: draw masks, score them, raise the logits of the good ones, repeat")
+            st.image(
+                str(PICTURE),
+                width="stretch",
+                alt="How it learns: draw masks, score them, raise the logits of the good ones, repeat",
+            )
 
 
 def show(run: Run) -> None:
@@ -121,8 +143,14 @@ def _live(run_id: str, state: str) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"**{story.heading}**", width="content")
-            st.button("Stop", key="stop_run", icon=":material/stop:", on_click=session.stop_run, args=(run_id,),
-                      help="Stops within a second. What was learned so far is kept and can be resumed.")
+            st.button(
+                "Stop",
+                key="stop_run",
+                icon=":material/stop:",
+                on_click=session.stop_run,
+                args=(run_id,),
+                help="Stops within a second. What was learned so far is kept and can be resumed.",
+            )
         if state == "queued":
             st.caption(words.sentence(story.text))
         else:
@@ -140,14 +168,26 @@ def _ended(run: Run) -> None:
     draw(f"**{story.heading}.** {words.sentence(story.text, 1200)}")
     with st.container(horizontal=True):
         if "resume" in story.actions:
-            st.button("Resume" if story.kind != "error" else "Try again", type="primary", icon=":material/play_arrow:",
-                      key="resume_run", on_click=_act, args=("resume", run.id),
-                      help="The same settings, from the last checkpoint; without one, from the beginning. To change "
-                           "one, press Copy to the form, then Start.")
+            st.button(
+                "Resume" if story.kind != "error" else "Try again",
+                type="primary",
+                icon=":material/play_arrow:",
+                key="resume_run",
+                on_click=_act,
+                args=("resume", run.id),
+                help="The same settings, from the last checkpoint; without one, from the beginning. To change "
+                "one, press Copy to the form, then Start.",
+            )
         with st.popover("Remove this run", icon=":material/delete:"):
             st.write("Its folder is deleted, with what it has learned. Nothing else refers to it.")
-            st.button("Delete it", icon=":material/delete:", key="remove_run", on_click=_act,
-                      args=("remove", run.id), help="There is no way back.")
+            st.button(
+                "Delete it",
+                icon=":material/delete:",
+                key="remove_run",
+                on_click=_act,
+                args=("remove", run.id),
+                help="There is no way back.",
+            )
     if run.status().traceback:
         # not shown: it names folders of the server
         st.caption("For a bug report: status.json in the run's folder holds the traceback.")
@@ -165,10 +205,20 @@ def _numbers(run: Run) -> None:
         st.caption(f"Nearest rows. {outcome.neighbors(run)}")
     with st.container(horizontal=True):
         parameters = {**session.link_parameters(), "run": run.id}
-        st.page_link("pages/explore.py", label="See what was selected", icon=":material/arrow_forward:",
-                     query_params=parameters, width="content")
-        st.page_link("pages/export.py", label="Export it, or send a report", icon=":material/arrow_forward:",
-                     query_params=parameters, width="content")
+        st.page_link(
+            "pages/explore.py",
+            label="See what was selected",
+            icon=":material/arrow_forward:",
+            query_params=parameters,
+            width="content",
+        )
+        st.page_link(
+            "pages/export.py",
+            label="Export it, or send a report",
+            icon=":material/arrow_forward:",
+            query_params=parameters,
+            width="content",
+        )
 
 
 def _curve(run: Run) -> None:
@@ -176,44 +226,74 @@ def _curve(run: Run) -> None:
     if not len(metrics.get("step", ())):
         status = run.status()
         if status.state == "done":
-            st.caption("A baseline takes no steps, so there is no curve. Compare it with a learned run on the Compare "
-                       "page.")
+            st.caption(
+                "A baseline takes no steps, so there is no curve. Compare it with a learned run on the Compare page."
+            )
         elif status.state == "running":
-            with st.container(border=True, height=CURVE_HEIGHT, vertical_alignment="center",
-                              horizontal_alignment="center"):
-                st.caption("The curve starts with the first step. Before it come the neighbour graph and the "
-                           "references, once per corpus.", text_alignment="center")
+            with st.container(
+                border=True, height=CURVE_HEIGHT, vertical_alignment="center", horizontal_alignment="center"
+            ):
+                st.caption(
+                    "The curve starts with the first step. Before it come the neighbour graph and the "
+                    "references, once per corpus.",
+                    text_alignment="center",
+                )
         return
     _vitals(run)
     # both on the left: on the right the chart's own toolbar would cover them
     with st.container(horizontal=True, vertical_alignment="center"):
-        measure = _choice("Value", "curve_measure", curves.measures(run), MEASURES,
-                          "Joint is what the learner maximises: λ times quality plus 1 − λ times diversity. To the "
-                          "bound, where there is one: how much a better selection could still gain, at most.")
-        across = _choice("Along", "curve_x", curves.across(run), ALONG, "Seconds of learning, without the time for the "
-                         "neighbour graph and the references. Masks: candidate subsets scored so far.")
+        measure = _choice(
+            "Value",
+            "curve_measure",
+            curves.measures(run),
+            MEASURES,
+            "Joint is what the learner maximises: λ times quality plus 1 − λ times diversity. To the "
+            "bound, where there is one: how much a better selection could still gain, at most.",
+        )
+        across = _choice(
+            "Along",
+            "curve_x",
+            curves.across(run),
+            ALONG,
+            "Seconds of learning, without the time for the "
+            "neighbour graph and the references. Masks: candidate subsets scored so far.",
+        )
     curve = curves.curve(run, measure)
     if curve.table.empty:
         st.caption("No step of this run has a value of it.")
         return
-    st.vega_lite_chart(drawn(curve, across, CURVE_HEIGHT),
-                       convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT), key="curve",
-                       width="stretch", alt=f"{measure} of sampled masks and of the selected subset over {across}")
+    st.vega_lite_chart(
+        drawn(curve, across, CURVE_HEIGHT),
+        convergence(curve, across, dark=session.dark(), height=CURVE_HEIGHT),
+        key="curve",
+        width="stretch",
+        alt=f"{measure} of sampled masks and of the selected subset over {across}",
+    )
     if measure == curves.GAP:
         st.caption("How far the selected subset is below a value that no selection can exceed, on a logarithmic axis.")
     elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
-        st.caption("The thin line scores each step's G masks on that step's batch alone, so it can lie below random "
-                   "although the selection is good; its band is their spread, not an error. Only the bold line is "
-                   "measured on the whole corpus and compares with the horizontal lines. An arrow at the edge stands "
-                   "for what lies too far off to be drawn.")
+        st.caption(
+            "The thin line scores each step's G masks on that step's batch alone, so it can lie below random "
+            "although the selection is good; its band is their spread, not an error. Only the bold line is "
+            "measured on the whole corpus and compares with the horizontal lines. An arrow at the edge stands "
+            "for what lies too far off to be drawn."
+        )
 
 
 def _choice(label: str, key: str, options: Sequence[str], said: dict[str, str], help_: str) -> str:
     """A row of choices, of which another run may have fewer."""
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
-    return st.segmented_control(label, options, default=options[0], key=key, required=True, format_func=said.get,
-                                label_visibility="collapsed", help=help_)
+    return st.segmented_control(
+        label,
+        options,
+        default=options[0],
+        key=key,
+        required=True,
+        format_func=said.get,
+        label_visibility="collapsed",
+        help=help_,
+    )
 
 
 def _vitals(run: Run) -> None:
@@ -228,19 +308,30 @@ def _vitals(run: Run) -> None:
             return
         shown = vitals.vitals(run.metrics(), run.config.selection, run.facts())
         for first in range(0, len(shown), 3):
-            for place, sign in zip(st.columns(3, gap="medium"), shown[first:first + 3]):
+            for place, sign in zip(st.columns(3, gap="medium"), shown[first : first + 3]):
                 with place, st.container(gap="xxsmall"):
                     st.markdown(f"**{sign.title}**", help=sign.help)
-                    st.vega_lite_chart(sign.table, vital(sign, dark=session.dark()), key=f"vital_{sign.name}",
-                                       width="stretch", alt=f"{sign.title} over the update steps")
+                    st.vega_lite_chart(
+                        sign.table,
+                        vital(sign, dark=session.dark()),
+                        key=f"vital_{sign.name}",
+                        width="stretch",
+                        alt=f"{sign.title} over the update steps",
+                    )
 
 
 def _settings(run: Run) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.caption("This run: " + words.plain(outcome.headline(run), 300), width="content")
-        st.button("Copy to the form", key="use_settings", icon=":material/content_copy:", type="tertiary",
-                  on_click=forms.use_settings, args=(run.config.selection,),
-                  help="Fills the form on the left with this run's settings.")
+        st.button(
+            "Copy to the form",
+            key="use_settings",
+            icon=":material/content_copy:",
+            type="tertiary",
+            on_click=forms.use_settings,
+            args=(run.config.selection,),
+            help="Fills the form on the left with this run's settings.",
+        )
     with st.expander("The same run as a command line"):
         st.code(provenance.command(run), language="bash", wrap_lines=True)
 

@@ -23,8 +23,15 @@ def show(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"**{words.plain(corpus.ids[row].as_py(), 80)}**", width="stretch")
-            st.button("Close", key="sample_close", type="tertiary", icon=":material/close:",
-                      on_click=chosen.choose, args=(corpus, None), help="Forget the chosen sample.")
+            st.button(
+                "Close",
+                key="sample_close",
+                type="tertiary",
+                icon=":material/close:",
+                on_click=chosen.choose,
+                args=(corpus, None),
+                help="Forget the chosen sample.",
+            )
         st.caption(" · ".join(facts(corpus, row, selected)))
         texts = scene.texts_of(corpus)
         if texts is None:

@@ -84,8 +84,11 @@ def _labels(fingerprint: str, drawn: int, _corpus: Corpus, _places: Places) -> l
     # the drawing order depends on the number of rows alone, so every projection of a corpus shares these
     rows = pa.array(_places.drawn)
     texts = texts_of(_corpus)
-    return labels(_corpus.ids.take(rows).to_pylist(), _corpus.quality[_places.drawn],
-                  None if texts is None else pc.utf8_slice_codeunits(texts.take(rows), 0, 400).to_pylist())
+    return labels(
+        _corpus.ids.take(rows).to_pylist(),
+        _corpus.quality[_places.drawn],
+        None if texts is None else pc.utf8_slice_codeunits(texts.take(rows), 0, 400).to_pylist(),
+    )
 
 
 def texts_of(corpus: Corpus) -> pa.ChunkedArray | None:
@@ -114,16 +117,20 @@ def run_columns(run: Run) -> RunColumns:
 @st.cache_resource(max_entries=8, show_spinner="Reading the run")
 def _run_columns(run_id: str, changed: int, _run: Run) -> RunColumns:
     table = _run.rows()
-    numbers = (table[name].to_numpy(zero_copy_only=False).astype(np.float32)
-               for name in ("score", "marginal_quality", "marginal_diversity"))
+    numbers = (
+        table[name].to_numpy(zero_copy_only=False).astype(np.float32)
+        for name in ("score", "marginal_quality", "marginal_diversity")
+    )
     return RunColumns(table["selected"].to_numpy(zero_copy_only=False).astype(bool), *numbers)
 
 
 def sample_table(corpus: Corpus, rows: np.ndarray, extra: Sequence[str] = ()) -> pa.Table:
     """Some rows for a table on a page: id, quality, the start of the text, and other metadata columns."""
     taken = pa.array(rows)
-    columns = {str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(taken),
-               "quality": pa.array(corpus.quality[rows])}
+    columns = {
+        str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(taken),
+        "quality": pa.array(corpus.quality[rows]),
+    }
     for name in extra:
         if name not in columns and name in corpus.metadata.column_names:
             columns[name] = corpus.metadata[name].take(taken)
@@ -136,8 +143,10 @@ def sample_table(corpus: Corpus, rows: np.ndarray, extra: Sequence[str] = ()) ->
 def id_table(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None = None) -> pa.Table:
     """Some rows for a download: id, quality, whether selected where that is known, and their place in the input."""
     taken = pa.array(rows)
-    columns = {str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(taken),
-               "quality": pa.array(corpus.quality[rows])}
+    columns = {
+        str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(taken),
+        "quality": pa.array(corpus.quality[rows]),
+    }
     if selected is not None:
         columns["selected"] = pa.array(selected[rows])
     columns["source_file"] = pa.array(list(corpus.provenance.files)).take(pa.array(corpus.source_file[rows]))

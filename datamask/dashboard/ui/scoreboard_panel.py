@@ -17,8 +17,10 @@ from datamask.dashboard.views import scoreboards
 from datamask.runs.boards import read_board
 from datamask.runs.store import Run
 
-ABOUT = ("Each run is judged by what it was made for and by what it was not: all objectives, the effective number of "
-         "different samples, copies, how well held-out text is predicted, and how far it moves from the corpus.")
+ABOUT = (
+    "Each run is judged by what it was made for and by what it was not: all objectives, the effective number of "
+    "different samples, copies, how well held-out text is predicted, and how far it moves from the corpus."
+)
 
 STOPS = "Stops within a second or two. What was measured is kept, and can be gone on with."
 
@@ -57,10 +59,12 @@ def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_
         said = f"So far {there} of {len(rows)} measures are there. {said}"
     st.markdown(f"**{words.plain(said, 600)}**", help=ABOUT)
     if any(place.optimised for row in rows for place in row.places):
-        st.caption("Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % intervals; "
-                   "rest the pointer on a picture for its numbers. "
-                   "Whether two runs can be told apart is judged by their difference, sample by sample, not by whether "
-                   "their lines overlap.")
+        st.caption(
+            "Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % intervals; "
+            "rest the pointer on a picture for its numbers. "
+            "Whether two runs can be told apart is judged by their difference, sample by sample, not by whether "
+            "their lines overlap."
+        )
     for note in board["notes"]:
         st.caption(f":material/info: {words.plain(note, 400)}")
     st.html(f"<style>{scoreboard.STYLE}</style>" + scoreboard.scoreboard(rows, session.dark()))
@@ -68,9 +72,13 @@ def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_
     if missing:
         st.caption(words.plain(missing, 600))
     with st.expander("All numbers"):
-        st.dataframe(scoreboards.numbers(rows), hide_index=True, lazy=False, alt="Every number of the scoreboard",
-                     column_config={name: st.column_config.NumberColumn(format="%.4g")
-                                    for name in ("value", "from", "to")})
+        st.dataframe(
+            scoreboards.numbers(rows),
+            hide_index=True,
+            lazy=False,
+            alt="Every number of the scoreboard",
+            column_config={name: st.column_config.NumberColumn(format="%.4g") for name in ("value", "from", "to")},
+        )
 
 
 def _rest(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, label: str) -> None:
@@ -79,7 +87,13 @@ def _rest(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, label: str) -> N
     if background.under_way(key):
         return
     background.ending(key, "Stopped. What was measured is kept.")
-    st.button(label, key="measure_board", type="primary", icon=":material/leaderboard:",
-              on_click=measuring.start_board, args=(list(runs), corpus, cache_dir, sign_of(runs)),
-              help="Seconds on thousands of samples, minutes on hundreds of thousands. In the background; each measure "
-                   "shows as soon as it is there and is kept on disk.")
+    st.button(
+        label,
+        key="measure_board",
+        type="primary",
+        icon=":material/leaderboard:",
+        on_click=measuring.start_board,
+        args=(list(runs), corpus, cache_dir, sign_of(runs)),
+        help="Seconds on thousands of samples, minutes on hundreds of thousands. In the background; each measure "
+        "shows as soon as it is there and is kept on disk.",
+    )

@@ -63,6 +63,9 @@ def _fault(error: Exception) -> bool:
     number = secrets.token_hex(4)
     log.error("fault %s on a page", number, exc_info=error)
     with st.container(key=FAULT):
-        st.error(f"This page failed, which is a fault of the program: {type(error).__name__}. Reload it, or go on with "
-                 f"another page. The server's log tells more under the number {number}.", icon=":material/error:")
+        st.error(
+            f"This page failed, which is a fault of the program: {type(error).__name__}. Reload it, or go on with "
+            f"another page. The server's log tells more under the number {number}.",
+            icon=":material/error:",
+        )
     return True

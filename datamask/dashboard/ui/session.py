@@ -61,12 +61,14 @@ def roots() -> tuple[Path, ...]:
 def store() -> RunStore:
     """The store of all runs."""
     from datamask.runs.store import RunStore
+
     return RunStore(runs_dir())
 
 
 def office() -> Office:
     """The background workers of this process."""
     from datamask.runs import jobs
+
     return jobs.office(runs_dir())
 
 
@@ -197,10 +199,17 @@ def open_corpus_or_stop() -> Corpus:
     if opening is None:
         with st.container(border=True):
             st.subheader("No corpus is open")
-            st.write("Every picture and every run starts from a corpus: scored and embedded samples in files. "
-                     "Open the built-in sample, or your own shards, and come back here.")
-            if st.button("Choose a corpus", type="primary", icon=":material/arrow_forward:", key="choose_corpus",
-                         help="Goes to the home page."):
+            st.write(
+                "Every picture and every run starts from a corpus: scored and embedded samples in files. "
+                "Open the built-in sample, or your own shards, and come back here."
+            )
+            if st.button(
+                "Choose a corpus",
+                type="primary",
+                icon=":material/arrow_forward:",
+                key="choose_corpus",
+                help="Goes to the home page.",
+            ):
                 st.switch_page("app.py")
         st.stop()
     if not opening.ready:
@@ -215,8 +224,12 @@ def draw_outside() -> None:
         st.subheader("This corpus is not opened", anchor=False)
         st.warning(words.sentence(outside()), icon=":material/lock:")
         if st.query_params.get("run"):
-            st.page_link("pages/run.py", label="Its run, as far as it stands in the run's folder",
-                         icon=":material/arrow_forward:", query_params=link_parameters())
+            st.page_link(
+                "pages/run.py",
+                label="Its run, as far as it stands in the run's folder",
+                icon=":material/arrow_forward:",
+                query_params=link_parameters(),
+            )
         st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
 
 

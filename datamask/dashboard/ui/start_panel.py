@@ -32,16 +32,24 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
         _button(disabled=True)
         return
     try:
-        price = cost.estimate(settings, len(corpus), corpus.dim, corpus.fingerprint, runs,
-                              overview.token_total(corpus), lambda count: overview.best_tokens(corpus, count))
+        price = cost.estimate(
+            settings,
+            len(corpus),
+            corpus.dim,
+            corpus.fingerprint,
+            runs,
+            overview.token_total(corpus),
+            lambda count: overview.best_tokens(corpus, count),
+        )
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
         return
     st.markdown(cost.sentence(price, len(corpus)), help=cost.details(price))
     if not _button():
         return
-    name = name or outcome.proposed_name(settings.objective, settings.lamb, settings.select_ratio, settings.estimator,
-                                         settings.budget, len(rules.rules))
+    name = name or outcome.proposed_name(
+        settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, len(rules.rules)
+    )
     try:
         run = session.store().create(RunConfig(opening.config, settings, name))
         start_from = warm_start(settings, runs, corpus.fingerprint)
@@ -57,6 +65,14 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
 
 
 def _button(disabled: bool = False) -> bool:
-    return st.button("Start", type="primary", icon=":material/play_arrow:", width="stretch", key="start",
-                     disabled=disabled, help="Says above why it cannot start." if disabled else
-                     "Learns in the background. You can leave this page, or close the browser.")
+    return st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        key="start",
+        disabled=disabled,
+        help="Says above why it cannot start."
+        if disabled
+        else "Learns in the background. You can leave this page, or close the browser.",
+    )

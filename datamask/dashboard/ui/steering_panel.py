@@ -26,8 +26,11 @@ ICONS = {PIN: ":material/keep:", BAN: ":material/block:", GIVEN: ":material/inve
 OFFERS = {
     PIN: ("Pin these {:,}", "The next run selects all of them, whatever their score."),
     BAN: ("Ban these {:,}", "The next run selects none of them."),
-    GIVEN: ("I have these {:,}", "You have them already: the next run selects others that go well with them, and "
-                                 "judges both together. They are not exported again."),
+    GIVEN: (
+        "I have these {:,}",
+        "You have them already: the next run selects others that go well with them, and "
+        "judges both together. They are not exported again.",
+    ),
 }
 
 
@@ -50,30 +53,54 @@ def offer(view: Linked, shown: np.ndarray) -> None:
     """
     corpus, count = view.corpus, int(shown.sum())
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**In the next run**", width="content", help="Filter first: by a lasso on the map, a search, a "
-                    "distribution or a group. Then say what the next run must do with what is shown. The rules wait on "
-                    "the Run page, above Start.")
+        st.markdown(
+            "**In the next run**",
+            width="content",
+            help="Filter first: by a lasso on the map, a search, a "
+            "distribution or a group. Then say what the next run must do with what is shown. The rules wait on "
+            "the Run page, above Start.",
+        )
         if view.filters and count:
             said = ", ".join(one.said for one in view.filters.conditions)
             for kind, (label, about) in OFFERS.items():
-                st.button(label.format(count), key=f"rule_{kind}", icon=ICONS[kind], type="tertiary",
-                          on_click=_add_rows, args=(corpus, kind, shown, said), help=about)
+                st.button(
+                    label.format(count),
+                    key=f"rule_{kind}",
+                    icon=ICONS[kind],
+                    type="tertiary",
+                    on_click=_add_rows,
+                    args=(corpus, kind, shown, said),
+                    help=about,
+                )
         else:
             st.caption("filter samples to pin, ban or set them aside", width="content")
         columns = _columns(view)
         if columns:
-            with st.popover("Quota", icon=ICONS[QUOTA], type="tertiary",
-                            help="How large a share of the next selection a group may or must have."):
+            with st.popover(
+                "Quota",
+                icon=ICONS[QUOTA],
+                type="tertiary",
+                help="How large a share of the next selection a group may or must have.",
+            ):
                 _quota(view, columns)
     if book(corpus).rules:
         reason = _reason_now(corpus)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             listed(corpus)
-            st.page_link("pages/run.py", label="Start a run under these rules", icon=":material/arrow_forward:",
-                         query_params=session.link_parameters(), disabled=bool(reason))
+            st.page_link(
+                "pages/run.py",
+                label="Start a run under these rules",
+                icon=":material/arrow_forward:",
+                query_params=session.link_parameters(),
+                disabled=bool(reason),
+            )
             if reason:
-                st.page_link("pages/run.py", label="Change the settings", icon=":material/tune:",
-                             query_params=session.link_parameters())
+                st.page_link(
+                    "pages/run.py",
+                    label="Change the settings",
+                    icon=":material/tune:",
+                    query_params=session.link_parameters(),
+                )
         refused(reason)
 
 
@@ -83,8 +110,15 @@ def listed(corpus: Corpus, heading: str = "") -> RuleBook:
     if found.rules and heading:
         st.markdown(heading)
     for place, rule in enumerate(found.rules):
-        st.button(words.plain(rule_line(rule), 120), key=f"rule_{place}", icon=":material/close:", type="tertiary",
-                  on_click=_keep, args=(found.without(place),), help="Press to remove this rule.")
+        st.button(
+            words.plain(rule_line(rule), 120),
+            key=f"rule_{place}",
+            icon=":material/close:",
+            type="tertiary",
+            on_click=_keep,
+            args=(found.without(place),),
+            help="Press to remove this rule.",
+        )
     return found
 
 
@@ -139,25 +173,57 @@ def _quota(view: Linked, columns: list[str]) -> None:
     order = [str(names[place]) for place in np.argsort(-counts, kind="stable") if counts[place]]
     wanted = among.names[0] if among is not None and among.name == column else None
     place = order.index(wanted) if wanted in order else 0
-    value = st.selectbox("Group", order, place, key=f"quota_value_{column}_{place}",
-                         help="Largest first. Its samples get a share of the next selection.")
+    value = st.selectbox(
+        "Group",
+        order,
+        place,
+        key=f"quota_value_{column}_{place}",
+        help="Largest first. Its samples get a share of the next selection.",
+    )
     count = int(counts[list(map(str, names)).index(value)])
     share = count / len(codes)
     st.caption(f"{count:,} samples, {words.percent(share, 1)} of the corpus.")
-    low = st.number_input("At least, % of the selection", 0.0, 100.0, round(100 * share, 1), 1.0, format="%.4g",
-                          key=f"quota_low_{value}", help="The next selection has at least this share of it.")
-    high = st.number_input("At most, % of the selection", 0.0, 100.0, 100.0, 1.0, format="%.4g",
-                           key=f"quota_high_{value}", help="The next selection has at most this share of it.")
-    st.button("Add this quota", key="rule_quota", icon=":material/add:", disabled=low > high, on_click=_add_quota,
-              args=(corpus, column, value, count),
-              help="It joins the rules for the next run; one on the same group is replaced.")
+    low = st.number_input(
+        "At least, % of the selection",
+        0.0,
+        100.0,
+        round(100 * share, 1),
+        1.0,
+        format="%.4g",
+        key=f"quota_low_{value}",
+        help="The next selection has at least this share of it.",
+    )
+    high = st.number_input(
+        "At most, % of the selection",
+        0.0,
+        100.0,
+        100.0,
+        1.0,
+        format="%.4g",
+        key=f"quota_high_{value}",
+        help="The next selection has at most this share of it.",
+    )
+    st.button(
+        "Add this quota",
+        key="rule_quota",
+        icon=":material/add:",
+        disabled=low > high,
+        on_click=_add_quota,
+        args=(corpus, column, value, count),
+        help="It joins the rules for the next run; one on the same group is replaced.",
+    )
 
 
 def _columns(view: Linked) -> list[str]:
     """Columns of the shards that divide the samples into named groups."""
     metadata = view.corpus.metadata
-    return [name for name in view.rows.classes if name in metadata.column_names
-            and not pa.types.is_nested(metadata[name].type) and len(view.rows.classes[name][1]) > 1]
+    return [
+        name
+        for name in view.rows.classes
+        if name in metadata.column_names
+        and not pa.types.is_nested(metadata[name].type)
+        and len(view.rows.classes[name][1]) > 1
+    ]
 
 
 def _add_rows(corpus: Corpus, kind: str, shown: np.ndarray, said: str) -> None:

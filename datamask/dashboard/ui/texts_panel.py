@@ -26,8 +26,14 @@ ID_WIDTH = 240
 ORDERS = ("best quality", "worst quality", "input order")
 
 
-def show(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str] = (),
-         why: Callable[[int, DeltaGenerator], None] = lambda row, below: None) -> None:
+def show(
+    name: str,
+    corpus: Corpus,
+    rows: np.ndarray,
+    selected: np.ndarray | None,
+    extra: Sequence[str] = (),
+    why: Callable[[int, DeltaGenerator], None] = lambda row, below: None,
+) -> None:
     """Everything about the rows that are shown.
 
     Args:
@@ -71,23 +77,41 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kept = rows
         if selected is not None:
-            which = st.segmented_control("Show", ("all", "selected", "not selected"), default="all", required=True,
-                                         key=f"{name}_which", help="Which samples to list and download.")
+            which = st.segmented_control(
+                "Show",
+                ("all", "selected", "not selected"),
+                default="all",
+                required=True,
+                key=f"{name}_which",
+                help="Which samples to list and download.",
+            )
             if which != "all":
                 kept = rows[selected[rows] == (which == "selected")]
-        order = st.selectbox("Order", ORDERS, key=f"{name}_order", width=140,
-                             help="By which the list below is sorted; equal ones stay in input order.")
+        order = st.selectbox(
+            "Order",
+            ORDERS,
+            key=f"{name}_order",
+            width=140,
+            help="By which the list below is sorted; equal ones stay in input order.",
+        )
         pages = max(1, -(-len(kept) // PAGE))
-        page = st.number_input("Page", 1, pages, 1, key=f"{name}_page_{pages}", width=105,
-                               help=f"{PAGE} samples a page, {pages:,} pages.")
+        page = st.number_input(
+            "Page", 1, pages, 1, key=f"{name}_page_{pages}", width=105, help=f"{PAGE} samples a page, {pages:,} pages."
+        )
         with st.container(horizontal=True, width="content"):  # they wrap together
             for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
                 label = f"CSV, {len(kept):,} ids" if kind == "CSV" else kind
                 st.download_button(
-                    label, downloads.of_rows(len(kept), lambda kind=kind: file_of(corpus, kept, selected, kind)),
-                    file_name=f"samples.{kind.lower()}", mime=mime, key=f"{name}_{kind}", on_click="ignore",
-                    icon=":material/download:", disabled=not len(kept),
-                    help="Id, quality, whether selected, and where in the input each sample of the list stands.")
+                    label,
+                    downloads.of_rows(len(kept), lambda kind=kind: file_of(corpus, kept, selected, kind)),
+                    file_name=f"samples.{kind.lower()}",
+                    mime=mime,
+                    key=f"{name}_{kind}",
+                    on_click="ignore",
+                    icon=":material/download:",
+                    disabled=not len(kept),
+                    help="Id, quality, whether selected, and where in the input each sample of the list stands.",
+                )
     if not len(kept):
         st.caption("No sample shown is of that kind.")
         return
@@ -95,19 +119,29 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
     if order != "input order":
         sign = -1 if order == "best quality" else 1
         ordered = kept[np.argsort(sign * corpus.quality[kept], kind="stable")]
-    shown = ordered[(page - 1) * PAGE:page * PAGE]
+    shown = ordered[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, shown, extra)
-    config = {"text": st.column_config.TextColumn("text", width=760),
-              str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=ID_WIDTH),
-              "quality": st.column_config.NumberColumn(format="%.4g", width="small")}
+    config = {
+        "text": st.column_config.TextColumn("text", width=760),
+        str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=ID_WIDTH),
+        "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+    }
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[shown]))
         config["selected"] = st.column_config.CheckboxColumn(width="small")
     # a selection is a position in the list: another list must not inherit it
     key = f"{name}_table_{hash(shown.tobytes()):x}"
-    st.dataframe(table, hide_index=True, lazy=False, height=380, column_config=config, key=key,
-                 on_select=lambda: _take(corpus, shown, key), selection_mode="single-row",
-                 alt="Samples shown, one per row")
+    st.dataframe(
+        table,
+        hide_index=True,
+        lazy=False,
+        height=380,
+        column_config=config,
+        key=key,
+        on_select=lambda: _take(corpus, shown, key),
+        selection_mode="single-row",
+        alt="Samples shown, one per row",
+    )
 
 
 def _take(corpus: Corpus, shown: np.ndarray, key: str) -> None:

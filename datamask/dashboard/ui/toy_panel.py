@@ -25,22 +25,40 @@ def show() -> None:
 
 def _draw(found: toy.Toy) -> None:
     random = words.percent(found.ratio)
-    st.markdown(f"{len(found.group):,} made-up samples in four groups: a crowd, families of near-copies around it, a "
-                f"niche of good ones, outliers of low quality. Each objective selected {random} of them at λ 0.5. Blue "
-                "and large: selected. The shape tells the group. Copies are drawn a little apart, to be counted.")
-    st.plotly_chart(picture(found, dark=session.dark()), width="stretch", key="toy_figure",
-                    config={"displayModeBar": False},
-                    alt="Four panels of the same made-up samples, each with what one objective selects")
+    st.markdown(
+        f"{len(found.group):,} made-up samples in four groups: a crowd, families of near-copies around it, a "
+        f"niche of good ones, outliers of low quality. Each objective selected {random} of them at λ 0.5. Blue "
+        "and large: selected. The shape tells the group. Copies are drawn a little apart, to be counted."
+    )
+    st.plotly_chart(
+        picture(found, dark=session.dark()),
+        width="stretch",
+        key="toy_figure",
+        config={"displayModeBar": False},
+        alt="Four panels of the same made-up samples, each with what one objective selects",
+    )
     shown = toy.table(found)
     titles = list(toy.TITLES.values())
     shown[titles] = shown[titles].map(words.percent)
-    st.dataframe(shown, hide_index=True, width="stretch", lazy=False,
-                 alt="Selected share of each planted group under each objective", column_config={
-        "group": "Planted group", "n": st.column_config.NumberColumn("Samples", format="localized"),
-        **{title: st.column_config.TextColumn(title, help=f"Selected share of the group. At random: {random}.")
-           for title in titles}})
-    st.caption(f"Selected share of each group; at random it would be {random} everywhere. "
-               + " ".join(f"{toy.TITLES[name]}: {says}" for name, says in toy.SEES.items()))
+    st.dataframe(
+        shown,
+        hide_index=True,
+        width="stretch",
+        lazy=False,
+        alt="Selected share of each planted group under each objective",
+        column_config={
+            "group": "Planted group",
+            "n": st.column_config.NumberColumn("Samples", format="localized"),
+            **{
+                title: st.column_config.TextColumn(title, help=f"Selected share of the group. At random: {random}.")
+                for title in titles
+            },
+        },
+    )
+    st.caption(
+        f"Selected share of each group; at random it would be {random} everywhere. "
+        + " ".join(f"{toy.TITLES[name]}: {says}" for name, says in toy.SEES.items())
+    )
 
 
 def _solve() -> None:

@@ -24,9 +24,11 @@ from datamask.work.worker import worker
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-ABOUT = ("A sample's score is λ times what it adds to quality plus 1 − λ times what it adds to diversity, given the "
-         "rest of the selection. The threshold lies between the last score that is in and the next. The bars add up "
-         "to score minus threshold.")
+ABOUT = (
+    "A sample's score is λ times what it adds to quality plus 1 − λ times what it adds to diversity, given the "
+    "rest of the selection. The threshold lies between the last score that is in and the next. The bars add up "
+    "to score minus threshold."
+)
 
 
 def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGenerator) -> None:
@@ -46,8 +48,10 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
         _waterfall(answer)
         entry = catalogue.estimator(run.config.selection.estimator)
         if not entry.guided:
-            st.caption(f"{entry.label}: this selection was not made by these scores, so a sample may lie on either "
-                       "side of the threshold.")
+            st.caption(
+                f"{entry.label}: this selection was not made by these scores, so a sample may lie on either "
+                "side of the threshold."
+            )
         for said in (why.copies_sentence(answer, _texts(corpus)), why.nearest_sentence(answer, _texts(corpus))):
             if said:
                 st.caption(said)
@@ -61,18 +65,31 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
 def _waterfall(answer: Answer) -> None:
     table = why.waterfall(answer)
     low, high = (float(f(table[["start", "end"]].to_numpy())) for f in (np.min, np.max))
-    st.vega_lite_chart(table, pictures.waterfall(low, high, dark=session.dark()), key="why_waterfall", width="stretch",
-                       alt="What each part adds to the sample's score, up to score minus threshold")
+    st.vega_lite_chart(
+        table,
+        pictures.waterfall(low, high, dark=session.dark()),
+        key="why_waterfall",
+        width="stretch",
+        alt="What each part adds to the sample's score, up to score minus threshold",
+    )
     total = table["amount"].iloc[-1]
     st.caption(f"In all {abs(total):.2f} {why.UNIT} {'above' if total >= 0 else 'below'} the threshold (dashed).")
 
 
 def _along(run: Run, row: int, answer: Answer) -> None:
-    st.markdown("**At which λ is it in?**", help="Dots: stored runs that differ from this one in λ alone; filled "
-                "where this sample is in, rings where it is out. The upright line marks this run.")
+    st.markdown(
+        "**At which λ is it in?**",
+        help="Dots: stored runs that differ from this one in λ alone; filled "
+        "where this sample is in, rings where it is out. The upright line marks this run.",
+    )
     if len(answer.along.lambdas) > 1:
-        st.vega_lite_chart(why.strip(answer.along, run.id), pictures.strip(dark=session.dark()), key="why_strip",
-                           width="stretch", alt="At which lambda of the stored runs the sample is in")
+        st.vega_lite_chart(
+            why.strip(answer.along, run.id),
+            pictures.strip(dark=session.dark()),
+            key="why_strip",
+            width="stretch",
+            alt="At which lambda of the stored runs the sample is in",
+        )
     st.caption(why.along_sentence(answer.along))
     job = worker().find(explanations.flip_key(run, row))
     if job is not None:
@@ -80,14 +97,22 @@ def _along(run: Run, row: int, answer: Answer) -> None:
             st.markdown(why.flip_sentence(job.result))
         return
     if catalogue.estimator(run.config.selection.estimator).guided:
-        link = {"run": run.id, "sample": str(answer.told.id),
-                **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params}}
+        link = {
+            "run": run.id,
+            "sample": str(answer.told.id),
+            **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params},
+        }
         sign = Sign("Exact λ of a sample", "pages/explore.py", link, "Stops within seconds.")
-        st.button("Find the exact λ", key="flip", icon=":material/target:", on_click=explanations.flip,
-                  args=(run, row, answer.along, sign),
-                  help="Selects again, as this run did, at a few λ, until the λ at which this sample changes sides is "
-                       "known to a thousandth. Some five selections, each as long as the run itself. In the "
-                       "background; can be stopped.")
+        st.button(
+            "Find the exact λ",
+            key="flip",
+            icon=":material/target:",
+            on_click=explanations.flip,
+            args=(run, row, answer.along, sign),
+            help="Selects again, as this run did, at a few λ, until the λ at which this sample changes sides is "
+            "known to a thousandth. Some five selections, each as long as the run itself. In the "
+            "background; can be stopped.",
+        )
 
 
 def _witnesses(answer: Answer, corpus: Corpus) -> None:
@@ -97,14 +122,24 @@ def _witnesses(answer: Answer, corpus: Corpus) -> None:
         if table.empty:
             continue
         number = st.column_config.NumberColumn
-        st.dataframe(table, hide_index=True, lazy=False, key=f"why_{objective}",
-                     height=220 if len(table) > 5 else "auto",
-                     alt=f"What is behind the part of {objective}", column_config={
-                         "sample": st.column_config.TextColumn(width="medium"),
-                         "cosine": number(format="%.3f", width="small"),
-                         "otherwise": number(format="%.3f", width="small"),
-                         "adds": number(format="%+.3f", width="small", help=f"To the score, in {why.UNIT}, before the "
-                                        "average sample's part is taken off.")})
+        st.dataframe(
+            table,
+            hide_index=True,
+            lazy=False,
+            key=f"why_{objective}",
+            height=220 if len(table) > 5 else "auto",
+            alt=f"What is behind the part of {objective}",
+            column_config={
+                "sample": st.column_config.TextColumn(width="medium"),
+                "cosine": number(format="%.3f", width="small"),
+                "otherwise": number(format="%.3f", width="small"),
+                "adds": number(
+                    format="%+.3f",
+                    width="small",
+                    help=f"To the score, in {why.UNIT}, before the average sample's part is taken off.",
+                ),
+            },
+        )
 
 
 def _texts(corpus: Corpus) -> Callable[[int], str]:
@@ -114,4 +149,5 @@ def _texts(corpus: Corpus) -> Callable[[int], str]:
     def text_of(row: int) -> str:
         name = cut(corpus.ids[row].as_py(), 40)
         return name if texts is None else f"{name}: {cut(texts[row].as_py() or '', 90)}"
+
     return text_of

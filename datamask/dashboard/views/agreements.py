@@ -17,10 +17,10 @@ BINS = 18
 @dataclass(frozen=True)
 class Agreed:
     """Attributes:
-        share: float64 ``(N,)``, of the parts that held a row those in which it was selected; NaN: in none.
-        core: bool ``(N,)``, the consensus core; flips: bool ``(N,)``, the coin-flips.
-        kept: of the rows that the run itself selected, the share in the core.
-        repeated: of the rows that the run itself selected, the mean share of parts that select them again.
+    share: float64 ``(N,)``, of the parts that held a row those in which it was selected; NaN: in none.
+    core: bool ``(N,)``, the consensus core; flips: bool ``(N,)``, the coin-flips.
+    kept: of the rows that the run itself selected, the share in the core.
+    repeated: of the rows that the run itself selected, the mean share of parts that select them again.
     """
 
     share: np.ndarray
@@ -53,7 +53,10 @@ def histogram(found: Agreed, own: np.ndarray) -> pd.DataFrame:
         values = found.share[mask & (found.share > 0) & ~found.core]
         # shares are fractions of a few parts: rounding must not move one across the edge of its bar
         counts = np.bincount(np.clip(np.floor(values / width + 1e-9).astype(int), 0, BINS - 1), minlength=BINS)
-        tables.append(pd.DataFrame({"low": edges[:-1], "high": edges[1:], "of": name, "rows": counts, "base": base,
-                                    "top": base + counts}))
+        tables.append(
+            pd.DataFrame(
+                {"low": edges[:-1], "high": edges[1:], "of": name, "rows": counts, "base": base, "top": base + counts}
+            )
+        )
         base = base + counts
     return pd.concat(tables, ignore_index=True)

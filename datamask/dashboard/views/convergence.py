@@ -106,22 +106,29 @@ def curve_table(metrics: dict[str, np.ndarray], measure: str, masks: int | None 
     """
     steps = metrics.get("step")
     if steps is None or not len(steps):
-        return pd.DataFrame({name: [] for name in ("step", "seconds", "masks", "series", "value", "low", "high",
-                                                   "note")})
+        return pd.DataFrame(
+            {name: [] for name in ("step", "seconds", "masks", "series", "value", "low", "high", "note")}
+        )
     blank = np.full(len(steps), np.nan)
     mean = metrics.get(f"batch_{measure}_mean", blank)
     spread = np.nan_to_num(metrics.get(f"batch_{measure}_std", blank))
     parts = []
-    for series, value, low, high in ((BATCH, mean, mean - spread, mean + spread),
-                                     (SUBSET, metrics.get(measure, blank), blank, blank)):
+    for series, value, low, high in (
+        (BATCH, mean, mean - spread, mean + spread),
+        (SUBSET, metrics.get(measure, blank), blank, blank),
+    ):
         there = thinned(np.flatnonzero(np.isfinite(value)))
-        parts.append(_places(metrics, masks, there).assign(series=series, value=value[there], low=low[there],
-                                                           high=high[there], note=""))
+        parts.append(
+            _places(metrics, masks, there).assign(
+                series=series, value=value[there], low=low[there], high=high[there], note=""
+            )
+        )
     return pd.concat(parts, ignore_index=True)
 
 
-def gap_table(metrics: dict[str, np.ndarray], masks: int | None, summary: dict
-              ) -> tuple[pd.DataFrame, dict[str, float] | None]:
+def gap_table(
+    metrics: dict[str, np.ndarray], masks: int | None, summary: dict
+) -> tuple[pd.DataFrame, dict[str, float] | None]:
     """How far the subset is below the best bound known at each step, and where the final one ended.
 
     A run that proved nothing on the way is held against the bound of its end, which is as true of every step.
@@ -140,8 +147,9 @@ def gap_table(metrics: dict[str, np.ndarray], masks: int | None, summary: dict
     return table, final
 
 
-def framed(table: pd.DataFrame, lines: tuple[Reference, ...], least: float = 0.0
-           ) -> tuple[pd.DataFrame, tuple[Reference, ...]]:
+def framed(
+    table: pd.DataFrame, lines: tuple[Reference, ...], least: float = 0.0
+) -> tuple[pd.DataFrame, tuple[Reference, ...]]:
     """Take out what lies far from the subset's curve, the bound and a random subset, and name it at the edge.
 
     Args:
@@ -154,8 +162,9 @@ def framed(table: pd.DataFrame, lines: tuple[Reference, ...], least: float = 0.0
         return table, lines
     room = MARGIN * max(max(core) - min(core), least)
     low, high = min(core) - room, max(core) + room
-    lines = tuple(replace(line, edge="above" if line.value > high else "below" if line.value < low else "")
-                  for line in lines)
+    lines = tuple(
+        replace(line, edge="above" if line.value > high else "below" if line.value < low else "") for line in lines
+    )
     batch = table["series"] == BATCH
     outside = batch & ((table["value"] < low) | (table["value"] > high))
     if outside.any():
@@ -164,8 +173,15 @@ def framed(table: pd.DataFrame, lines: tuple[Reference, ...], least: float = 0.0
         if bool(outside[last.name]):
             side = 1.0 if last["value"] > high else -1.0
             note = f"{'▲' if side > 0 else '▼'} {BATCH}  {words.value(last['value'], 3)}"
-            kept = pd.concat([kept, pd.DataFrame([{**last, "series": EDGE, "value": side, "low": np.nan,
-                                                   "high": np.nan, "note": note}])], ignore_index=True)
+            kept = pd.concat(
+                [
+                    kept,
+                    pd.DataFrame(
+                        [{**last, "series": EDGE, "value": side, "low": np.nan, "high": np.nan, "note": note}]
+                    ),
+                ],
+                ignore_index=True,
+            )
         table = kept
     clipped = table[["low", "high"]].clip(low, high)
     return table.assign(low=clipped["low"], high=clipped["high"]), lines
@@ -177,8 +193,13 @@ def _places(metrics: dict[str, np.ndarray], masks: int | None, there: np.ndarray
     blank = np.full(len(steps), np.nan)
     beyond = np.isfinite([metrics.get(name, blank) for name in BESIDE]).any(0)
     learned = np.fmax.accumulate(np.where(beyond, 0.0, steps)) if len(steps) else steps
-    return pd.DataFrame({"step": steps[there], "seconds": metrics.get("seconds", blank)[there],
-                         "masks": learned[there] * (masks or np.nan)})
+    return pd.DataFrame(
+        {
+            "step": steps[there],
+            "seconds": metrics.get("seconds", blank)[there],
+            "masks": learned[there] * (masks or np.nan),
+        }
+    )
 
 
 def _at_end(metrics: dict[str, np.ndarray], masks: int | None, value: float) -> dict[str, float]:

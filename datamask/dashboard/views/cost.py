@@ -60,8 +60,15 @@ def work(config: SelectionConfig, n: int, dim: int) -> float:
     return masks * n * (1 - config.prune) * dim
 
 
-def estimate(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Iterable[Run],
-             tokens: float | None = None, best_tokens: Callable[[int], float] | None = None) -> Cost:
+def estimate(
+    config: SelectionConfig,
+    n: int,
+    dim: int,
+    fingerprint: str,
+    runs: Iterable[Run],
+    tokens: float | None = None,
+    best_tokens: Callable[[int], float] | None = None,
+) -> Cost:
     """What a run with these settings will cost on a corpus of n rows and dim dimensions.
 
     Args:
@@ -96,8 +103,10 @@ def sentence(cost: Cost, n: int) -> str:
     if cost.tokens and (cost.measured or cost.best_tokens is None):
         rows += f", about {words.short(cost.tokens)} tokens"
     elif cost.tokens:
-        rows += (f" ({words.short(cost.tokens)} tokens at average length, {words.short(cost.best_tokens)} if they were "
-                 "those of best quality)")
+        rows += (
+            f" ({words.short(cost.tokens)} tokens at average length, {words.short(cost.best_tokens)} if they were "
+            "those of best quality)"
+        )
     if cost.seconds is None:
         return f"{rows}. No run like this yet, so no estimate of the time."
     return f"{rows}, in about **{words.roughly(cost.seconds)}**."
@@ -108,8 +117,12 @@ def details(cost: Cost) -> str:
     said = f"Time: {cost.basis}. Memory: at least {words.size(cost.memory)} for features, neighbour lists and masks."
     if cost.tokens is None or not cost.exact:
         return said
-    return said + (" Tokens: from earlier runs like this one." if cost.measured else " Tokens: an objective may prefer "
-                   "long rows or short ones; how many it takes is known once a run like this one is done.")
+    return said + (
+        " Tokens: from earlier runs like this one."
+        if cost.measured
+        else " Tokens: an objective may prefer "
+        "long rows or short ones; how many it takes is known once a run like this one is done."
+    )
 
 
 def _length(config: SelectionConfig, selected: int, fingerprint: str, runs: Sequence[Run]) -> float | None:
@@ -120,8 +133,12 @@ def _length(config: SelectionConfig, selected: int, fingerprint: str, runs: Sequ
         alike = all(getattr(then, name) == getattr(config, name) for name in ALIKE)
         size = summary.get("selected") or 0
         # another size selects other rows: a little more or less changes nothing
-        if (alike and summary.get("tokens") and run.facts().get("fingerprint") == fingerprint
-                and abs(size - selected) <= 0.1 * selected):
+        if (
+            alike
+            and summary.get("tokens")
+            and run.facts().get("fingerprint") == fingerprint
+            and abs(size - selected) <= 0.1 * selected
+        ):
             known.setdefault(then.lamb, summary["tokens"] / size)
     if not catalogue.estimator(config.estimator).guided:
         return next(iter(known.values()), None)

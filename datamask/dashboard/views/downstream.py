@@ -25,8 +25,17 @@ def collected(runs: Iterable[Run]) -> pd.DataFrame:
         results = run.results()
         if results:
             lamb = run.config.selection.lamb if _learned(run) else math.nan
-            found += [{"run_id": run.id, "curve": curve_of(run), "lamb": lamb, "task": one.task, "score": one.score,
-                       "seed": one.seed} for one in results]
+            found += [
+                {
+                    "run_id": run.id,
+                    "curve": curve_of(run),
+                    "lamb": lamb,
+                    "task": one.task,
+                    "score": one.score,
+                    "seed": one.seed,
+                }
+                for one in results
+            ]
     return pd.DataFrame(found, columns=["run_id", "curve", "lamb", "task", "score", "seed"])
 
 
@@ -52,8 +61,7 @@ def points(results: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (task, curve, lamb), part in results.groupby(["task", "curve", "lamb"], sort=True, dropna=False):
         mean, spread = float(part["score"].mean()), float(part["score"].std(ddof=1))
-        rows.append((task, curve, float(lamb), mean, mean - spread, mean + spread, len(part),
-                     part["run_id"].nunique()))
+        rows.append((task, curve, float(lamb), mean, mean - spread, mean + spread, len(part), part["run_id"].nunique()))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

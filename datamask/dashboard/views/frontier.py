@@ -115,8 +115,9 @@ class Line:
     def planes(self) -> list[HalfPlane]:
         """What is proved for selections under these settings, by runs of whichever estimator."""
         problem = self.spots[0].problem
-        return [spot.plane for spot in (*self.spots, *self.others)
-                if spot.plane is not None and spot.problem == problem]
+        return [
+            spot.plane for spot in (*self.spots, *self.others) if spot.plane is not None and spot.problem == problem
+        ]
 
     @property
     def joined(self) -> bool:
@@ -156,15 +157,24 @@ def survey(runs: Iterable[Run], fingerprint: str | None) -> Survey:
     for key, spots in groups.items():
         for spot in spots:
             alike.setdefault(spot.problem, []).append((key, spot))
-    lines = [Line(key, tuple(sorted(spots, key=lambda spot: (spot.lamb, spot.settings.seed))),
-                  tuple(spot for other, spot in alike[spots[0].problem] if other != key))
-             for key, spots in groups.items()]
+    lines = [
+        Line(
+            key,
+            tuple(sorted(spots, key=lambda spot: (spot.lamb, spot.settings.seed))),
+            tuple(spot for other, spot in alike[spots[0].problem] if other != key),
+        )
+        for key, spots in groups.items()
+    ]
     order = [entry.name for entry in catalogue.OBJECTIVES]
 
     def place(line: Line) -> tuple:
         objective = line.settings.objective
-        return (-len(line.lambdas), order.index(objective) if objective in order else len(order), objective,
-                line.settings.select_ratio)
+        return (
+            -len(line.lambdas),
+            order.index(objective) if objective in order else len(order),
+            objective,
+            line.settings.select_ratio,
+        )
 
     return Survey(tuple(sorted(lines, key=place)), tuple(named.values()))
 
@@ -183,14 +193,23 @@ def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
     if fingerprint is not None and facts.get("fingerprint") != fingerprint:
         return None
     settings, bound = config.selection, summary.get("upper_bound")
-    proved = (bound is not None and settings.scale == "calibrated"
-              and summary.get("bound_holds_for", "exact") == "exact")
+    proved = bound is not None and settings.scale == "calibrated" and summary.get("bound_holds_for", "exact") == "exact"
     anchors = summary.get("anchors") or facts.get("anchors")
     scale = json.dumps([settings.objective, summary.get("selected"), anchors], sort_keys=True)
-    return Spot(run.id, config.name or run.id, label_of(run), settings, float(quality), float(diversity),
-                summary.get("quality"), summary.get("diversity"), scale,
-                HalfPlane(settings.lamb, float(bound)) if proved else None, summary.get("gap") if proved else None,
-                summary.get("seconds"))
+    return Spot(
+        run.id,
+        config.name or run.id,
+        label_of(run),
+        settings,
+        float(quality),
+        float(diversity),
+        summary.get("quality"),
+        summary.get("diversity"),
+        scale,
+        HalfPlane(settings.lamb, float(bound)) if proved else None,
+        summary.get("gap") if proved else None,
+        summary.get("seconds"),
+    )
 
 
 def label_of(run: Run) -> str:
@@ -215,17 +234,20 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
     names = {}
     for line in lines:
         mine = line.settings.to_dict()
-        alike = [other.settings.to_dict() for other in lines
-                 if other.settings.objective == line.settings.objective
-                 and size_words(other.settings) == size_words(line.settings)]
+        alike = [
+            other.settings.to_dict()
+            for other in lines
+            if other.settings.objective == line.settings.objective
+            and size_words(other.settings) == size_words(line.settings)
+        ]
         name = f"{outcome.objective_label(line.settings.objective)}, {size_words(line.settings)}"
         for field, said in SETTINGS.items():
             # options of the learner tell apart only what the same learner made; its name says the rest
-            held = [other for other in alike if field not in LEARNER_OPTIONS
-                    or other["estimator"] == mine["estimator"]]
+            held = [other for other in alike if field not in LEARNER_OPTIONS or other["estimator"] == mine["estimator"]]
             if field not in FREE and len({str(other.get(field)) for other in held}) > 1 and mine.get(field):
-                value = (catalogue.estimator(mine[field]).label.partition(" (")[0] if field == "estimator"
-                         else mine[field])
+                value = (
+                    catalogue.estimator(mine[field]).label.partition(" (")[0] if field == "estimator" else mine[field]
+                )
                 name += f", {value}" if field == "estimator" else f", {said.lower()} {value}"
         names[line.key] = name
     said = list(names.values())
@@ -275,8 +297,10 @@ def keeps_words(line: Line, spot: Spot) -> str:
     said = f"λ {spot.lamb:g} keeps {words.percent(spot.quality, 1)} of the attainable quality"
     if spot is most:
         return f"{said}, and it is the most diverse point of this curve."
-    return (f"{said} and costs {100 * cost:.1f} points of diversity against λ {most.lamb:g}, this curve's most diverse "
-            "point.")
+    return (
+        f"{said} and costs {100 * cost:.1f} points of diversity against λ {most.lamb:g}, this curve's most diverse "
+        "point."
+    )
 
 
 def below_random_words(quality: float, diversity: float) -> str:
@@ -289,8 +313,10 @@ def below_random_words(quality: float, diversity: float) -> str:
     if not below:
         return ""
     way_out = {"diversity": "ask for less quality, or choose a smaller λ.", "quality": "choose a larger λ."}
-    return (f"Its {' and its '.join(below)} {'is' if len(below) == 1 else 'are'} below that of a random selection of "
-            f"the same size: {way_out[below[0]] if len(below) == 1 else 'that has more of both.'}")
+    return (
+        f"Its {' and its '.join(below)} {'is' if len(below) == 1 else 'are'} below that of a random selection of "
+        f"the same size: {way_out[below[0]] if len(below) == 1 else 'that has more of both.'}"
+    )
 
 
 def proof_words(spot: Spot) -> str:
@@ -298,14 +324,17 @@ def proof_words(spot: Spot) -> str:
     if spot.gap is None:
         return ""
     within = "0.01" if spot.gap < 1e-4 else f"{100 * spot.gap:.2f}"
-    return (f"Proved: no selection under these settings has a joint value more than {within}{words.GAP}% of the "
-            "attainable gain higher at this λ.")
+    return (
+        f"Proved: no selection under these settings has a joint value more than {within}{words.GAP}% of the "
+        "attainable gain higher at this λ."
+    )
 
 
 def hull_only(objective: str) -> bool:
     """Whether a better trade-off may lie in a dent that no lambda reaches: nothing proves the curve to be concave."""
-    return not all(catalogue.objective(name).proof for name, _ in
-                   SelectionConfig.from_options(objective=objective).terms)
+    return not all(
+        catalogue.objective(name).proof for name, _ in SelectionConfig.from_options(objective=objective).terms
+    )
 
 
 def table(lines: Sequence[Line], named: Sequence[Spot]) -> pd.DataFrame:
@@ -314,10 +343,15 @@ def table(lines: Sequence[Line], named: Sequence[Spot]) -> pd.DataFrame:
     rows = [(names[line.key], spot) for line in lines for spot in line.spots]
     rows += [(spot.label, spot) for spot in named]
     blank = math.nan
-    return pd.DataFrame({
-        "run_id": [spot.run_id for _, spot in rows], "curve": [name for name, _ in rows],
-        "λ": [spot.lamb if catalogue.estimator(spot.settings.estimator).guided else blank for _, spot in rows],
-        "quality": [100 * spot.quality for _, spot in rows], "diversity": [100 * spot.diversity for _, spot in rows],
-        "mean quality": [blank if spot.raw_quality is None else spot.raw_quality for _, spot in rows],
-        "gap": [blank if spot.gap is None else 100 * spot.gap for _, spot in rows],
-        "seconds": [blank if spot.seconds is None else spot.seconds for _, spot in rows]})
+    return pd.DataFrame(
+        {
+            "run_id": [spot.run_id for _, spot in rows],
+            "curve": [name for name, _ in rows],
+            "λ": [spot.lamb if catalogue.estimator(spot.settings.estimator).guided else blank for _, spot in rows],
+            "quality": [100 * spot.quality for _, spot in rows],
+            "diversity": [100 * spot.diversity for _, spot in rows],
+            "mean quality": [blank if spot.raw_quality is None else spot.raw_quality for _, spot in rows],
+            "gap": [blank if spot.gap is None else 100 * spot.gap for _, spot in rows],
+            "seconds": [blank if spot.seconds is None else spot.seconds for _, spot in rows],
+        }
+    )

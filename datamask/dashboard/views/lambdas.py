@@ -12,8 +12,10 @@ from datamask.dashboard import words
 
 TOP_QUALITY = "top-quality"
 WORDS = {"helps": "better than random", "hurts": "worse than random", "level": "cannot be told apart"}
-NATS = ("How surprised the model is by each word of the texts it must predict: the logarithm of one over the word's "
-        "probability. 0.1 less means that every word seemed some 10 % likelier.")
+NATS = (
+    "How surprised the model is by each word of the texts it must predict: the logarithm of one over the word's "
+    "probability. 0.1 less means that every word seemed some 10 % likelier."
+)
 FAR = 3.0
 """Beside something better than random, what is so many times as much worse may be left outside the picture."""
 
@@ -40,18 +42,31 @@ def curves(record: Mapping, ratio: float) -> list[Mapping]:
 
 def points(record: Mapping, ratio: float) -> pd.DataFrame:
     """One row per point: ``objective, lambda, difference, low, high, level, best``."""
-    rows = [{"objective": label(curve["objective"]), "lambda": point["lamb"], "difference": point["difference"],
-             "low": point["low"], "high": point["high"], "level": point["level"],
-             "best": point["lamb"] == curve["best"]}
-            for curve in curves(record, ratio) for point in curve["points"]]
+    rows = [
+        {
+            "objective": label(curve["objective"]),
+            "lambda": point["lamb"],
+            "difference": point["difference"],
+            "low": point["low"],
+            "high": point["high"],
+            "level": point["level"],
+            "best": point["lamb"] == curve["best"],
+        }
+        for curve in curves(record, ratio)
+        for point in curve["points"]
+    ]
     return pd.DataFrame(rows)
 
 
 def recommended(record: Mapping, ratio: float) -> pd.DataFrame:
     """The recommended lambdas of the leading curve: one row per run of them, ``objective, low, high``; empty where
     nothing is recommended."""
-    found = [{"objective": label(curve["objective"]), "low": low, "high": high}
-             for curve in curves(record, ratio) if curve["leads"] for low, high in curve["recommended"]]
+    found = [
+        {"objective": label(curve["objective"]), "low": low, "high": high}
+        for curve in curves(record, ratio)
+        if curve["leads"]
+        for low, high in curve["recommended"]
+    ]
     return pd.DataFrame(found, columns=["objective", "low", "high"])
 
 
@@ -61,29 +76,64 @@ def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
     for curve in curves(record, ratio):
         for point in curve["points"]:
             interval = (point["low"], point["high"])
-            rows.append({"selection": f"{label(curve['objective'])}, λ {point['lamb']:g}",
-                         **_row(point, interval, curve), "against random": _against(*interval),
-                         "level with its best": "yes" if point["level"] else "no"})
+            rows.append(
+                {
+                    "selection": f"{label(curve['objective'])}, λ {point['lamb']:g}",
+                    **_row(point, interval, curve),
+                    "against random": _against(*interval),
+                    "level with its best": "yes" if point["level"] else "no",
+                }
+            )
     for named in record["named"]:
         if named["ratio"] == ratio:
             interval = (named["low"], named["high"])
-            rows.append({"selection": "Top quality", **_row(named, interval, named),
-                         "against random": WORDS[named["verdict"]], "level with its best": ""})
+            rows.append(
+                {
+                    "selection": "Top quality",
+                    **_row(named, interval, named),
+                    "against random": WORDS[named["verdict"]],
+                    "level with its best": "",
+                }
+            )
     for random in record["random"]:
         if random["ratio"] == ratio:
-            rows.append({"selection": "Random", "value": random["value"], "difference": 0.0, "interval": "",
-                         "samples": random["selected"], "words": random["words"], "against random": "",
-                         "level with its best": ""})
+            rows.append(
+                {
+                    "selection": "Random",
+                    "value": random["value"],
+                    "difference": 0.0,
+                    "interval": "",
+                    "samples": random["selected"],
+                    "words": random["words"],
+                    "against random": "",
+                    "level with its best": "",
+                }
+            )
     found = pd.DataFrame(rows).sort_values("value", kind="stable", ignore_index=True)
     found["texts predicted"] = held_out
-    return found[["selection", "difference", "interval", "against random", "level with its best", "value", "samples",
-                  "words", "texts predicted"]]
+    return found[
+        [
+            "selection",
+            "difference",
+            "interval",
+            "against random",
+            "level with its best",
+            "value",
+            "samples",
+            "words",
+            "texts predicted",
+        ]
+    ]
 
 
 def _row(point: Mapping, interval: tuple[float, float], common: Mapping) -> dict:
-    return {"value": point["value"], "difference": point["difference"],
-            "interval": " to ".join(f"{end:+.4f}".replace("-", "−") for end in interval),
-            "samples": common["selected"], "words": common["words"]}
+    return {
+        "value": point["value"],
+        "difference": point["difference"],
+        "interval": " to ".join(f"{end:+.4f}".replace("-", "−") for end in interval),
+        "samples": common["selected"],
+        "words": common["words"],
+    }
 
 
 def _against(low: float, high: float) -> str:
@@ -96,8 +146,9 @@ def span(record: Mapping, ratio: float, *, near: bool = False) -> tuple[float, f
     Args:
         near: show what lies around random, and leave what is far worse outside.
     """
-    found = [value for curve in curves(record, ratio) for point in curve["points"]
-             for value in (point["low"], point["high"])] + [0.0]
+    found = [
+        value for curve in curves(record, ratio) for point in curve["points"] for value in (point["low"], point["high"])
+    ] + [0.0]
     low, high = min(found), max(found)
     if near and lopsided(record, ratio):
         high = FAR * -low
@@ -120,9 +171,15 @@ def titles(answers: Sequence[Mapping]) -> dict[str, str]:
     """A short line for a menu by each answer's key: target and when, and between them what tells apart the answers on
     one target."""
     names = {answer["key"]: _short(answer["target"]) for answer in answers}
-    told = {answer["key"]: (", ".join(answer["question"]["objectives"]), _shares(answer["question"]),
-                            f"{len(answer['question']['lambdas'])} lambdas", f"seed {answer['question']['seed']}")
-            for answer in answers}
+    told = {
+        answer["key"]: (
+            ", ".join(answer["question"]["objectives"]),
+            _shares(answer["question"]),
+            f"{len(answer['question']['lambdas'])} lambdas",
+            f"seed {answer['question']['seed']}",
+        )
+        for answer in answers
+    }
     found = {}
     for answer in answers:
         key = answer["key"]
@@ -134,7 +191,8 @@ def titles(answers: Sequence[Mapping]) -> dict[str, str]:
 
 def _short(target: Mapping) -> str:
     return {"random": "Held-out text", "quality": "Best by quality"}.get(
-        target["kind"], target["label"].removeprefix("held-out text with "))
+        target["kind"], target["label"].removeprefix("held-out text with ")
+    )
 
 
 def _shares(question: Mapping) -> str:
@@ -168,10 +226,15 @@ def effect(answer: Mapping, record: Mapping) -> str:
 
 def reading(record: Mapping, ratio: float) -> str:
     """How the first picture is read."""
-    shaded = "" if recommended(record, ratio).empty else (
-        " Shaded: recommended, the best and what cannot be told apart from it.")
-    return ("Difference to a random selection; below 0 is better. Band: 95 % interval. Ring: the best lambda, chosen "
-            f"on other texts than those drawn here.{shaded}")
+    shaded = (
+        ""
+        if recommended(record, ratio).empty
+        else (" Shaded: recommended, the best and what cannot be told apart from it.")
+    )
+    return (
+        "Difference to a random selection; below 0 is better. Band: 95 % interval. Ring: the best lambda, chosen "
+        f"on other texts than those drawn here.{shaded}"
+    )
 
 
 def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
@@ -179,23 +242,31 @@ def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
     curve = curves(record, ratio)[0]
     target = answer["target"]
     near = f"{target['near_copies']:,} near-copies of them"
-    taken = (f"Samples that nearly repeat your texts ({target['near_copies']:,}) were first taken out of the corpus."
-             if target["kind"] == "texts" else
-             f"In each of {answer['splits']} rounds {target['held_out']:,} other samples, and {near}, were first taken "
-             "out of the corpus.")
-    return (f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
-            f"{curve['words']:,} words were drawn at random from each selection: equally many for all, because more "
-            "text alone would predict better. A small model learned from them and had to predict texts it had never "
-            f"seen, {target['texts']:,} in all ({target['words']:,} words). The line is the difference to a random "
-            "selection, the band its 95 % interval. Half of the texts chose the best lambda (ringed); the other half "
-            "is drawn here, so that the best is not flattered by having been picked.")
+    taken = (
+        f"Samples that nearly repeat your texts ({target['near_copies']:,}) were first taken out of the corpus."
+        if target["kind"] == "texts"
+        else f"In each of {answer['splits']} rounds {target['held_out']:,} other samples, and {near}, were first taken "
+        "out of the corpus."
+    )
+    return (
+        f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
+        f"{curve['words']:,} words were drawn at random from each selection: equally many for all, because more "
+        "text alone would predict better. A small model learned from them and had to predict texts it had never "
+        f"seen, {target['texts']:,} in all ({target['words']:,} words). The line is the difference to a random "
+        "selection, the band its 95 % interval. Half of the texts chose the best lambda (ringed); the other half "
+        "is drawn here, so that the best is not flattered by having been picked."
+    )
 
 
 def second_caption(answer: Mapping) -> str:
     """What the second measure is, and how independent."""
-    return " ".join(["Distance from each target text to the nearest training text, in a space made from words alone, "
-                     "against a random selection; below 0 is nearer.",
-                     *(note for note in answer["notes"] if "second measure" in note)])
+    return " ".join(
+        [
+            "Distance from each target text to the nearest training text, in a space made from words alone, "
+            "against a random selection; below 0 is nearer.",
+            *(note for note in answer["notes"] if "second measure" in note),
+        ]
+    )
 
 
 def other_notes(answer: Mapping) -> Sequence[str]:

@@ -42,6 +42,7 @@ class Story:
 def objective_label(objective: str) -> str:
     """The objective's name for people; a weighted sum as ``Facility location 30 % + Pair-wise similarity 70 %``."""
     from datamask.config import SelectionConfig
+
     terms = SelectionConfig.from_options(objective=objective).terms
     if len(terms) == 1:
         return catalogue.objective(terms[0][0]).label
@@ -55,31 +56,48 @@ def numbers(run: Run) -> tuple[Number, ...]:
         return ()
     calibrated, anchors = summary.get("calibrated") or {}, summary.get("anchors") or {}
     config = run.config.selection
-    quality = _number("Quality", calibrated.get("quality"), summary.get("quality"), anchors.get("quality"),
-                      "the best quality", "mean quality")
+    quality = _number(
+        "Quality",
+        calibrated.get("quality"),
+        summary.get("quality"),
+        anchors.get("quality"),
+        "the best quality",
+        "mean quality",
+    )
     name = objective_label(config.objective)
     single = (anchors.get("diversity") or {}).get(config.objective)
-    diversity = _number("Diversity", calibrated.get("diversity"), summary.get("diversity"), single,
-                        "the best diversity", name)
+    diversity = _number(
+        "Diversity", calibrated.get("diversity"), summary.get("diversity"), single, "the best diversity", name
+    )
     selected, n = int(summary.get("selected") or 0), int(summary.get("n") or 0)
     tokens = summary.get("tokens")
     took = words.duration(summary.get("seconds_total") or summary.get("seconds"))
-    size = Number("Selected", words.count(selected),
-                  f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else ""),
-                  f"{summary.get('steps') or 0:,} steps in {words.duration(summary.get('seconds'))}; with neighbour "
-                  f"graph, references and polish {took}.")
+    size = Number(
+        "Selected",
+        words.count(selected),
+        f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else ""),
+        f"{summary.get('steps') or 0:,} steps in {words.duration(summary.get('seconds'))}; with neighbour "
+        f"graph, references and polish {took}.",
+    )
     return quality, diversity, size
 
 
 def _number(label: str, share: float | None, raw: float | None, anchor: dict | None, best: str, what: str) -> Number:
     if share is None:
-        return Number(label, words.value(raw), f"raw {what}", f"{label} has no calibrated value here: the term is "
-                      "constant on this corpus, so no subset is better than another.")
+        return Number(
+            label,
+            words.value(raw),
+            f"raw {what}",
+            f"{label} has no calibrated value here: the term is "
+            "constant on this corpus, so no subset is better than another.",
+        )
     meaning = f"Raw value ({what}): {words.value(raw, 5)}."
     if anchor:
         kind = anchor.get("best_kind")
-        meaning += (f" A random subset has {words.value(anchor.get('random'), 5)}; the best this term reaches alone is "
-                    f"{words.value(anchor.get('best'), 5)}" + (f" ({kind})" if kind else "") + ".")
+        meaning += (
+            f" A random subset has {words.value(anchor.get('random'), 5)}; the best this term reaches alone is "
+            f"{words.value(anchor.get('best'), 5)}" + (f" ({kind})" if kind else "") + "."
+        )
     caption = f"of the way from random to {best}" if share >= 0 else "below a random subset"
     return Number(label, words.percent(share), caption, meaning)
 
@@ -97,9 +115,11 @@ def certificate(run: Run) -> str | None:
     which = f"that fills {budget:,.0f} tokens" if budget else f"of {summary.get('selected', 0):,} samples"
     proved = "Proved of the listed-neighbour objective only" if listed else "Proved"
     beside += " under the same rules" if rules(run) else ""
-    return (f"{proved}: no selection {which}{beside} has a higher value of {what} on these features than "
-            f"{words.value(bound)}; this one has {words.value(bound - gap)}."
-            + (f" Rules: {'; '.join(rules(run))}." if rules(run) else ""))
+    return (
+        f"{proved}: no selection {which}{beside} has a higher value of {what} on these features than "
+        f"{words.value(bound)}; this one has {words.value(bound - gap)}."
+        + (f" Rules: {'; '.join(rules(run))}." if rules(run) else "")
+    )
 
 
 def rules(run: Run) -> list[str]:
@@ -115,8 +135,10 @@ def neighbors(run: Run) -> str | None:
     nearest = graph["k"] - 1
     if graph["kind"] == "exact":
         return f"Exact: every row with its {nearest:,} nearest other rows."
-    return (f"Approximate: it lists {words.percent(graph['recall'], 1)} of the {nearest:,} truly nearest rows, "
-            f"measured on {graph['recall_rows']:,} random rows. Values at the end are exact all the same.")
+    return (
+        f"Approximate: it lists {words.percent(graph['recall'], 1)} of the {nearest:,} truly nearest rows, "
+        f"measured on {graph['recall_rows']:,} random rows. Values at the end are exact all the same."
+    )
 
 
 def story(run: Run) -> Story | None:
@@ -124,22 +146,37 @@ def story(run: Run) -> Story | None:
     status = run.status()
     at = f"at step {status.step:,} of {status.total_steps:,}" if status.step else "before its first step"
     if status.state == "queued":
-        return Story("Waiting for its turn", "It starts by itself as soon as its device is free. The first run after "
-                     "the server's start takes some seconds longer.", "info", ("stop",))
+        return Story(
+            "Waiting for its turn",
+            "It starts by itself as soon as its device is free. The first run after "
+            "the server's start takes some seconds longer.",
+            "info",
+            ("stop",),
+        )
     if status.state == "running":
         return Story("Learning", status.message or "starting", "info", ("stop",))
     if status.state == "stopped":
-        kept = ("What it has learned is kept: resumed, it ends in the same selection as if it had never stopped."
-                if status.step else "Nothing had been learned yet; resuming starts it.")
+        kept = (
+            "What it has learned is kept: resumed, it ends in the same selection as if it had never stopped."
+            if status.step
+            else "Nothing had been learned yet; resuming starts it."
+        )
         return Story("Stopped", f"This run was stopped {at}. {kept}", "warning", ("resume",))
     if status.state == "interrupted":
-        kept = ("Its last checkpoint is kept; resuming continues from there." if status.step else
-                "Nothing had been learned yet; resuming starts it.")
-        return Story("Interrupted", f"The program that ran this ended without a word {at}: a restarted server, a full "
-                     f"memory, a switched-off machine. {kept}", "warning", ("resume",))
+        kept = (
+            "Its last checkpoint is kept; resuming continues from there."
+            if status.step
+            else "Nothing had been learned yet; resuming starts it."
+        )
+        return Story(
+            "Interrupted",
+            f"The program that ran this ended without a word {at}: a restarted server, a full "
+            f"memory, a switched-off machine. {kept}",
+            "warning",
+            ("resume",),
+        )
     if status.state == "failed":
-        return Story("Failed", status.error or "The run ended on an error it did not explain.", "error",
-                     ("resume",))
+        return Story("Failed", status.error or "The run ended on an error it did not explain.", "error", ("resume",))
     return None
 
 
@@ -163,8 +200,7 @@ def headline(run: Run) -> str:
     if config.scale == "raw":
         extras.append("raw scale")
     how = " · ".join([how, *extras])
-    return (f"{objective_label(config.objective)} · {balance} · "
-            f"{_amount(config)} · {masks}{how}")
+    return f"{objective_label(config.objective)} · {balance} · {_amount(config)} · {masks}{how}"
 
 
 def _amount(config: SelectionConfig) -> str:
@@ -178,8 +214,9 @@ def _digits(ratio: float) -> int:
     return 0 if round(100 * ratio) >= 1 and abs(100 * ratio - round(100 * ratio)) < 1e-9 else 2
 
 
-def proposed_name(objective: str, lamb: float, ratio: float, estimator: str, budget: float | None = None,
-                  rules: int = 0) -> str:
+def proposed_name(
+    objective: str, lamb: float, ratio: float, estimator: str, budget: float | None = None, rules: int = 0
+) -> str:
     """A name for a run that was given none: what sets it apart, short enough for a menu."""
     share = words.percent(ratio, _digits(ratio)) if budget is None else f"{tokens_text(budget)} tokens"
     bound = f", {rules} rule{'' if rules == 1 else 's'}" if rules else ""

@@ -23,7 +23,7 @@ def memory_bytes(corpus: Corpus) -> int:
 def quality_histogram(corpus: Corpus) -> pd.DataFrame:
     """Columns ``low, high, rows``: how many rows have their quality in each of up to `BINS` equal bins."""
     values = corpus.quality
-    distinct = np.unique(values[: 100_000])
+    distinct = np.unique(values[:100_000])
     bins = int(min(BINS, max(1, len(distinct))))
     rows, edges = np.histogram(values, bins=bins)
     return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "rows": rows})
@@ -33,8 +33,10 @@ def first_rows(corpus: Corpus, count: int = FIRST_ROWS) -> pd.DataFrame:
     """The first rows as text: id, quality, length, then the metadata, each cell cut at `TEXT_LIMIT` characters."""
     count = min(count, len(corpus))
     roles = corpus.provenance.columns
-    table = {str(roles.get("id") or "id"): [str(v) for v in corpus.ids.slice(0, count).to_pylist()],
-             "quality": corpus.quality[:count]}
+    table = {
+        str(roles.get("id") or "id"): [str(v) for v in corpus.ids.slice(0, count).to_pylist()],
+        "quality": corpus.quality[:count],
+    }
     if corpus.lengths is not None:
         table[str(roles.get("length") or "length")] = corpus.lengths[:count]
     text = roles.get("text")
@@ -51,8 +53,9 @@ def first_rows(corpus: Corpus, count: int = FIRST_ROWS) -> pd.DataFrame:
 def problems(corpus: Corpus) -> pd.DataFrame:
     """Columns ``problem, rows``: every reason why rows were left out, the most frequent first."""
     dropped = sorted(corpus.provenance.dropped.items(), key=lambda item: -item[1])
-    return pd.DataFrame({"problem": [reason for reason, _ in dropped], "rows": [count for _, count in dropped]},
-                        ).astype({"rows": "int64"})
+    return pd.DataFrame(
+        {"problem": [reason for reason, _ in dropped], "rows": [count for _, count in dropped]},
+    ).astype({"rows": "int64"})
 
 
 def token_total(corpus: Corpus) -> float | None:

@@ -39,11 +39,17 @@ def table(run: Run) -> pd.DataFrame:
         ("corpus", ", ".join(corpus.inputs)),
         ("rows", words.of_total(int(n), int(total or n)) if n else "–"),
         ("fingerprint", str(facts.get("fingerprint") or "–")),
-        *([("start", f"warm: from where run {warm} ended, under this run's rules")] if (
-            warm := facts.get("warm_from")) else []),
+        *(
+            [("start", f"warm: from where run {warm} ended, under this run's rules")]
+            if (warm := facts.get("warm_from"))
+            else []
+        ),
         *([("neighbour graph", graph)] if (graph := outcome.neighbors(run)) else []),
-        ("ended", f"{status.ending or status.state}, after {words.duration(summary.get('seconds_total'))} on "
-                  f"{summary.get('device') or '–'}"),
+        (
+            "ended",
+            f"{status.ending or status.state}, after {words.duration(summary.get('seconds_total'))} on "
+            f"{summary.get('device') or '–'}",
+        ),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("platform", str(platform)),
     ]
@@ -52,8 +58,9 @@ def table(run: Run) -> pd.DataFrame:
 
 def command(run: Run, output: str | None = None) -> str:
     """The line that repeats the run, for a shell."""
-    return "python -m datamask " + shlex.join(run.config.arguments(output or run.facts().get("output")
-                                                                   or "selection.parquet"))
+    return "python -m datamask " + shlex.join(
+        run.config.arguments(output or run.facts().get("output") or "selection.parquet")
+    )
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,7 @@ def shards(run: Run, check: Callable[[CorpusConfig], None] = lambda config: None
 
 def source_files(run: Run) -> list[str]:
     """The files that hold rows of a finished run, in reading order."""
+
     def read() -> tuple[str, ...]:
         names = run.rows()["source_file"].combine_chunks()
         encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()

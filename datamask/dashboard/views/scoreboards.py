@@ -65,36 +65,71 @@ def rows(board: Mapping, letters: Mapping[str, tuple[str, str]]) -> list[Row]:
     for measure in board["measures"]:
         cells = measure["selections"]
         places = tuple(
-            Place(key, *letters.get(key, ("", BESIDE.get(key, key))), float(cell["value"]), cell["low"], cell["high"],
-                  cell["verdict"] == HATCHED, str(cell.get("note") or ""))
-            for key in (*letters, *BESIDE) if (cell := cells.get(key)) is not None and cell["value"] is not None)
-        found.append(Row(measure["measure"], measure["label"], measure["says"], measure["better"], places,
-                         _verdict(measure, letters, places), measure["best"]))
-    return found + [Row(one["measure"], one["label"], "", "", (), "not measured yet", None)
-                    for one in board.get("left", ())]
+            Place(
+                key,
+                *letters.get(key, ("", BESIDE.get(key, key))),
+                float(cell["value"]),
+                cell["low"],
+                cell["high"],
+                cell["verdict"] == HATCHED,
+                str(cell.get("note") or ""),
+            )
+            for key in (*letters, *BESIDE)
+            if (cell := cells.get(key)) is not None and cell["value"] is not None
+        )
+        found.append(
+            Row(
+                measure["measure"],
+                measure["label"],
+                measure["says"],
+                measure["better"],
+                places,
+                _verdict(measure, letters, places),
+                measure["best"],
+            )
+        )
+    return found + [
+        Row(one["measure"], one["label"], "", "", (), "not measured yet", None) for one in board.get("left", ())
+    ]
 
 
 def summary(found: list[Row], letters: Mapping[str, tuple[str, str]]) -> str:
     """Who is best on how many of the measures nobody optimised, in a sentence."""
-    fair = [row for row in found if row.places and row.better != "neither"
-            and not _makers(row.places)]
+    fair = [row for row in found if row.places and row.better != "neither" and not _makers(row.places)]
     if not fair:
-        return ("Every measure that has a better and a worse was optimised by one of these runs, so none of them is "
-                "called best.")
+        return (
+            "Every measure that has a better and a worse was optimised by one of these runs, so none of them is "
+            "called best."
+        )
     won = {key: sum(row.best == key for row in fair) for key in (*letters, *BESIDE)}
     said = [f"{letters[key][0] if key in letters else BESIDE[key]} on {count}" for key, count in won.items() if count]
     level = len(fair) - sum(won.values())
-    head = f"Of {len(fair)} measures that none of these runs optimised, best are: {', '.join(said)}" if said else \
-        f"On none of the {len(fair)} measures that nobody here optimised is one of them surely best"
+    head = (
+        f"Of {len(fair)} measures that none of these runs optimised, best are: {', '.join(said)}"
+        if said
+        else f"On none of the {len(fair)} measures that nobody here optimised is one of them surely best"
+    )
     return head + (f"; on {level} the best cannot be told apart." if level and said else ".")
 
 
 def numbers(found: list[Row]) -> pd.DataFrame:
     """Every number: ``measure, better, of, value, low, high, made by it, note``."""
-    return pd.DataFrame([{
-        "measure": row.label, "better": row.better, "of": place.label, "value": place.value, "from": place.low,
-        "to": place.high, "made by it": place.optimised, "note": place.note,
-    } for row in found for place in row.places])
+    return pd.DataFrame(
+        [
+            {
+                "measure": row.label,
+                "better": row.better,
+                "of": place.label,
+                "value": place.value,
+                "from": place.low,
+                "to": place.high,
+                "made by it": place.optimised,
+                "note": place.note,
+            }
+            for row in found
+            for place in row.places
+        ]
+    )
 
 
 def _verdict(measure: Mapping, letters: Mapping[str, tuple[str, str]], places: tuple[Place, ...]) -> str:

@@ -36,8 +36,9 @@ class Series:
 
 
 def _shared(settings: SelectionConfig, free: Sequence[str]) -> str:
-    return json.dumps({name: value for name, value in settings.to_dict().items() if name not in free}, sort_keys=True,
-                      default=str)
+    return json.dumps(
+        {name: value for name, value in settings.to_dict().items() if name not in free}, sort_keys=True, default=str
+    )
 
 
 # -- the select ratio ----------------------------------------------------------------------------------------------
@@ -63,9 +64,16 @@ def ratio_series(runs: Iterable[Run], fingerprint: str) -> list[Series]:
             here = [spot for spot in spots if spot.settings.select_ratio == ratio]
             for term in ("quality", "diversity"):
                 raw = [getattr(spot, f"raw_{term}") for spot in here]
-                rows.append({"ratio": 100 * ratio, "term": term, "n": len(here), "run_id": here[0].run_id,
-                             "share": 100 * float(np.mean([getattr(spot, term) for spot in here])),
-                             "raw": math.nan if None in raw else float(np.mean(raw))})
+                rows.append(
+                    {
+                        "ratio": 100 * ratio,
+                        "term": term,
+                        "n": len(here),
+                        "run_id": here[0].run_id,
+                        "share": 100 * float(np.mean([getattr(spot, term) for spot in here])),
+                        "raw": math.nan if None in raw else float(np.mean(raw)),
+                    }
+                )
         settings = spots[0].settings
         label = f"{outcome.objective_label(settings.objective)}, λ {settings.lamb:g}, {_how(settings)}"
         found.append(Series(key, label, pd.DataFrame(rows)))
@@ -100,8 +108,10 @@ def group_series(runs: Iterable[Run], fingerprint: str) -> list[Series]:
         if len(sizes) < 2:
             continue
         settings = settings_of[key]
-        label = (f"{outcome.objective_label(settings.objective)}, λ {settings.lamb:g}, "
-                 f"{frontier.ratio_words(settings.select_ratio)}, {_how(settings)}")
+        label = (
+            f"{outcome.objective_label(settings.objective)}, λ {settings.lamb:g}, "
+            f"{frontier.ratio_words(settings.select_ratio)}, {_how(settings)}"
+        )
         parts = [band(curves).assign(G=size, seeds=len(curves)) for size, curves in sorted(sizes.items())]
         found.append(Series(key, label, pd.concat(parts, ignore_index=True)))
     return sorted(found, key=lambda series: -len(series.table))
@@ -116,8 +126,9 @@ def band(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
     else:
         at = np.geomspace(first, last, GRID_POINTS)
         values = np.array([np.interp(np.log(at), np.log(seconds), value) for seconds, value in curves])
-    return pd.DataFrame({"seconds": at, "mean": values.mean(axis=0), "low": values.min(axis=0),
-                         "high": values.max(axis=0)})
+    return pd.DataFrame(
+        {"seconds": at, "mean": values.mean(axis=0), "low": values.min(axis=0), "high": values.max(axis=0)}
+    )
 
 
 # -- slices of the corpus ------------------------------------------------------------------------------------------
@@ -136,8 +147,9 @@ class Transfer:
     apart: dict[str, tuple[float, float]]
 
 
-def transfer(runs: Iterable[Run], slices: Mapping[str, CorpusConfig], fingerprint: str, settings: SelectionConfig
-             ) -> Transfer:
+def transfer(
+    runs: Iterable[Run], slices: Mapping[str, CorpusConfig], fingerprint: str, settings: SelectionConfig
+) -> Transfer:
     """The curves with these settings on each slice; those with fewer than two points are left out.
 
     Args:
@@ -156,15 +168,21 @@ def transfer(runs: Iterable[Run], slices: Mapping[str, CorpusConfig], fingerprin
         name = last if whole_one else next((name for name, corpus in slices.items() if corpus == config.corpus), None)
         if name is not None and _shared(config.selection, FREE) == wanted and (spot := frontier.spot_of(run)):
             spots[name].append(spot)
-    lines = {name: Line(name, tuple(sorted(here, key=lambda spot: spot.lamb))) for name, here in spots.items()
-             if len({spot.lamb for spot in here}) > 1}
+    lines = {
+        name: Line(name, tuple(sorted(here, key=lambda spot: spot.lamb)))
+        for name, here in spots.items()
+        if len({spot.lamb for spot in here}) > 1
+    }
     apart = {}
     whole = lines.get(last)
     if whole is not None:
         there = {lamb: (quality, diversity) for lamb, quality, diversity in whole.means()}
         for name, line in lines.items():
-            gaps = [(math.dist(there[lamb], (quality, diversity)), lamb) for lamb, quality, diversity in line.means()
-                    if lamb in there]
+            gaps = [
+                (math.dist(there[lamb], (quality, diversity)), lamb)
+                for lamb, quality, diversity in line.means()
+                if lamb in there
+            ]
             if line is not whole and gaps:
                 apart[name] = max(gaps)
     return Transfer(lines, apart)
@@ -174,11 +192,15 @@ def transfer_words(found: Transfer) -> str:
     """How well slices tell the whole corpus's frontier, in a sentence."""
     if not found.apart:
         return "Two curves with a common λ are needed to compare them."
-    said = [f"{name} lies at most {100 * far:.1f} points off, at λ {lamb:g}" for name, (far, lamb) in
-            found.apart.items()]
+    said = [
+        f"{name} lies at most {100 * far:.1f} points off, at λ {lamb:g}" for name, (far, lamb) in found.apart.items()
+    ]
     worst = max(far for far, _ in found.apart.values())
-    verdict = ("A λ chosen on a slice may be used on the whole." if worst < 0.05 else
-               "A λ chosen on a slice would not give the same trade-off on the whole.")
+    verdict = (
+        "A λ chosen on a slice may be used on the whole."
+        if worst < 0.05
+        else "A λ chosen on a slice would not give the same trade-off on the whole."
+    )
     return f"Against the whole corpus: {'; '.join(said)}. {verdict}"
 
 

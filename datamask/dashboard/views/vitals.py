@@ -24,10 +24,16 @@ SMOOTHED = 20
 """A single step's signal is told badly: the ratio shown is over so many steps."""
 
 
-FORM_WORDS = {"--scale calibrated": "the calibrated scale",
-              "--estimator counterfactual": "exact credit (Counterfactual)",
-              "more masks (--n_rollout)": "more masks per step (G)", "--n_rollout": "the masks per step (G)",
-              "--max_lr": "the first step size", "--partial": "batch share", "--lamb": "λ", " -": " −"}
+FORM_WORDS = {
+    "--scale calibrated": "the calibrated scale",
+    "--estimator counterfactual": "exact credit (Counterfactual)",
+    "more masks (--n_rollout)": "more masks per step (G)",
+    "--n_rollout": "the masks per step (G)",
+    "--max_lr": "the first step size",
+    "--partial": "batch share",
+    "--lamb": "λ",
+    " -": " −",
+}
 """What the options are called on the Run form; longer ones first."""
 
 
@@ -89,27 +95,63 @@ def vitals(metrics: Mapping[str, np.ndarray], config: SelectionConfig, facts: Ma
     selected, n = facts.get("selected") or 0, facts.get("n") or 0
     exact = config.estimator == "counterfactual"
     found = [
-        Vital("decided", "Rows decided", "Share of rows that sampling now takes, or leaves, at least 95 times in 100. "
-              "Near 100 % early on means the steps are too large.", _tidy(metrics, {"decided": "decided"}), True),
-        Vital("changed", "Rows changed per step", "How many of the selected rows were replaced in a step. Falling "
-              "towards 0: the learner has made up its mind.", _per_step(metrics, selected)),
-        Vital("signal", "Signal over noise", "How far a step stands out from the scatter between its masks, over some "
-              f"{SMOOTHED} steps. Below 1, single steps are mostly chance; only many of them average it out.",
-              _signal(metrics)),
-        Vital("spread", "Spread over the masks", "How much the joint value differs between the "
-              f"{config.n_rollout or 0} masks of a step. Near 0 they are all alike, and the paper's method then learns "
-              "nothing.",
-              _tidy(metrics, {"batch_joint_std": "spread"})),
-        Vital("shares", "What the reward varies by", "Share of the variance of "
-              + ("the rows' credit" if exact else "the masks' reward") + " due to each term. Near 100 %, the other "
-              "terms are drowned. Below 0, a term works against the sum.",
-              _tidy(metrics, _terms(metrics, "share_")), True),
-        Vital("overlap", "Overlap with one term alone", "Rows shared with the selection that a term alone would make, "
-              "over the rows in either. Dashed: what two random selections would share.",
-              _tidy(metrics, _terms(metrics, "overlap_")), True, _chance(selected, n)),
-        Vital("missed", "Rows uncovered", "Share of rows with no selected row among their listed neighbours. The "
-              "learner treats them as uncovered; the values on this page use their true nearest selected row.",
-              _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}), True),
+        Vital(
+            "decided",
+            "Rows decided",
+            "Share of rows that sampling now takes, or leaves, at least 95 times in 100. "
+            "Near 100 % early on means the steps are too large.",
+            _tidy(metrics, {"decided": "decided"}),
+            True,
+        ),
+        Vital(
+            "changed",
+            "Rows changed per step",
+            "How many of the selected rows were replaced in a step. Falling "
+            "towards 0: the learner has made up its mind.",
+            _per_step(metrics, selected),
+        ),
+        Vital(
+            "signal",
+            "Signal over noise",
+            "How far a step stands out from the scatter between its masks, over some "
+            f"{SMOOTHED} steps. Below 1, single steps are mostly chance; only many of them average it out.",
+            _signal(metrics),
+        ),
+        Vital(
+            "spread",
+            "Spread over the masks",
+            "How much the joint value differs between the "
+            f"{config.n_rollout or 0} masks of a step. Near 0 they are all alike, and the paper's method then learns "
+            "nothing.",
+            _tidy(metrics, {"batch_joint_std": "spread"}),
+        ),
+        Vital(
+            "shares",
+            "What the reward varies by",
+            "Share of the variance of "
+            + ("the rows' credit" if exact else "the masks' reward")
+            + " due to each term. Near 100 %, the other "
+            "terms are drowned. Below 0, a term works against the sum.",
+            _tidy(metrics, _terms(metrics, "share_")),
+            True,
+        ),
+        Vital(
+            "overlap",
+            "Overlap with one term alone",
+            "Rows shared with the selection that a term alone would make, "
+            "over the rows in either. Dashed: what two random selections would share.",
+            _tidy(metrics, _terms(metrics, "overlap_")),
+            True,
+            _chance(selected, n),
+        ),
+        Vital(
+            "missed",
+            "Rows uncovered",
+            "Share of rows with no selected row among their listed neighbours. The "
+            "learner treats them as uncovered; the values on this page use their true nearest selected row.",
+            _tidy(metrics, {"missed": "uncovered"}) if finite(metrics, "missed").any() else _tidy(metrics, {}),
+            True,
+        ),
     ]
     return tuple(vital for vital in found if len(vital.table) > 1)
 
@@ -129,8 +171,11 @@ def _tidy(metrics: Mapping[str, np.ndarray], columns: Mapping[str, str]) -> pd.D
     for name, series in columns.items():
         values = metrics.get(name, np.zeros(0))
         there = thinned(np.flatnonzero(np.isfinite(values)))
-        parts.append(pd.DataFrame({"step": metrics["step"][there] if len(there) else [], "series": series,
-                                   "value": values[there]}))
+        parts.append(
+            pd.DataFrame(
+                {"step": metrics["step"][there] if len(there) else [], "series": series, "value": values[there]}
+            )
+        )
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"step": [], "series": [], "value": []})
 
 

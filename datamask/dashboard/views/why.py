@@ -31,8 +31,15 @@ def waterfall(answer: Answer) -> pd.DataFrame:
     rows, at = [], 0.0
     for part in told.parts:
         amount = part.value / unit
-        rows.append({"part": part_label(part.name), "start": at, "end": at + amount, "amount": amount,
-                     "kind": FOR if amount >= 0 else AGAINST})
+        rows.append(
+            {
+                "part": part_label(part.name),
+                "start": at,
+                "end": at + amount,
+                "amount": amount,
+                "kind": FOR if amount >= 0 else AGAINST,
+            }
+        )
         at += amount
     total = (told.score - told.threshold) / unit
     rows.append({"part": "this sample", "start": 0.0, "end": total, "amount": total, "kind": TOTAL})
@@ -48,36 +55,52 @@ def part_label(name: str) -> str:
 
 def strip(along: Along, run_id: str) -> pd.DataFrame:
     """One row per stored run of the curve: ``lambda, state, here``."""
-    return pd.DataFrame({"lambda": along.lambdas, "state": ["in" if inside else "out" for inside in along.inside],
-                         "here": [one == run_id for one in along.run_ids]})
+    return pd.DataFrame(
+        {
+            "lambda": along.lambdas,
+            "state": ["in" if inside else "out" for inside in along.inside],
+            "here": [one == run_id for one in along.run_ids],
+        }
+    )
 
 
 def along_sentence(along: Along) -> str:
     """Where over lambda the sample is in, by the stored runs."""
     count = len(along.lambdas)
     if count < 2:
-        return ("No other stored run differs from this one in λ alone. A sweep on the Frontier page shows at which λ "
-                "this sample is in.")
+        return (
+            "No other stored run differs from this one in λ alone. A sweep on the Frontier page shows at which λ "
+            "this sample is in."
+        )
     if all(along.inside):
         return f"In at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
     if not any(along.inside):
         return f"Out at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."
     said = [f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in along.intervals]
-    return f"In at λ {' and '.join([', '.join(said[:-1]), said[-1]] if len(said) > 1 else said)}, out at the other " \
-           f"stored λ of this curve; {count:,} runs in all."
+    return (
+        f"In at λ {' and '.join([', '.join(said[:-1]), said[-1]] if len(said) > 1 else said)}, out at the other "
+        f"stored λ of this curve; {count:,} runs in all."
+    )
 
 
 def flip_sentence(found: Flip) -> str:
     """What the exact search found."""
-    made = f"selected again at {found.solved:,} λ" if found.solved > 1 else (
-        "selected again at one λ" if found.solved else "told by the stored runs alone")
+    made = (
+        f"selected again at {found.solved:,} λ"
+        if found.solved > 1
+        else ("selected again at one λ" if found.solved else "told by the stored runs alone")
+    )
     low, high = found.between
     if found.lamb is None:
-        return (f"It is {'in' if found.below else 'out'} at λ {low:g} and {high:g} too, as it is here: no λ at which "
-                f"it changes sides was found ({made}).")
+        return (
+            f"It is {'in' if found.below else 'out'} at λ {low:g} and {high:g} too, as it is here: no λ at which "
+            f"it changes sides was found ({made})."
+        )
     first, then = ("in", "out") if found.below else ("out", "in")
-    return (f"It changes sides at λ **{found.lamb:.3f}**: {first} just below, {then} just above; {made} between "
-            f"λ {low:g} and {high:g}.")
+    return (
+        f"It changes sides at λ **{found.lamb:.3f}**: {first} just below, {then} just above; {made} between "
+        f"λ {low:g} and {high:g}."
+    )
 
 
 def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> tuple[str, pd.DataFrame]:
@@ -97,15 +120,24 @@ def witnesses(answer: Answer, objective: str, text_of: Callable[[int], str]) -> 
     kind = found[0].kind
     if kind == "dimension":
         said = f"The {len(found):,} of {count:,} feature dimensions with the largest effect."
-        return said, pd.DataFrame({"dimension": [one.row for one in found],
-                                   "adds": [one.amount / unit for one in found]})
+        return said, pd.DataFrame(
+            {"dimension": [one.row for one in found], "adds": [one.amount / unit for one in found]}
+        )
     more = f"; the {len(found):,} with the largest effect" if count > len(found) else ""
-    said = {"covers": f"Other samples whose closest member it is: {count:,}{more}. “Otherwise” is their next closest.",
-            "would cover": f"Other samples it would be closer to than any member: {count:,}{more}. “Otherwise” is "
-                           "their closest member now.",
-            "similar": f"Near neighbours that are selected too: {count:,}{more}."}[kind]
-    table = pd.DataFrame({"sample": [text_of(one.row) for one in found], "cosine": [one.similarity for one in found],
-                          "otherwise": [one.otherwise for one in found], "adds": [one.amount / unit for one in found]})
+    said = {
+        "covers": f"Other samples whose closest member it is: {count:,}{more}. “Otherwise” is their next closest.",
+        "would cover": f"Other samples it would be closer to than any member: {count:,}{more}. “Otherwise” is "
+        "their closest member now.",
+        "similar": f"Near neighbours that are selected too: {count:,}{more}.",
+    }[kind]
+    table = pd.DataFrame(
+        {
+            "sample": [text_of(one.row) for one in found],
+            "cosine": [one.similarity for one in found],
+            "otherwise": [one.otherwise for one in found],
+            "adds": [one.amount / unit for one in found],
+        }
+    )
     return said, table if kind != "similar" else table.drop(columns="otherwise")
 
 
@@ -114,8 +146,10 @@ def nearest_sentence(answer: Answer, text_of: Callable[[int], str]) -> str:
     told = answer.told
     if told.nearest_selected < 0:
         return "No other sample is selected."
-    said = (f"Nearest selected sample: **{words.plain(text_of(told.nearest_selected), 160)}**, cosine "
-            f"{told.nearest_similarity:.3f}.")
+    said = (
+        f"Nearest selected sample: **{words.plain(text_of(told.nearest_selected), 160)}**, cosine "
+        f"{told.nearest_similarity:.3f}."
+    )
     if "pairwise" in [part.name for part in told.parts]:
         said += " A fact, not a reason: pair-wise similarity looks at the selection as a whole."
     return said

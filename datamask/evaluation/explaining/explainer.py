@@ -61,8 +61,9 @@ class Explainer:
         self.eligible[problem.eligible.cpu().numpy()] = True
         self.given = self._posed.given
         self.pinned = problem.pinned.cpu().numpy()
-        self.parts = {QUALITY: config.lamb * joint.quality_scale.slope * _plain(joint.quality.final_marginals(
-            self._mask))}
+        self.parts = {
+            QUALITY: config.lamb * joint.quality_scale.slope * _plain(joint.quality.final_marginals(self._mask))
+        }
         self._weights = {}
         for term in joint.terms:
             weight = (1 - joint.lamb) * term.weight * term.scale.slope
@@ -75,16 +76,20 @@ class Explainer:
             self._scale = lengths[self.eligible].mean() / np.where(lengths > 0, lengths, np.inf)
             self.parts = {name: part * self._scale for name, part in self.parts.items()}
         self.score = np.sum(list(self.parts.values()), axis=0)
-        self.threshold = _thresholds(self.score, self.mask, self.eligible, self.pinned, problem.eligible.cpu().numpy(),
-                                     problem.rules)
+        self.threshold = _thresholds(
+            self.score, self.mask, self.eligible, self.pinned, problem.eligible.cpu().numpy(), problem.rules
+        )
         self.average = {name: float(part[self.eligible].mean()) for name, part in self.parts.items()}
         self.sd = float(self.score[self.eligible].std())
         free = self.eligible & ~self.pinned
         self._expected = ~free | np.where(self.mask, self.score >= self.threshold, self.score <= self.threshold)
         self.exceptions = int((~self._expected).sum())
         kinds = [(type(term.function), term) for term in joint.terms]
-        self._witnesses = {term.name: BY_OBJECTIVE[kind](term.function, self._mask, poll)
-                           for kind, term in kinds if kind in BY_OBJECTIVE}
+        self._witnesses = {
+            term.name: BY_OBJECTIVE[kind](term.function, self._mask, poll)
+            for kind, term in kinds
+            if kind in BY_OBJECTIVE
+        }
         self._facts = [FACTS[kind](term.function, self._mask) for kind, term in kinds if kind in FACTS]
         self._banned = np.zeros(len(pool), dtype=bool)
         if config.ban is not None:
@@ -102,8 +107,9 @@ class Explainer:
         if len(rows) and not (rows.min() >= 0 and rows.max() < len(self.mask)):
             raise ValueError(f"rows must be from 0 to {len(self.mask) - 1:,}, got {rows.min():,} to {rows.max():,}")
         nearest, similarity = self._nearest_selected(rows, poll)
-        return [self._one(int(row), int(near), float(cosine), poll)
-                for row, near, cosine in zip(rows, nearest, similarity)]
+        return [
+            self._one(int(row), int(near), float(cosine), poll) for row, near, cosine in zip(rows, nearest, similarity)
+        ]
 
     def copies_of(self, row: int) -> np.ndarray:
         """The rows that were left out as near-copies of this one, int64, rising."""
@@ -125,15 +131,30 @@ class Explainer:
         counts: dict[str, int] = {}
         for name, find in self._witnesses.items():
             shown, counts[name] = find(row)
-            witnesses[name] = tuple(Witness(w.kind, w.row, w.similarity, w.otherwise,
-                                            w.amount * self._weights[name] * self._scale[row]) for w in shown)
+            witnesses[name] = tuple(
+                Witness(w.kind, w.row, w.similarity, w.otherwise, w.amount * self._weights[name] * self._scale[row])
+                for w in shown
+            )
         state = self._state(row)
         winner = int(self._winner[row]) if state == states.COPY else -1
         score = float(self.score[row])
         told = Explanation(
-            row, self.pool.corpus.ids[row].as_py(), bool(self.mask[row]), state, score, threshold,
-            (score - threshold) / self.sd if self.sd > 0 else 0.0, tuple(parts), bool(self._expected[row]), facts,
-            witnesses, counts, nearest, similarity, winner)
+            row,
+            self.pool.corpus.ids[row].as_py(),
+            bool(self.mask[row]),
+            state,
+            score,
+            threshold,
+            (score - threshold) / self.sd if self.sd > 0 else 0.0,
+            tuple(parts),
+            bool(self._expected[row]),
+            facts,
+            witnesses,
+            counts,
+            nearest,
+            similarity,
+            winner,
+        )
         return sentence(told, None if winner < 0 else self.pool.corpus.ids[winner].as_py())
 
     def _state(self, row: int) -> str:
@@ -171,8 +192,9 @@ def _share_below(values: np.ndarray, value: float) -> float:
     return float((values < value).mean())
 
 
-def _thresholds(score: np.ndarray, mask: np.ndarray, eligible: np.ndarray, pinned: np.ndarray, rows: np.ndarray,
-                rules: Rules | None) -> np.ndarray:
+def _thresholds(
+    score: np.ndarray, mask: np.ndarray, eligible: np.ndarray, pinned: np.ndarray, rows: np.ndarray, rules: Rules | None
+) -> np.ndarray:
     """The threshold of every row, float64 ``(N,)``; rows that cannot be selected are held against the common one."""
     free = eligible & ~pinned
     out = np.full(len(score), _cut(score[free], int((mask & free).sum())))

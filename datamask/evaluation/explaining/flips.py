@@ -163,8 +163,14 @@ class Again:
             del self._bits[next(known for known in self._bits if known != self.config.lamb)]
 
 
-def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None, tolerance: float = TOLERANCE,
-              poll: Poll = no_poll, progress: Progress = lambda share, what: None) -> Flip:
+def find_flip(
+    again: Again,
+    row: int,
+    stored: Mapping[float, bool] | None = None,
+    tolerance: float = TOLERANCE,
+    poll: Poll = no_poll,
+    progress: Progress = lambda share, what: None,
+) -> Flip:
     """The lambda nearest the run's at which a sample is known to change sides, by selecting again in between.
 
     Args:
@@ -184,8 +190,10 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
     sides = {**(stored or {}), **again.known(row)}
     if nearest_change(sides, here) is None:
         # first towards where it is foretold to change, then the other way
-        ends = sorted((0.0, 1.0), key=lambda end: (
-            again.forecast(row, here, min(end, here), max(end, here), poll) is None, abs(end - here)))
+        ends = sorted(
+            (0.0, 1.0),
+            key=lambda end: (again.forecast(row, here, min(end, here), max(end, here), poll) is None, abs(end - here)),
+        )
         for place, end in enumerate(ends):
             if nearest_change(sides, here) is None and end not in sides:
                 again.select(end, poll, _part_of(report, 0.1 * place, 0.1))
@@ -202,8 +210,10 @@ def find_flip(again: Again, row: int, stored: Mapping[float, bool] | None = None
         if guess is not None:
             # somewhat beyond it, and further each time the sample has not changed sides: the gap is to close
             beyond = max(0.5 * tolerance, 0.15 * abs(guess - last)) * 2**missed
-            lamb = min(max(guess + math.copysign(beyond, guess - last), bracket[0] + 0.5 * tolerance),
-                       bracket[1] - 0.5 * tolerance)
+            lamb = min(
+                max(guess + math.copysign(beyond, guess - last), bracket[0] + 0.5 * tolerance),
+                bracket[1] - 0.5 * tolerance,
+            )
         left = max(1.0, math.log2(width / tolerance))
         share = 0.2 + 0.8 * (1 - left / (1 + most))
         again.select(lamb, poll, _part_of(report, share, (1 - share) / (1 + left)))

@@ -24,8 +24,10 @@ def _sentence(told: Explanation, winner: object) -> str:
     if told.state == states.BANNED:
         return "Out because you banned it, whatever its score."
     if told.state == states.PRUNED:
-        return f"Out before learning: its quality, below that of {_percent(told.facts['quality_below'])} of " \
-               "the corpus, was among the lowest, which were pruned."
+        return (
+            f"Out before learning: its quality, below that of {_percent(told.facts['quality_below'])} of "
+            "the corpus, was among the lowest, which were pruned."
+        )
     if told.state == states.COPY:
         return f"Out before learning: it is a near-copy of {winner}, which was kept for its quality."
     reasons = told.parts[1:]
@@ -51,26 +53,36 @@ def _phrase(part: Part, told: Explanation) -> str:
             return f"its quality is above that of {_percent(told.facts['quality_above'])} of the corpus"
         return f"its quality is below that of {_percent(told.facts['quality_below'])} of the corpus"
     if part.name == "pairwise":
-        return (f"it is {'less' if part.value > 0 else 'more'} similar to the selection as a whole than "
-                f"{_percent(above if part.value > 0 else 1 - above)} of the corpus")
+        return (
+            f"it is {'less' if part.value > 0 else 'more'} similar to the selection as a whole than "
+            f"{_percent(above if part.value > 0 else 1 - above)} of the corpus"
+        )
     if part.name == "facility":
         count = told.witness_counts.get("facility", 0)
         samples = f"{count:,} sample{'' if count == 1 else 's'}"
         if told.selected:
             if count:
                 return f"it is the closest member for {samples}"
-            return (f"it is a kind of its own (its nearest other member has cosine {told.nearest_similarity:.2f})"
-                    if part.value > 0 else "no other sample relies on it")
+            return (
+                f"it is a kind of its own (its nearest other member has cosine {told.nearest_similarity:.2f})"
+                if part.value > 0
+                else "no other sample relies on it"
+            )
         only = "only " if part.value < 0 else ""
-        return (f"it would be closer than any member to {only}{samples}" if count
-                else f"what it could stand for is covered already (its nearest member has cosine "
-                     f"{told.nearest_similarity:.2f})")
+        return (
+            f"it would be closer than any member to {only}{samples}"
+            if count
+            else f"what it could stand for is covered already (its nearest member has cosine "
+            f"{told.nearest_similarity:.2f})"
+        )
     if part.name == "graphcut":
         count = told.witness_counts.get("graphcut", 0)
         return f"{count:,} of its near neighbours {'is' if count == 1 else 'are'} selected too"
     if part.name in ("disf", "disf_fixed"):
-        return (f"it makes the members' feature dimensions {'less' if part.value > 0 else 'more'} correlated than "
-                f"{_percent(above if part.value > 0 else 1 - above)} of the corpus would")
+        return (
+            f"it makes the members' feature dimensions {'less' if part.value > 0 else 'more'} correlated than "
+            f"{_percent(above if part.value > 0 else 1 - above)} of the corpus would"
+        )
     return f"its part in {part.name} is above that of {_percent(above)} of the corpus"
 
 

@@ -60,8 +60,9 @@ def covered(function: Facility, mask: Tensor, coverage: Coverage, row: int) -> F
         other = coverage.best[rows].double()
         kind, gain = "would cover", near[rows] - other
     order = gain.argsort(descending=True, stable=True)[:SHOWN]
-    shown = tuple(Witness(kind, int(rows[i]), float(near[rows[i]]), float(other[i]), float(gain[i]) / function.n)
-                  for i in order)
+    shown = tuple(
+        Witness(kind, int(rows[i]), float(near[rows[i]]), float(other[i]), float(gain[i]) / function.n) for i in order
+    )
     return shown, len(rows)
 
 
@@ -113,6 +114,7 @@ def mean_cosine(function: Pairwise, mask: Tensor) -> Callable[[int], dict[str, f
         own = float(mask[row])
         crowding = float(function.features[row].double() @ total) - own
         return {"mean_cosine": crowding / max(members - own, 1.0)}
+
     return fact
 
 

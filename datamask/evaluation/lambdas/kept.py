@@ -44,8 +44,11 @@ class Kept:
         """Keep a selection."""
         if self._cache is not None:
             # lost in a power cut, it is selected once more
-            self._cache.keep(self.entry(name), arrays={
-                "rows": rows.astype(np.int32), "end": np.empty(0) if end is None else end}, sync=False)
+            self._cache.keep(
+                self.entry(name),
+                arrays={"rows": rows.astype(np.int32), "end": np.empty(0) if end is None else end},
+                sync=False,
+            )
 
     def names(self) -> list[str]:
         """What is kept."""

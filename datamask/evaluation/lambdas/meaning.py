@@ -50,7 +50,7 @@ class Meaning:
         those = self.directions[among].T
         for low in range(0, len(asked), AT_ONCE):
             poll()
-            best[low:low + AT_ONCE] = (self.directions[asked[low:low + AT_ONCE]] @ those).max(axis=1)
+            best[low : low + AT_ONCE] = (self.directions[asked[low : low + AT_ONCE]] @ those).max(axis=1)
         return best
 
 
@@ -59,9 +59,9 @@ def agreement(meaning: Meaning, graph: NeighborGraph, seed: int = 0) -> float:
     from scipy.stats import spearmanr
 
     each = min(graph.k - 1, 15)
-    rows = np.random.default_rng([2026, seed]).permutation(len(graph.indices))[:max(1, PAIRS // max(each, 1))]
-    left, right = np.repeat(rows, each), graph.indices[rows, 1:each + 1].ravel()
+    rows = np.random.default_rng([2026, seed]).permutation(len(graph.indices))[: max(1, PAIRS // max(each, 1))]
+    left, right = np.repeat(rows, each), graph.indices[rows, 1 : each + 1].ravel()
     if len(left) < 3:
         return float("nan")
     cosines = (meaning.directions[left] * meaning.directions[right]).sum(axis=1)
-    return float(spearmanr(cosines, graph.similarities[rows, 1:each + 1].ravel()).statistic)
+    return float(spearmanr(cosines, graph.similarities[rows, 1 : each + 1].ravel()).statistic)

@@ -29,8 +29,9 @@ Selections = Mapping[Any, np.ndarray]
 
 def random_rows(rest: np.ndarray, size: int, split: int, half: int, seed: int) -> list[np.ndarray]:
     """`DRAWS` random selections of `size` rows of the rest."""
-    return [np.random.default_rng([seed, 31, split, half, draw]).choice(rest, size, replace=False)
-            for draw in range(DRAWS)]
+    return [
+        np.random.default_rng([seed, 31, split, half, draw]).choice(rest, size, replace=False) for draw in range(DRAWS)
+    ]
 
 
 def cut(words: Words, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
@@ -39,12 +40,22 @@ def cut(words: Words, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
     The order is the same for all selections, so what two of them share is drawn early or late in both.
     """
     rows = rows[np.argsort(hashed(rows, seed), kind="stable")]
-    return rows[:int(np.searchsorted(np.cumsum(words.lengths[rows]), budget)) + 1]
+    return rows[: int(np.searchsorted(np.cumsum(words.lengths[rows]), budget)) + 1]
 
 
-def measure(words: Words, meaning: Meaning, selections: Selections, rest: np.ndarray, size: int, budget: int,
-            asked: Asked, units: np.ndarray, split: int, seed: int, poll: Poll = no_poll
-            ) -> tuple[tuple[Losses, Losses], tuple[Losses, Losses], np.ndarray]:
+def measure(
+    words: Words,
+    meaning: Meaning,
+    selections: Selections,
+    rest: np.ndarray,
+    size: int,
+    budget: int,
+    asked: Asked,
+    units: np.ndarray,
+    split: int,
+    seed: int,
+    poll: Poll = no_poll,
+) -> tuple[tuple[Losses, Losses], tuple[Losses, Losses], np.ndarray]:
     """Both measures of all selections and of random ones on both halves of a split.
 
     Args:
@@ -66,8 +77,13 @@ def measure(words: Words, meaning: Meaning, selections: Selections, rest: np.nda
         tokens, owner = words.of(texts)
         shuffle = 2 * (SEEDS * seed + split) + half + 100
 
-        def losses(rows: np.ndarray, order: int = shuffle, texts: np.ndarray = texts, tokens: np.ndarray = tokens,
-                   owner: np.ndarray = owner) -> tuple[np.ndarray, np.ndarray]:
+        def losses(
+            rows: np.ndarray,
+            order: int = shuffle,
+            texts: np.ndarray = texts,
+            tokens: np.ndarray = tokens,
+            owner: np.ndarray = owner,
+        ) -> tuple[np.ndarray, np.ndarray]:
             trained = cut(words, rows, budget, order)
             key = trained.tobytes()
             # two lambdas may give one selection, and quality alone is the same under every objective
@@ -75,8 +91,10 @@ def measure(words: Words, meaning: Meaning, selections: Selections, rest: np.nda
                 poll()
                 learned, of = words.of(trained)
                 model = Bigrams(learned[:budget], of[:budget], words.vocabulary)
-                known[key] = (np.bincount(owner, model.nats(tokens, owner), len(texts)),
-                              1.0 - meaning.nearest(texts, trained, poll))
+                known[key] = (
+                    np.bincount(owner, model.nats(tokens, owner), len(texts)),
+                    1.0 - meaning.nearest(texts, trained, poll),
+                )
             return known[key]
 
         drawn = [losses(rows) for rows in random_rows(rest, size, split, half, seed)]

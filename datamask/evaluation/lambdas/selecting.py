@@ -47,9 +47,16 @@ def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
     return pose(pool, config, poll)
 
 
-def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lambdas: Sequence[float],
-               starts: dict[float, Tensor], poll: Poll = no_poll, tick: Callable[[float], None] = lambda lamb: None,
-               kept: Kept = NOTHING_KEPT) -> list[np.ndarray]:
+def select_all(
+    world: RestrictedPool,
+    whole: Posed,
+    config: SelectionConfig,
+    lambdas: Sequence[float],
+    starts: dict[float, Tensor],
+    poll: Poll = no_poll,
+    tick: Callable[[float], None] = lambda lamb: None,
+    kept: Kept = NOTHING_KEPT,
+) -> list[np.ndarray]:
     """Select at every lambda in a world.
 
     Args:
@@ -61,8 +68,9 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
         int64 ``(S,)`` rows of the world for each lambda, rising.
     """
     size = config.size(len(world))
-    terms = tuple(Term(term.name, term.weight, world.function(term.name, size), term.scale)
-                  for term in whole.problem.joint.terms)
+    terms = tuple(
+        Term(term.name, term.weight, world.function(term.name, size), term.scale) for term in whole.problem.joint.terms
+    )
     ties, everyone = world.ties(config.seed), torch.arange(len(world), device=world.device)
     y: Tensor | None = None
     found = []
@@ -86,8 +94,9 @@ def select_all(world: RestrictedPool, whole: Posed, config: SelectionConfig, lam
     return found
 
 
-def select_quickly(problem: Problem, config: SelectionConfig, start: Tensor | None, poll: Poll
-                   ) -> tuple[Tensor, Tensor | None]:
+def select_quickly(
+    problem: Problem, config: SelectionConfig, start: Tensor | None, poll: Poll
+) -> tuple[Tensor, Tensor | None]:
     """The selection, and where the next search starts; None where searches start from nothing."""
     solver = solver_of(problem)
     if solver.dual is not None:
@@ -97,8 +106,9 @@ def select_quickly(problem: Problem, config: SelectionConfig, start: Tensor | No
     return learn(learning.load(config.estimator)(problem, config), poll=poll).mask, None
 
 
-def nearly_best(problem: Problem, dual: PairwiseDual, start: Tensor | None, poll: Poll = no_poll
-                ) -> tuple[Tensor, Tensor | None]:
+def nearly_best(
+    problem: Problem, dual: PairwiseDual, start: Tensor | None, poll: Poll = no_poll
+) -> tuple[Tensor, Tensor | None]:
     """The selection within `CLOSE` of the best, cut off the relaxation's weights, and where the next search starts."""
     if dual.modular:
         return problem.subset(dual.b), start

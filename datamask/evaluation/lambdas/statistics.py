@@ -53,8 +53,7 @@ class Sample:
 
     def __init__(self, splits: Sequence[Losses], seed: int = 0) -> None:
         self.values = np.stack([one.sums.sum(0) / one.weights.sum() for one in splits])
-        self.draws = np.stack([_draws(one, np.random.default_rng([20251224, seed, j]))
-                               for j, one in enumerate(splits)])
+        self.draws = np.stack([_draws(one, np.random.default_rng([20251224, seed, j])) for j, one in enumerate(splits)])
 
     def means(self) -> np.ndarray:
         """float64 ``(C,)``: the value of each selection."""
@@ -72,12 +71,15 @@ class Sample:
         within, between = np.sum([self.spread(*pair) for pair in pairs] or [(0.0, 0.0)], axis=0)
         return max(1.0, float(between / within)) if within > 0 else 1.0
 
-    def difference(self, first: int, second: int, excess: float, confidence: float = CONFIDENCE
-                   ) -> tuple[float, float, float]:
+    def difference(
+        self, first: int, second: int, excess: float, confidence: float = CONFIDENCE
+    ) -> tuple[float, float, float]:
         """``first - second`` and the ends of its interval."""
         apart = float((self.values[:, first] - self.values[:, second]).mean())
-        reach = quantile(excess, len(self.values), confidence) * (
-            excess * self.spread(first, second)[0] / len(self.values)) ** 0.5
+        reach = (
+            quantile(excess, len(self.values), confidence)
+            * (excess * self.spread(first, second)[0] / len(self.values)) ** 0.5
+        )
         return apart, apart - reach, apart + reach
 
 
@@ -123,8 +125,9 @@ def judge(choose: Sample, report: Sample, places: Sequence[int], random: int, cu
     to_best = report.excess([(place, chosen) for place in places if place != chosen])
     level = tuple(report.difference(place, chosen, to_best)[1] <= 0 for place in places)
     against = report.difference(chosen, random, to_random, 1 - (1 - CONFIDENCE) / curves)
-    return Curve(best, tuple(report.difference(place, random, to_random) for place in places), level, against,
-                 verdict(against))
+    return Curve(
+        best, tuple(report.difference(place, random, to_random) for place in places), level, against, verdict(against)
+    )
 
 
 def verdict(difference: tuple[float, float, float]) -> str:

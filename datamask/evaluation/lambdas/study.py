@@ -61,9 +61,17 @@ class _Ratio:
     sizes: list[int]
 
 
-def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path, *, texts: Sequence[str] = (),
-                 device: str = "auto", progress: Report = lambda share, what: None, poll: Poll = no_poll,
-                 keep: Kept = NOTHING_KEPT) -> dict[str, Any]:
+def which_lambda(
+    corpus: Corpus,
+    question: LambdaQuestion,
+    cache_dir: str | Path,
+    *,
+    texts: Sequence[str] = (),
+    device: str = "auto",
+    progress: Report = lambda share, what: None,
+    poll: Poll = no_poll,
+    keep: Kept = NOTHING_KEPT,
+) -> dict[str, Any]:
     """Answer a question.
 
     Args:
@@ -86,13 +94,20 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
     start, progress = time.monotonic(), _rising(progress)
     column = corpus.provenance.columns.get("text")
     if column not in corpus.metadata.column_names:
-        raise InputError("which lambda helps is judged by text, and the corpus has no text column; open shards that "
-                         "carry their texts")
+        raise InputError(
+            "which lambda helps is judged by text, and the corpus has no text column; open shards that "
+            "carry their texts"
+        )
     whole_rows, fingerprint = len(corpus), corpus.fingerprint
     if whole_rows > question.rows:
-        corpus = subset(corpus, np.argsort(row_hash(corpus.ids, question.seed), kind="stable")[:question.rows])
-    pool = Pool(corpus, resolve(device), Path(cache_dir), poll=poll,
-                progress=lambda share, what: progress(0.5 * PREPARED * share, what))
+        corpus = subset(corpus, np.argsort(row_hash(corpus.ids, question.seed), kind="stable")[: question.rows])
+    pool = Pool(
+        corpus,
+        resolve(device),
+        Path(cache_dir),
+        poll=poll,
+        progress=lambda share, what: progress(0.5 * PREPARED * share, what),
+    )
     graph = pool.graph(_longest(question, len(corpus)))
     progress(0.5 * PREPARED, "reading the texts")
     column_texts = corpus.metadata[column].cast(pa.large_string())
@@ -109,16 +124,31 @@ def which_lambda(corpus: Corpus, question: LambdaQuestion, cache_dir: str | Path
     found = _measured(worlds, made, words, meaning, units, question, progress, poll)
     notes = _notes(whole_rows, len(corpus), agreement(meaning, graph, question.seed))
     asked = [split for world in worlds for split in world.splits]
-    target = {"label": question.target.label, "kind": question.target.kind, "circular": question.target.circular,
-              "texts": int(sum(len(split.choose) + len(split.report) for split in asked)),
-              "words": int(sum(words.lengths[half].sum() for split in asked for half in (split.choose, split.report))),
-              "held_out": 0 if question.target.kind == "texts" else
-              int(len(corpus) - np.mean([len(world.rest) + world.near_copies for world in worlds])),
-              "near_copies": int(np.mean([world.near_copies for world in worlds]))}
-    result = {"question": question.to_dict(), "key": question.key,
-              "fingerprint": fingerprint, "n": whole_rows, "rows": len(corpus), "target": target,
-              "splits": SPLITS, "draws": DRAWS, "measures": found, "notes": notes,
-              "seconds": time.monotonic() - start, "created": time.time()}
+    target = {
+        "label": question.target.label,
+        "kind": question.target.kind,
+        "circular": question.target.circular,
+        "texts": int(sum(len(split.choose) + len(split.report) for split in asked)),
+        "words": int(sum(words.lengths[half].sum() for split in asked for half in (split.choose, split.report))),
+        "held_out": 0
+        if question.target.kind == "texts"
+        else int(len(corpus) - np.mean([len(world.rest) + world.near_copies for world in worlds])),
+        "near_copies": int(np.mean([world.near_copies for world in worlds])),
+    }
+    result = {
+        "question": question.to_dict(),
+        "key": question.key,
+        "fingerprint": fingerprint,
+        "n": whole_rows,
+        "rows": len(corpus),
+        "target": target,
+        "splits": SPLITS,
+        "draws": DRAWS,
+        "measures": found,
+        "notes": notes,
+        "seconds": time.monotonic() - start,
+        "created": time.time(),
+    }
     progress(1.0, "finishing")
     return wording.worded(result)
 
@@ -137,17 +167,22 @@ def _rising(progress: Report) -> Report:
 
 def _longest(question: LambdaQuestion, n: int) -> int:
     """The longest neighbour lists that any of the objectives will ask for, so that the graph is built once."""
-    needed = any(catalogue.objective(name).needs_neighbors for objective in question.objectives
-                 for name, _ in SelectionConfig.from_options(objective=objective).terms)
+    needed = any(
+        catalogue.objective(name).needs_neighbors
+        for objective in question.objectives
+        for name, _ in SelectionConfig.from_options(objective=objective).terms
+    )
     return max([GRAPH_NEIGHBORS, *(list_length(ratio, n) for ratio in question.ratios if needed)])
 
 
-def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progress: Report, poll: Poll, kept: Kept
-            ) -> dict[float, _Ratio]:
+def _select(
+    pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progress: Report, poll: Poll, kept: Kept
+) -> dict[float, _Ratio]:
     """Every selection in every world, one world's features at a time."""
     made = {ratio: _Ratio([], []) for ratio in question.ratios}
-    curves = [settings(objective, ratio, question.seed) for ratio in question.ratios
-              for objective in question.objectives]
+    curves = [
+        settings(objective, ratio, question.seed) for ratio in question.ratios for objective in question.objectives
+    ]
     whole: list[Posed] = []
     starts: list[dict[float, Tensor]] = [{} for _ in curves]
     for config in curves:
@@ -165,59 +200,94 @@ def _select(pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progr
             def tick(lamb: float, config: SelectionConfig = config, number: int = number) -> None:
                 nonlocal done
                 where = f", round {number} of {len(worlds)}" if len(worlds) > 1 else ""
-                progress(PREPARED + (SELECTING - PREPARED) * done / total,
-                         f"selecting by {wording.spoken_objective(config.objective)} at lambda {lamb:g}{where}")
+                progress(
+                    PREPARED + (SELECTING - PREPARED) * done / total,
+                    f"selecting by {wording.spoken_objective(config.objective)} at lambda {lamb:g}{where}",
+                )
                 done += 1
 
-            found = select_all(here, posed, config, question.lambdas, start, poll, tick,
-                               kept.under(f"{number}-{curve}"))
+            found = select_all(
+                here, posed, config, question.lambdas, start, poll, tick, kept.under(f"{number}-{curve}")
+            )
             for lamb, rows in zip(question.lambdas, found):
                 ratio.chosen[-1][config.objective, lamb] = world.rest[rows]
-        for config in curves[::len(question.objectives)]:
+        for config in curves[:: len(question.objectives)]:
             best = np.lexsort((here.ties(question.seed).cpu().numpy(), -here.corpus.quality))
             made[config.select_ratio].chosen[-1][TOP_QUALITY, 1.0] = np.sort(
-                world.rest[best[:made[config.select_ratio].sizes[-1]]])
+                world.rest[best[: made[config.select_ratio].sizes[-1]]]
+            )
     return made
 
 
-def _measured(worlds: Sequence[World], made: dict[float, _Ratio], words: Words, meaning: Meaning, units: np.ndarray,
-              question: LambdaQuestion, progress: Report, poll: Poll) -> list[dict[str, Any]]:
+def _measured(
+    worlds: Sequence[World],
+    made: dict[float, _Ratio],
+    words: Words,
+    meaning: Meaning,
+    units: np.ndarray,
+    question: LambdaQuestion,
+    progress: Report,
+    poll: Poll,
+) -> list[dict[str, Any]]:
     """The records of both measures."""
     entropy, coverage = _measure("cross_entropy"), _measure("coverage")
     steps, done = len(made) * SPLITS, 0
     for ratio, one in made.items():
         budget = min(question.words, *(available(words, list(chosen.values())) for chosen in one.chosen))
         if budget < LEAST_WORDS:
-            raise InputError(f"A selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
-                             "are needed; choose a larger ratio or a larger corpus")
+            raise InputError(
+                f"A selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
+                "are needed; choose a larger ratio or a larger corpus"
+            )
         halves: tuple[list[list[Losses]], list[list[Losses]]] = ([[], []], [[], []])
         spreads: list[np.ndarray] = []
         for world, chosen, size in zip(worlds, one.chosen, one.sizes):
             for asked in world.splits:
-                progress(SELECTING + (1 - SELECTING) * done / steps,
-                         f"training on {budget:,} words of each selection, round {done % SPLITS + 1} of {SPLITS}")
-                *both, spread = measure(words, meaning, chosen, world.rest, size, budget, asked, units,
-                                        len(spreads), question.seed, poll)
+                progress(
+                    SELECTING + (1 - SELECTING) * done / steps,
+                    f"training on {budget:,} words of each selection, round {done % SPLITS + 1} of {SPLITS}",
+                )
+                *both, spread = measure(
+                    words, meaning, chosen, world.rest, size, budget, asked, units, len(spreads), question.seed, poll
+                )
                 for into, (choosing, reporting) in zip(halves, both):
                     into[0].append(choosing)
                     into[1].append(reporting)
                 spreads.append(spread)
                 done += 1
         for record, (choose, report), values in zip((entropy, coverage), halves, np.stack(spreads, axis=1)):
-            _judged(record, Sample(choose, 0), Sample(report, 1), list(one.chosen[0]), values, question, ratio,
-                    one.sizes, budget)
+            _judged(
+                record,
+                Sample(choose, 0),
+                Sample(report, 1),
+                list(one.chosen[0]),
+                values,
+                question,
+                ratio,
+                one.sizes,
+                budget,
+            )
     return [entropy, coverage]
 
 
-def _judged(record: dict[str, Any], choose: Sample, report: Sample, names: list[tuple[str, float]],
-            random_values: np.ndarray, question: LambdaQuestion, ratio: float, sizes: Sequence[int], budget: int
-            ) -> None:
+def _judged(
+    record: dict[str, Any],
+    choose: Sample,
+    report: Sample,
+    names: list[tuple[str, float]],
+    random_values: np.ndarray,
+    question: LambdaQuestion,
+    ratio: float,
+    sizes: Sequence[int],
+    budget: int,
+) -> None:
     """Every curve of one ratio into the record of a measure."""
     random = len(names)
     curves = len(question.objectives) * len(question.ratios)
     means = report.means()
-    places = {objective: [names.index((objective, lamb)) for lamb in question.lambdas]
-              for objective in question.objectives}
+    places = {
+        objective: [names.index((objective, lamb)) for lamb in question.lambdas] for objective in question.objectives
+    }
     judged = {objective: judge(choose, report, at, random, curves) for objective, at in places.items()}
     chosen = {objective: places[objective][curve.best] for objective, curve in judged.items()}
     # the best of all curves is chosen on the choosing half too
@@ -225,22 +295,43 @@ def _judged(record: dict[str, Any], choose: Sample, report: Sample, names: list[
     to_leader = report.excess([(at, chosen[leader]) for objective, at in chosen.items() if objective != leader])
     common = {"ratio": ratio, "selected": round(float(np.mean(sizes))), "words": budget}
     for objective, curve in judged.items():
-        points = [{"lamb": lamb, "value": float(means[place]), "difference": d, "low": low, "high": high,
-                   "level": level, "choosing": float((choose.values[:, place] - choose.values[:, random]).mean())}
-                  for lamb, place, (d, low, high), level in zip(question.lambdas, places[objective],
-                                                                curve.differences, curve.level)]
-        record["curves"].append({
-            "objective": objective, **common, "points": points, "best": question.lambdas[curve.best],
-            "verdict": curve.verdict, "against_random": _interval(curve.against_random),
-            "levels": [lamb for lamb, level in zip(question.lambdas, curve.level) if level],
-            "leads": objective == leader, "against_leader": None if objective == leader else _interval(
-                report.difference(chosen[objective], chosen[leader], to_leader))})
+        points = [
+            {
+                "lamb": lamb,
+                "value": float(means[place]),
+                "difference": d,
+                "low": low,
+                "high": high,
+                "level": level,
+                "choosing": float((choose.values[:, place] - choose.values[:, random]).mean()),
+            }
+            for lamb, place, (d, low, high), level in zip(
+                question.lambdas, places[objective], curve.differences, curve.level
+            )
+        ]
+        record["curves"].append(
+            {
+                "objective": objective,
+                **common,
+                "points": points,
+                "best": question.lambdas[curve.best],
+                "verdict": curve.verdict,
+                "against_random": _interval(curve.against_random),
+                "levels": [lamb for lamb, level in zip(question.lambdas, curve.level) if level],
+                "leads": objective == leader,
+                "against_leader": None
+                if objective == leader
+                else _interval(report.difference(chosen[objective], chosen[leader], to_leader)),
+            }
+        )
     top = names.index((TOP_QUALITY, 1.0))
     apart = report.difference(top, random, report.excess([(top, random)]))
-    record["named"].append({"name": TOP_QUALITY, **common, "value": float(means[top]), **_interval(apart),
-                            "verdict": verdict(apart)})
-    record["random"].append({**common, "value": float(means[random]),
-                             "spread": float(random_values.std(axis=1, ddof=1).mean())})
+    record["named"].append(
+        {"name": TOP_QUALITY, **common, "value": float(means[top]), **_interval(apart), "verdict": verdict(apart)}
+    )
+    record["random"].append(
+        {**common, "value": float(means[random]), "spread": float(random_values.std(axis=1, ddof=1).mean())}
+    )
 
 
 def _interval(difference: tuple[float, float, float]) -> dict[str, float]:
@@ -251,14 +342,27 @@ def _interval(difference: tuple[float, float, float]) -> dict[str, float]:
 def _measure(name: str) -> dict[str, Any]:
     """An empty record of a measure."""
     about = {
-        "cross_entropy": ("Cross-entropy", "nats per word",
-                          "How badly a small model, trained on the selection, predicts the target. Lower is better."),
-        "coverage": ("Distance to the nearest training text", "cosine distance",
-                     "How far each target text is from the nearest text the model was trained on, in a space made from "
-                     "words alone. Lower is better."),
+        "cross_entropy": (
+            "Cross-entropy",
+            "nats per word",
+            "How badly a small model, trained on the selection, predicts the target. Lower is better.",
+        ),
+        "coverage": (
+            "Distance to the nearest training text",
+            "cosine distance",
+            "How far each target text is from the nearest text the model was trained on, in a space made from "
+            "words alone. Lower is better.",
+        ),
     }[name]
-    return {"name": name, "label": about[0], "unit": about[1], "says": about[2], "curves": [], "named": [],
-            "random": []}
+    return {
+        "name": name,
+        "label": about[0],
+        "unit": about[1],
+        "says": about[2],
+        "curves": [],
+        "named": [],
+        "random": [],
+    }
 
 
 def _notes(n: int, rows: int, agrees: float) -> list[str]:
@@ -267,7 +371,10 @@ def _notes(n: int, rows: int, agrees: float) -> list[str]:
         notes.append(f"Everything was done on a uniform sample of {rows:,} of {n:,} rows.")
     if np.isfinite(agrees):
         alike = f"(rank correlation {agrees:.2f})".replace("-", "−")
-        notes.append(f"The second measure is hardly a second opinion here: it orders neighbouring texts much as the "
-                     f"corpus's own features do {alike}." if agrees >= SAME_KIND else
-                     f"The second measure orders neighbouring texts otherwise than the corpus's features do {alike}.")
+        notes.append(
+            f"The second measure is hardly a second opinion here: it orders neighbouring texts much as the "
+            f"corpus's own features do {alike}."
+            if agrees >= SAME_KIND
+            else f"The second measure orders neighbouring texts otherwise than the corpus's features do {alike}."
+        )
     return notes

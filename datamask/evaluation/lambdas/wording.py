@@ -12,8 +12,10 @@ from typing import Any
 from datamask import catalogue
 from datamask.evaluation.lambdas.statistics import runs_of, verdict
 
-CIRCULAR = ("This target is circular: it was chosen by the quality that the selections maximise, so what wins here "
-            "shows nothing. No lambda is recommended.")
+CIRCULAR = (
+    "This target is circular: it was chosen by the quality that the selections maximise, so what wins here "
+    "shows nothing. No lambda is recommended."
+)
 
 
 def worded(result: dict[str, Any]) -> dict[str, Any]:
@@ -40,9 +42,16 @@ def verdicts(curve: Mapping[str, Any]) -> list[str]:
     plain, held = (one["high"] - one["low"] for one in (best, curve["against_random"]))
     # an interval's width is the same multiple of its spread all along a curve
     wider = held / plain if plain > 0 else 1.0
-    return [verdict((point["difference"], point["difference"] + wider * (point["low"] - point["difference"]),
-                     point["difference"] + wider * (point["high"] - point["difference"])))
-            for point in curve["points"]]
+    return [
+        verdict(
+            (
+                point["difference"],
+                point["difference"] + wider * (point["low"] - point["difference"]),
+                point["difference"] + wider * (point["high"] - point["difference"]),
+            )
+        )
+        for point in curve["points"]
+    ]
 
 
 def shown_better(curve: Mapping[str, Any]) -> str:
@@ -61,16 +70,22 @@ def curve_sentence(curve: Mapping[str, Any], unit: str, circular: bool = False) 
         found = verdicts(curve)
         if "hurts" not in found:
             return f"{name}: cannot be told apart from a random selection, not even at its best, {best} ({size})."
-        return (f"{name}: at its best, {best}, cannot be told apart from a random selection ({size}); at "
-                f"{spoken(spans(curve, [one == 'hurts' for one in found]))} it is worse.")
+        return (
+            f"{name}: at its best, {best}, cannot be told apart from a random selection ({size}); at "
+            f"{spoken(spans(curve, [one == 'hurts' for one in found]))} it is worse."
+        )
     if curve["verdict"] == "hurts":
         return f"{name}: does not help. Even its best, {best}, is worse than a random selection ({size})."
     if circular:
         return f"{name}: ahead of random at {best} ({size}), on a circular target."
     levels = [point["lamb"] for point in curve["points"] if point["level"]]
-    rest = ("every lambda tried is level with the best" if len(levels) == len(curve["points"]) else
-            "every other lambda tried is worse" if levels == [curve["best"]] else
-            f"{spoken(spans(curve))} cannot be told apart from the best")
+    rest = (
+        "every lambda tried is level with the best"
+        if len(levels) == len(curve["points"])
+        else "every other lambda tried is worse"
+        if levels == [curve["best"]]
+        else f"{spoken(spans(curve))} cannot be told apart from the best"
+    )
     return f"{name}: helps. Best at {best} ({size} against random); {rest}{shown_better(curve)}."
 
 
@@ -78,24 +93,34 @@ def headline(curves: Sequence[Mapping[str, Any]], circular: bool, target: str) -
     """The answer in a sentence or two, by the first measure."""
     if circular:
         return CIRCULAR
-    said = {word: [where(curve, curves) for curve in curves if curve["verdict"] == word]
-            for word in ("helps", "level", "hurts")}
+    said = {
+        word: [where(curve, curves) for curve in curves if curve["verdict"] == word]
+        for word in ("helps", "level", "hurts")
+    }
     if not said["helps"] and not said["level"]:
-        return (f"Nothing tried here helps: on {target}, even the best lambda of every objective is worse than a "
-                "random selection.")
+        return (
+            f"Nothing tried here helps: on {target}, even the best lambda of every objective is worse than a "
+            "random selection."
+        )
     if said["helps"]:
-        leading = next((curve for curve in curves if curve["leads"] and curve["verdict"] == "helps"),
-                       next(curve for curve in curves if curve["verdict"] == "helps"))
+        leading = next(
+            (curve for curve in curves if curve["leads"] and curve["verdict"] == "helps"),
+            next(curve for curve in curves if curve["verdict"] == "helps"),
+        )
         others = [name for name in said["helps"] if name != where(leading, curves)]
-        found = (f"{where(leading, curves)} helps on {target}, most at {spoken(spans(leading))}"
-                 f"{'' if len(leading['levels']) == 1 else ', which cannot be told apart'}{shown_better(leading)}.")
+        found = (
+            f"{where(leading, curves)} helps on {target}, most at {spoken(spans(leading))}"
+            f"{'' if len(leading['levels']) == 1 else ', which cannot be told apart'}{shown_better(leading)}."
+        )
         found += f" So {'does' if len(others) == 1 else 'do'} {listed(others)}." if others else ""
         found += "".join(f" {one}" for one in not_apart(curves))
     else:
         found = " ".join(not_apart(curves, f" on {target}"))
     if said["hurts"]:
-        found += (f" {listed(said['hurts'])} {'does' if len(said['hurts']) == 1 else 'do'} not help: even the best "
-                  "lambda is worse.")
+        found += (
+            f" {listed(said['hurts'])} {'does' if len(said['hurts']) == 1 else 'do'} not help: even the best "
+            "lambda is worse."
+        )
     return found
 
 
@@ -105,14 +130,22 @@ def not_apart(curves: Sequence[Mapping[str, Any]], on: str = "") -> list[str]:
     Args:
         on: the target, for the first of them.
     """
-    found = {where(curve, curves): (curve, spans(curve, [one == "hurts" for one in verdicts(curve)]))
-             for curve in curves if curve["verdict"] == "level"}
+    found = {
+        where(curve, curves): (curve, spans(curve, [one == "hurts" for one in verdicts(curve)]))
+        for curve in curves
+        if curve["verdict"] == "level"
+    }
     alike = [name for name, (_, worse) in found.items() if not worse]
     said = [(listed(alike), "")] if alike else []
-    said += [(f"{name} at its best (lambda {curve['best']:g})", f"; at {spoken(worse)} it is worse")
-             for name, (curve, worse) in found.items() if worse]
-    return [f"{who} cannot be told apart from a random selection{'' if number else on}{end}."
-            for number, (who, end) in enumerate(said)]
+    said += [
+        (f"{name} at its best (lambda {curve['best']:g})", f"; at {spoken(worse)} it is worse")
+        for name, (curve, worse) in found.items()
+        if worse
+    ]
+    return [
+        f"{who} cannot be told apart from a random selection{'' if number else on}{end}."
+        for number, (who, end) in enumerate(said)
+    ]
 
 
 def where(curve: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]) -> str:

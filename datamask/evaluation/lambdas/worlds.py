@@ -91,10 +91,18 @@ def subset(corpus: Corpus, rows: np.ndarray) -> Corpus:
     named = hashlib.sha256(corpus.fingerprint.encode() + rows.astype("<i8").tobytes()).hexdigest()
     take = pa.array(rows)
     lengths = None if corpus.lengths is None else corpus.lengths[rows]
-    return replace(corpus, ids=corpus.ids.take(take), quality=corpus.quality[rows], features=corpus.features[rows],
-                   lengths=lengths, metadata=corpus.metadata.take(take),
-                   source_file=corpus.source_file[rows], source_row=corpus.source_row[rows], fingerprint=named,
-                   norms=None if corpus.norms is None else corpus.norms[rows])
+    return replace(
+        corpus,
+        ids=corpus.ids.take(take),
+        quality=corpus.quality[rows],
+        features=corpus.features[rows],
+        lengths=lengths,
+        metadata=corpus.metadata.take(take),
+        source_file=corpus.source_file[rows],
+        source_row=corpus.source_row[rows],
+        fingerprint=named,
+        norms=None if corpus.norms is None else corpus.norms[rows],
+    )
 
 
 def remaining(graph: NeighborGraph, rows: np.ndarray, poll: Poll = no_poll) -> NeighborGraph:
@@ -105,7 +113,7 @@ def remaining(graph: NeighborGraph, rows: np.ndarray, poll: Poll = no_poll) -> N
     similarities = np.empty((len(rows), graph.k), np.float32)
     for low in range(0, len(rows), ROWS_AT_ONCE):
         poll()
-        part = rows[low:low + ROWS_AT_ONCE]
+        part = rows[low : low + ROWS_AT_ONCE]
         found = place[graph.indices[part]]
         order = np.argsort(found < 0, axis=1, kind="stable")
         found = np.take_along_axis(found, order, 1)
@@ -127,29 +135,34 @@ def wanted_rows(corpus: Corpus, target: Target) -> np.ndarray:
         return best
     if target.kind == "column":
         if target.column not in corpus.metadata.column_names:
-            raise OptionError(f"--target: the corpus has no column {target.column!r}; it has "
-                              f"{', '.join(corpus.metadata.column_names) or 'no metadata columns'}")
+            raise OptionError(
+                f"--target: the corpus has no column {target.column!r}; it has "
+                f"{', '.join(corpus.metadata.column_names) or 'no metadata columns'}"
+            )
         equal = pc.equal(corpus.metadata[target.column].cast(pa.string()), target.value)
         of_value: np.ndarray = pc.fill_null(equal, False).to_numpy().astype(bool)
         return of_value
     return np.ones(len(corpus), bool)
 
 
-def held_out_worlds(corpus: Corpus, words: Words, graph: NeighborGraph, target: Target,
-                    poll: Poll = no_poll) -> list[World]:
+def held_out_worlds(
+    corpus: Corpus, words: Words, graph: NeighborGraph, target: Target, poll: Poll = no_poll
+) -> list[World]:
     """A world per split, its target held-out rows of the corpus.
 
     Raises:
         OptionError: too few rows of the target. InputError: nearly all rows repeat the held-out ones.
     """
-    wanted = wanted_rows(corpus, target) & (words.lengths[:len(corpus)] > 0)
+    wanted = wanted_rows(corpus, target) & (words.lengths[: len(corpus)] > 0)
     fold = (row_hash(corpus.ids, 0) % np.uint64(FOLDS)).astype(np.int64)
     each = int(np.clip(np.ceil(ENOUGH_TEXTS * FOLDS / max(wanted.sum(), 1)), 1, FOLDS // SPLITS))
     texts = int((wanted & (fold < each * SPLITS)).sum())
     if texts < LEAST_TEXTS:
-        raise OptionError(f"--target: there are {texts:,} texts of the kind {target.label!r}; at least {LEAST_TEXTS} "
-                          "are needed to tell selections apart")
-    unit, text = units_of(graph, words), words.text_of[:len(corpus)]
+        raise OptionError(
+            f"--target: there are {texts:,} texts of the kind {target.label!r}; at least {LEAST_TEXTS} "
+            "are needed to tell selections apart"
+        )
+    unit, text = units_of(graph, words), words.text_of[: len(corpus)]
     found = []
     for j in range(SPLITS):
         poll()
@@ -167,7 +180,7 @@ def units_of(graph: NeighborGraph, words: Words) -> np.ndarray:
     with the same text.
     """
     family = near_families(graph, NEAR)
-    first = np.unique(words.text_of[:len(family)], return_index=True, return_inverse=True)
+    first = np.unique(words.text_of[: len(family)], return_index=True, return_inverse=True)
     same_text = first[1][first[2]]
     sizes = np.bincount(family)
     # numbers of families come first, those of texts after them
@@ -195,9 +208,11 @@ def _world(away: np.ndarray, near_copies: int, splits: tuple[Asked, ...]) -> Wor
     """
     rest = np.flatnonzero(~away)
     if len(rest) < LEAST_REST * len(away):
-        raise InputError(f"{near_copies:,} of {len(away):,} rows nearly repeat the held-out text, so that too little "
-                         "is left to select from; judge by texts of your own that are less like the corpus, or open a "
-                         "corpus whose features tell its samples apart")
+        raise InputError(
+            f"{near_copies:,} of {len(away):,} rows nearly repeat the held-out text, so that too little "
+            "is left to select from; judge by texts of your own that are less like the corpus, or open a "
+            "corpus whose features tell its samples apart"
+        )
     return World(rest, near_copies, splits)
 
 
@@ -213,8 +228,10 @@ def own_world(corpus: Corpus, words: Words, meaning: Meaning, poll: Poll = no_po
     _, first = np.unique(words.text_of[texts], return_index=True)
     texts = texts[np.sort(first)]
     if len(texts) < LEAST_TEXTS:
-        raise InputError(f"--target: {len(texts):,} different texts have words in them; at least {LEAST_TEXTS} are "
-                         "needed to tell selections apart")
+        raise InputError(
+            f"--target: {len(texts):,} different texts have words in them; at least {LEAST_TEXTS} are "
+            "needed to tell selections apart"
+        )
     away = np.isin(words.text_of[:n], words.text_of[texts]) | (meaning.nearest(np.arange(n), texts, poll) >= NEAR)
     dealt = words.text_of[texts] // np.uint64(2) % np.uint64(SPLITS)
     splits = tuple(halves(texts[dealt == j], texts[dealt == j], words, j) for j in range(SPLITS))
@@ -236,7 +253,7 @@ def hashed(numbers: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _within(texts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return texts[:max(1, int(np.searchsorted(np.cumsum(lengths[texts]), HALF_WORDS, side="right")))]
+    return texts[: max(1, int(np.searchsorted(np.cumsum(lengths[texts]), HALF_WORDS, side="right")))]
 
 
 Report = Callable[[float, str], None]

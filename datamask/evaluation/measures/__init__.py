@@ -21,8 +21,16 @@ _ROWS = "bootstrap over the members"
 _TANGENT = "bootstrap over the members, along the tangent"
 _POOL = "bootstrap over the corpus's rows"
 
-QUALITY = MeasureEntry("quality", "Mean quality", "Mean of the quality that selections are made by.", "higher", True,
-                       _ROWS, 0.1, mean_quality)
+QUALITY = MeasureEntry(
+    "quality",
+    "Mean quality",
+    "Mean of the quality that selections are made by.",
+    "higher",
+    True,
+    _ROWS,
+    0.1,
+    mean_quality,
+)
 
 _EFFORT = {"facility": 0.2, "pairwise": 0.06, "disf": 0.85, "disf_fixed": 0.54, "graphcut": 0.11}
 _OWN_EFFORT = 0.5
@@ -31,36 +39,117 @@ _OWN_EFFORT = 0.5
 def objective_measure(name: str) -> MeasureEntry:
     """The measure of an objective, by its name in the catalogue or as one's own ``module:Class``."""
     entry = catalogue.objective(name)
-    return MeasureEntry(entry.name, entry.label, entry.sees, "higher", True,
-                        _POOL if entry.name == "facility" else _TANGENT, _EFFORT.get(entry.name, _OWN_EFFORT),
-                        objective)
+    return MeasureEntry(
+        entry.name,
+        entry.label,
+        entry.sees,
+        "higher",
+        True,
+        _POOL if entry.name == "facility" else _TANGENT,
+        _EFFORT.get(entry.name, _OWN_EFFORT),
+        objective,
+    )
 
 
 OBJECTIVES: tuple[MeasureEntry, ...] = tuple(objective_measure(entry.name) for entry in catalogue.OBJECTIVES)
 
 PANEL: tuple[MeasureEntry, ...] = (
     QUALITY,
-    MeasureEntry("column", "Mean of column", "Mean of one of the columns that make up the quality.", "higher", True,
-                 _ROWS, 0.02, column_means),
+    MeasureEntry(
+        "column",
+        "Mean of column",
+        "Mean of one of the columns that make up the quality.",
+        "higher",
+        True,
+        _ROWS,
+        0.02,
+        column_means,
+    ),
     *OBJECTIVES,
-    MeasureEntry("vendi", "Vendi score", "The effective number of different samples, by the entropy of the members' "
-                 "directions; as the first objectives, blind to near-copies.", "higher", False, _TANGENT, 0.2, vendi),
-    MeasureEntry("clusters", "Cluster entropy", "How evenly the selection spreads over the corpus's topics, found by "
-                 "k-means.", "higher", False, _ROWS, 2.3, cluster_entropy),
-    MeasureEntry("near_copies", "Near-copies", "Share of members with another member at cosine 0.95 or above.", "lower",
-                 True, _ROWS, 0.02, near_copy_rate),
-    MeasureEntry("exact_copies", "Exact copies", "Share of members whose features another member has too.", "lower",
-                 True, _ROWS, 0.1, exact_copy_rate),
-    MeasureEntry("tfidf", "TF-IDF coverage", "Mean TF-IDF similarity of the corpus's texts to the nearest other "
-                 "member: coverage in a second representation.", "higher", False, _POOL, 1.9, tf_idf_coverage),
-    MeasureEntry("cross_entropy", "Cross-entropy", "Nats per word of held-out text under a bigram model trained on as "
-                 "many words of each selection, held-out rows and their near-copies left out. They are left out after "
-                 "selecting, which costs a diverse selection its covers of them; `which-lambda` leaves them out first.",
-                 "lower", False, "5 hold-outs", 0.35, cross_entropy),
-    MeasureEntry("domain", "Domain drift", "Jensen-Shannon distance of the shares of a column's values from the "
-                 "corpus's: 0 equal, 1 disjoint.", "neither", False, _ROWS, 0.04, domain_drift),
-    MeasureEntry("drift", "Drift", "How far a column's mean has moved from the corpus's, in its standard deviations.",
-                 "neither", False, _ROWS, 0.06, number_drift),
+    MeasureEntry(
+        "vendi",
+        "Vendi score",
+        "The effective number of different samples, by the entropy of the members' "
+        "directions; as the first objectives, blind to near-copies.",
+        "higher",
+        False,
+        _TANGENT,
+        0.2,
+        vendi,
+    ),
+    MeasureEntry(
+        "clusters",
+        "Cluster entropy",
+        "How evenly the selection spreads over the corpus's topics, found by k-means.",
+        "higher",
+        False,
+        _ROWS,
+        2.3,
+        cluster_entropy,
+    ),
+    MeasureEntry(
+        "near_copies",
+        "Near-copies",
+        "Share of members with another member at cosine 0.95 or above.",
+        "lower",
+        True,
+        _ROWS,
+        0.02,
+        near_copy_rate,
+    ),
+    MeasureEntry(
+        "exact_copies",
+        "Exact copies",
+        "Share of members whose features another member has too.",
+        "lower",
+        True,
+        _ROWS,
+        0.1,
+        exact_copy_rate,
+    ),
+    MeasureEntry(
+        "tfidf",
+        "TF-IDF coverage",
+        "Mean TF-IDF similarity of the corpus's texts to the nearest other "
+        "member: coverage in a second representation.",
+        "higher",
+        False,
+        _POOL,
+        1.9,
+        tf_idf_coverage,
+    ),
+    MeasureEntry(
+        "cross_entropy",
+        "Cross-entropy",
+        "Nats per word of held-out text under a bigram model trained on as "
+        "many words of each selection, held-out rows and their near-copies left out. They are left out after "
+        "selecting, which costs a diverse selection its covers of them; `which-lambda` leaves them out first.",
+        "lower",
+        False,
+        "5 hold-outs",
+        0.35,
+        cross_entropy,
+    ),
+    MeasureEntry(
+        "domain",
+        "Domain drift",
+        "Jensen-Shannon distance of the shares of a column's values from the corpus's: 0 equal, 1 disjoint.",
+        "neither",
+        False,
+        _ROWS,
+        0.04,
+        domain_drift,
+    ),
+    MeasureEntry(
+        "drift",
+        "Drift",
+        "How far a column's mean has moved from the corpus's, in its standard deviations.",
+        "neither",
+        False,
+        _ROWS,
+        0.06,
+        number_drift,
+    ),
 )
 """Every measure, in the order of a panel."""
 

@@ -44,8 +44,13 @@ def cluster_entropy(ground: Ground, selections: Selections, entry: MeasureEntry)
     readings = {}
     for name, rows in selections.items():
         value = float(entropy(np.bincount(labels[rows], minlength=count)))
-        readings[name] = Reading(value, entropy(ground.count_draws(labels[rows], count, rows)), "bootstrap", note,
-                                 bounds=(0.0, float(np.log(count))))
+        readings[name] = Reading(
+            value,
+            entropy(ground.count_draws(labels[rows], count, rows)),
+            "bootstrap",
+            note,
+            bounds=(0.0, float(np.log(count))),
+        )
     return [entry.measured(readings)]
 
 
@@ -97,7 +102,7 @@ def _labels(corpus: Corpus, poll: Poll) -> np.ndarray:
 
     for _ in range(PASSES):
         for low in range(0, max(len(sample) - count, 0) + 1, BATCH):
-            batch = corpus.features[sample[low:low + BATCH]]
+            batch = corpus.features[sample[low : low + BATCH]]
             polled(partial(fit, batch), poll)
     centres = model.cluster_centers_
     with one_blas_thread():
@@ -105,5 +110,5 @@ def _labels(corpus: Corpus, poll: Poll) -> np.ndarray:
         for low in range(0, n, BLOCK):
             poll()
             # the nearest centre; the rows all have length one, which changes nothing
-            labels[low:low + BLOCK] = (corpus.features[low:low + BLOCK] @ centres.T - half).argmax(1)
+            labels[low : low + BLOCK] = (corpus.features[low : low + BLOCK] @ centres.T - half).argmax(1)
     return labels

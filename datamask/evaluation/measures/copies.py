@@ -18,8 +18,9 @@ ROWS_AT_ONCE = 65_536
 SIMILARITIES_AT_ONCE = 8_000_000
 
 
-def near_copies_inside(features: np.ndarray, graph: NeighborGraph, rows: np.ndarray, cosine: float = NEAR,
-                       poll: Poll = no_poll) -> np.ndarray:
+def near_copies_inside(
+    features: np.ndarray, graph: NeighborGraph, rows: np.ndarray, cosine: float = NEAR, poll: Poll = no_poll
+) -> np.ndarray:
     """Which members have another member at this cosine or above: bool ``(S,)``, exact where the graph is.
 
     A list whose every entry is that near may end before the member that matters; such rows are compared with all
@@ -30,14 +31,14 @@ def near_copies_inside(features: np.ndarray, graph: NeighborGraph, rows: np.ndar
     found, full = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     for low in range(0, len(rows), ROWS_AT_ONCE):
         poll()
-        part = rows[low:low + ROWS_AT_ONCE]
+        part = rows[low : low + ROWS_AT_ONCE]
         near = graph.similarities[part, 1:] >= cosine - ROUNDING
-        found[low:low + ROWS_AT_ONCE] = (near & inside[graph.indices[part, 1:]]).any(1)
-        full[low:low + ROWS_AT_ONCE] = near.all(1)
+        found[low : low + ROWS_AT_ONCE] = (near & inside[graph.indices[part, 1:]]).any(1)
+        full[low : low + ROWS_AT_ONCE] = near.all(1)
     open_ = np.flatnonzero(full & ~found) if graph.k < len(features) else np.empty(0, np.int64)
     for low in range(0, len(open_), step := max(1, SIMILARITIES_AT_ONCE // len(rows))):
         poll()
-        part = open_[low:low + step]
+        part = open_[low : low + step]
         products = features[rows[part]] @ features[rows].T
         products[np.arange(len(part)), part] = -1.0  # its own
         found[part] = products.max(1) >= cosine - ROUNDING
@@ -49,8 +50,16 @@ def near_copy_rate(ground: Ground, selections: Selections, entry: MeasureEntry) 
     graph, everyone = ground.graph(), ground.everyone()
     pool = near_copies_inside(ground.corpus.features, graph, everyone, poll=ground.poll).mean()
     note = f"in the whole corpus {pool:.3f}" + ("" if graph.exact else "; on an approximate neighbour graph")
-    return [entry.measured({name: _rate(ground, rows, note, near_copies_inside(
-        ground.corpus.features, graph, rows, poll=ground.poll)) for name, rows in selections.items()})]
+    return [
+        entry.measured(
+            {
+                name: _rate(
+                    ground, rows, note, near_copies_inside(ground.corpus.features, graph, rows, poll=ground.poll)
+                )
+                for name, rows in selections.items()
+            }
+        )
+    ]
 
 
 def exact_copy_rate(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:

@@ -43,8 +43,9 @@ def tf_idf_coverage(ground: Ground, selections: Selections, entry: MeasureEntry)
     readings = {}
     for name, rows in selections.items():
         best = nearest_selected(words, queries, rows, ground.poll)
-        readings[name] = Reading(float(best.mean(dtype="float64")), ground.mean_draws(best, queries), "bootstrap",
-                                 note, bounds=(0.0, 1.0))
+        readings[name] = Reading(
+            float(best.mean(dtype="float64")), ground.mean_draws(best, queries), "bootstrap", note, bounds=(0.0, 1.0)
+        )
     return [entry.measured(readings)]
 
 
@@ -54,7 +55,7 @@ def agreement(ground: Ground, words: Words, queries: np.ndarray) -> float:
 
     graph = ground.graph()
     each = graph.k - 1
-    asked = queries[:max(1, PAIRS // max(each, 1))]
+    asked = queries[: max(1, PAIRS // max(each, 1))]
     left, right = np.repeat(asked, each), graph.indices[asked, 1:].ravel()
     if len(left) < 3:
         return float("nan")

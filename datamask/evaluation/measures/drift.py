@@ -36,8 +36,9 @@ def js_distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
             bits: np.ndarray = np.where(shares > 0, shares * np.log2(shares / middle), 0.0).sum(-1)
         return bits
 
-    distance: np.ndarray = np.sqrt(np.maximum(
-        0.0, (divergence(first) + divergence(np.broadcast_to(second, middle.shape))) / 2))
+    distance: np.ndarray = np.sqrt(
+        np.maximum(0.0, (divergence(first) + divergence(np.broadcast_to(second, middle.shape))) / 2)
+    )
     return distance
 
 
@@ -56,13 +57,21 @@ def domain_drift(ground: Ground, selections: Selections, entry: MeasureEntry) ->
                 resampled /= np.maximum(resampled.sum(1, keepdims=True), 1.0)
                 draws, spread = js_distance(resampled, whole), NORMAL * resampled.std(0, ddof=1)
             table: list[dict[str, Any]] = [
-                {"level": level, "n": int(counts[k]), "share": float(shares[k]), "pool_share": float(whole[k]),
-                 "change": float(shares[k] - whole[k]), "reach": None if spread is None else float(spread[k])}
-                for k, level in enumerate(levels)]
+                {
+                    "level": level,
+                    "n": int(counts[k]),
+                    "share": float(shares[k]),
+                    "pool_share": float(whole[k]),
+                    "change": float(shares[k] - whole[k]),
+                    "reach": None if spread is None else float(spread[k]),
+                }
+                for k, level in enumerate(levels)
+            ]
             moved = max(table, key=lambda level: abs(level["change"]))
             note = f"most: {moved['level']} {100 * moved['pool_share']:.1f} % to {100 * moved['share']:.1f} %"
-            readings[name] = Reading(float(js_distance(shares, whole)), draws, "bootstrap", note,
-                                     {"levels": table}, (0.0, 1.0))
+            readings[name] = Reading(
+                float(js_distance(shares, whole)), draws, "bootstrap", note, {"levels": table}, (0.0, 1.0)
+            )
         found.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}"))
     return found
 
@@ -83,8 +92,12 @@ def number_drift(ground: Ground, selections: Selections, entry: MeasureEntry) ->
                 readings[name] = Reading(None, note="every value is null")
                 continue
             share = float(standard[rows].mean())
-            readings[name] = Reading(share, ground.mean_draws(standard[rows], rows), "bootstrap",
-                                     f"mean {mean + sd * share:.4g}, corpus {mean:.4g} (sd {sd:.4g})")
+            readings[name] = Reading(
+                share,
+                ground.mean_draws(standard[rows], rows),
+                "bootstrap",
+                f"mean {mean + sd * share:.4g}, corpus {mean:.4g} (sd {sd:.4g})",
+            )
         found.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}"))
     return found
 

@@ -40,11 +40,25 @@ class MeasureEntry:
     effort: float
     measure: Callable[[Ground, Selections, MeasureEntry], list[Measured]]
 
-    def measured(self, readings: Mapping[str, Reading], *, column: str = "", label: str = "", says: str = "",
-                 circular: tuple[str, ...] = ()) -> Measured:
+    def measured(
+        self,
+        readings: Mapping[str, Reading],
+        *,
+        column: str = "",
+        label: str = "",
+        says: str = "",
+        circular: tuple[str, ...] = (),
+    ) -> Measured:
         """This measure's readings; for one of its columns under the column's name."""
-        return Measured(f"{self.name}:{column}" if column else self.name, label or self.label, says or self.says,
-                        self.better, self.optimisable, readings, circular)
+        return Measured(
+            f"{self.name}:{column}" if column else self.name,
+            label or self.label,
+            says or self.says,
+            self.better,
+            self.optimisable,
+            readings,
+            circular,
+        )
 
     def unavailable(self, selections: Selections, why: str) -> list[Measured]:
         """The measure without a value, and why."""

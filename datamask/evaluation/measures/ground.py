@@ -39,8 +39,14 @@ class Ground:
         targets: name -> bool ``(n,)``, more kinds of held-out text to predict.
     """
 
-    def __init__(self, pool: Pool, poll: Poll = no_poll, *, resampling: bool = True,
-                 targets: Mapping[str, np.ndarray] | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        poll: Poll = no_poll,
+        *,
+        resampling: bool = True,
+        targets: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
         self.pool, self.corpus, self.poll = pool, pool.corpus, poll
         self.resampling, self.calibrating, self.targets = resampling, True, dict(targets or {})
         self._weights: np.ndarray | None = None
@@ -63,8 +69,11 @@ class Ground:
     def anchor(self, name: str, size: int) -> Anchor:
         """The ends of the calibrated scale of quality or of an objective."""
         if (name, size) not in self._anchors:
-            self._anchors[name, size] = (quality_anchor(self.pool, size) if name == "quality"
-                                         else diversity_anchor(self.pool, name, size, self.poll))
+            self._anchors[name, size] = (
+                quality_anchor(self.pool, size)
+                if name == "quality"
+                else diversity_anchor(self.pool, name, size, self.poll)
+            )
         return self._anchors[name, size]
 
     def words(self) -> Words | None:
@@ -90,7 +99,7 @@ class Ground:
             weights = np.empty((len(self), RESAMPLES), np.uint8)
             for block, low in enumerate(range(0, len(self), BLOCK)):
                 self.poll()
-                part = weights[low:low + BLOCK]
+                part = weights[low : low + BLOCK]
                 part[:] = np.random.default_rng([20251224, block]).poisson(1.0, part.shape)
             self._weights = weights
         return self._weights

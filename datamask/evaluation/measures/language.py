@@ -56,13 +56,16 @@ def cross_entropy(ground: Ground, selections: Selections, entry: MeasureEntry) -
         return entry.unavailable(selections, "the corpus has no text column")
     folds = splits(ground.corpus.ids, words, ground.graph(), ground.poll)
     lengths = words.lengths
-    available = {name: min(int(lengths[rows[~split.leaking[rows]]].sum()) for split in folds)
-                 for name, rows in selections.items()}
+    available = {
+        name: min(int(lengths[rows[~split.leaking[rows]]].sum()) for split in folds)
+        for name, rows in selections.items()
+    }
     budget = min(TRAINING_WORDS, *available.values())
     if budget < LEAST_WORDS:
         least = min(available, key=available.__getitem__)
-        return entry.unavailable(selections, f"{available[least]:,} words of {least} are left to train on, "
-                                             f"{LEAST_WORDS:,} are needed")
+        return entry.unavailable(
+            selections, f"{available[least]:,} words of {least} are left to train on, {LEAST_WORDS:,} are needed"
+        )
     targets = _targets(ground)
     values = {name: np.full((len(targets), SPLITS), np.nan) for name in selections}
     for j, split in enumerate(folds):
@@ -75,8 +78,10 @@ def cross_entropy(ground: Ground, selections: Selections, entry: MeasureEntry) -
                 if (chosen := target[asked_rows]).any():
                     values[name][t, j] = nats[chosen].mean()
     note = f"trained on {budget:,} words"
-    return [_measured(entry, target, {name: values[name][t] for name in selections}, note)
-            for t, target in enumerate(targets)]
+    return [
+        _measured(entry, target, {name: values[name][t] for name in selections}, note)
+        for t, target in enumerate(targets)
+    ]
 
 
 def splits(ids: pa.Array, words: Words, graph: NeighborGraph, poll: Poll = no_poll) -> list[Split]:
@@ -100,7 +105,7 @@ def _near_pairs(graph: NeighborGraph, poll: Poll) -> tuple[np.ndarray, np.ndarra
     firsts, seconds = [], []
     for low in range(0, len(graph.indices), ROWS_AT_ONCE):
         poll()
-        row, place = np.nonzero(graph.similarities[low:low + ROWS_AT_ONCE, 1:] >= NEAR - ROUNDING)
+        row, place = np.nonzero(graph.similarities[low : low + ROWS_AT_ONCE, 1:] >= NEAR - ROUNDING)
         firsts.append(row + low)
         seconds.append(graph.indices[row + low, place + 1])
     return np.concatenate(firsts), np.concatenate(seconds)
@@ -117,25 +122,34 @@ def _targets(ground: Ground) -> Mapping[str, np.ndarray]:
 
 def _within(rows: np.ndarray, lengths: np.ndarray, most: int) -> np.ndarray:
     """The first of these rows, in their order, that hold at most so many words, and at least one row."""
-    return rows[:max(1, int(np.searchsorted(np.cumsum(lengths[rows]), most, side="right")))]
+    return rows[: max(1, int(np.searchsorted(np.cumsum(lengths[rows]), most, side="right")))]
 
 
 def _training(words: Words, rows: np.ndarray, split: Split, budget: int) -> tuple[np.ndarray, np.ndarray]:
     """Exactly `budget` words of the selection's texts in random order, and the text each belongs to."""
     rows = rows[~split.leaking[rows]]
     rows = rows[np.argsort(split.order[rows], kind="stable")]
-    rows = rows[:int(np.searchsorted(np.cumsum(words.lengths[rows]), budget)) + 1]
+    rows = rows[: int(np.searchsorted(np.cumsum(words.lengths[rows]), budget)) + 1]
     tokens, owner = words.of(rows)
     return tokens[:budget], owner[:budget]
 
 
 def _measured(entry: MeasureEntry, target: str, values: Mapping[str, np.ndarray], note: str) -> Measured:
-    readings = {name: Reading(None, note="no held-out text of this kind") if np.isnan(draws).any()
-                else Reading(float(draws.mean()), draws, "splits", note) for name, draws in values.items()}
+    readings = {
+        name: Reading(None, note="no held-out text of this kind")
+        if np.isnan(draws).any()
+        else Reading(float(draws.mean()), draws, "splits", note)
+        for name, draws in values.items()
+    }
     if not target:
         return entry.measured(readings)
     if target == "quality":
-        return entry.measured(readings, column=target, label=f"{entry.label}, best by quality", circular=("quality",),
-                              says="The same on the best quarter of the held-out text by quality: circular for a "
-                                   "selection made by quality.")
+        return entry.measured(
+            readings,
+            column=target,
+            label=f"{entry.label}, best by quality",
+            circular=("quality",),
+            says="The same on the best quarter of the held-out text by quality: circular for a "
+            "selection made by quality.",
+        )
     return entry.measured(readings, column=target, label=f"{entry.label}: {target}")

@@ -15,8 +15,9 @@ def mean_quality(ground: Ground, selections: Selections, entry: MeasureEntry) ->
     scores, readings = ground.corpus.quality, {}
     for name, rows in selections.items():
         value = float(scores[rows].mean())
-        readings[name] = Reading(value, ground.mean_draws(scores[rows], rows), "bootstrap",
-                                 extra=ground.share("quality", len(rows), value))
+        readings[name] = Reading(
+            value, ground.mean_draws(scores[rows], rows), "bootstrap", extra=ground.share("quality", len(rows), value)
+        )
     return [entry.measured(readings)]
 
 
@@ -35,8 +36,11 @@ def column_means(ground: Ground, selections: Selections, entry: MeasureEntry) ->
                 readings[name] = Reading(None, note="every value is null")
                 continue
             missing = len(rows) - len(known)
-            readings[name] = Reading(float(np.mean(values[known])), ground.mean_draws(values[known], known),
-                                     "bootstrap", note=f"{missing:,} nulls left out" if missing else "")
-        found.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}",
-                                    circular=("quality",)))
+            readings[name] = Reading(
+                float(np.mean(values[known])),
+                ground.mean_draws(values[known], known),
+                "bootstrap",
+                note=f"{missing:,} nulls left out" if missing else "",
+            )
+        found.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}", circular=("quality",)))
     return found

@@ -42,7 +42,7 @@ def vendi(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[M
             slope, step = np.empty(len(rows)), _block(features.shape[1])
             for low in range(0, len(rows), step):
                 ground.poll()
-                slope[low:low + step] = -np.square(features[rows[low:low + step]] @ axes) @ logs
+                slope[low : low + step] = -np.square(features[rows[low : low + step]] @ axes) @ logs
             draws = value * np.exp(ground.mean_draws(slope, rows) - slope.mean())
         readings[name] = Reading(value, draws, "bootstrap", bounds=(1.0, float(min(len(rows), ground.corpus.dim))))
     return [entry.measured(readings)]
@@ -54,7 +54,7 @@ def _second_moments(features: np.ndarray, rows: np.ndarray, poll: Poll) -> np.nd
     total, step = np.zeros((dim, dim)), _block(dim)
     for low in range(0, len(rows), step):
         poll()
-        part = features[rows[low:low + step]]
+        part = features[rows[low : low + step]]
         total += part.T @ part
     return total / len(rows)
 

@@ -127,7 +127,7 @@ def _most_frequent(numbers: np.ndarray) -> tuple[np.ndarray, int]:
     """Word numbers by falling frequency, from 1 on; rare ones are `UNKNOWN`. And how many numbers there are."""
     counts = np.bincount(numbers) if len(numbers) else np.zeros(1, np.int64)
     order = np.argsort(-counts, kind="stable")
-    known = order[:min(VOCABULARY - 1, int((counts >= LEAST_COUNT).sum()))]
+    known = order[: min(VOCABULARY - 1, int((counts >= LEAST_COUNT).sum()))]
     renumbered = np.zeros(len(counts), np.int32)
     renumbered[known] = np.arange(1, len(known) + 1)
     return renumbered[numbers], len(known) + 1
@@ -139,7 +139,7 @@ def _rows_with(tokens: np.ndarray, starts: np.ndarray, vocabulary: int, poll: Po
     for low in range(0, n, TEXTS_AT_ONCE):
         poll()
         high = min(low + TEXTS_AT_ONCE, n)
-        part = tokens[starts[low]:starts[high]].astype(np.int64)
-        owner = np.repeat(np.arange(high - low), np.diff(starts[low:high + 1]))
+        part = tokens[starts[low] : starts[high]].astype(np.int64)
+        owner = np.repeat(np.arange(high - low), np.diff(starts[low : high + 1]))
         total += np.bincount(np.unique(owner * vocabulary + part) % vocabulary, minlength=vocabulary)
     return total

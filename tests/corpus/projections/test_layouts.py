@@ -211,9 +211,14 @@ def test_the_child_ends_when_its_parent_is_gone_and_imports_nothing_from_where_i
     (tmp_path / "numpy.py").write_text("raise SystemExit('a file of the working directory')")
     given = fitting.fit_input(clustered, fitting.fitted_rows(clustered), None)
     np.savez(tmp_path / "input.npz", points=given.points, indices=given.indices, similarities=given.similarities)
-    ended = subprocess.run([*layouts.COMMAND, "datamask.corpus.projections.umap:fit", str(tmp_path)],
-                           stdin=subprocess.DEVNULL, timeout=240, capture_output=True, cwd=tmp_path,
-                           env=os.environ | {"PYTHONPATH": str(ROOT)})
+    ended = subprocess.run(
+        [*layouts.COMMAND, "datamask.corpus.projections.umap:fit", str(tmp_path)],
+        stdin=subprocess.DEVNULL,
+        timeout=240,
+        capture_output=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
     assert ended.returncode == 1 and ended.stderr == b""
     assert not (tmp_path / "output.npy").exists()
 

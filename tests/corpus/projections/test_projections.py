@@ -70,17 +70,19 @@ def test_one_of_somebodys_own_is_a_file_and_a_line(clustered, tmp_path, monkeypa
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
     assert start_layout(clustered, tmp_path, "Ring").wait(120) == ("done", 1.0, "The map is ready")
     layout = load_layout(clustered, tmp_path, "Ring")
-    np.testing.assert_allclose((layout.points ** 2).sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose((layout.points**2).sum(axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(layout.points[119], layout.points[0])
 
 
 def test_tsne_itself_keeps_neighbours_together_and_tells_its_steps(clustered):
     told = []
-    rows = [tsne.fit(pca_points, None, None, 0, lambda share, what: told.append((share, what)))
-            for pca_points in (clustered.features, clustered.features)]
+    rows = [
+        tsne.fit(pca_points, None, None, 0, lambda share, what: told.append((share, what)))
+        for pca_points in (clustered.features, clustered.features)
+    ]
     np.testing.assert_array_equal(*rows)
     assert rows[0].dtype == np.float32 and rows[0].shape == (120, 2)
-    centres = np.array([rows[0][40 * c:40 * c + 39].mean(0) for c in range(3)])
+    centres = np.array([rows[0][40 * c : 40 * c + 39].mean(0) for c in range(3)])
     nearest = ((rows[0][:119, None] - centres) ** 2).sum(2).argmin(1)
     assert (nearest == np.repeat(np.arange(3), 40)[:119]).mean() > 0.95
     assert (1.0, "t-SNE: step 1000 of 1,000") in told and all(0 <= share <= 1 for share, _ in told)

@@ -65,8 +65,9 @@ def write(path, content):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(("case", "ending"), [*((case, ".jsonl") for case in BAD_LINES),
-                                              *((case, ".csv") for case in BAD_SHEETS)])
+@pytest.mark.parametrize(
+    ("case", "ending"), [*((case, ".jsonl") for case in BAD_LINES), *((case, ".csv") for case in BAD_SHEETS)]
+)
 def test_what_is_wrong_is_said_in_one_sentence(tmp_path, case, ending, packed):
     content, message = (BAD_LINES if ending == ".jsonl" else BAD_SHEETS)[case]
     content = content if isinstance(content, bytes) else content.encode()
@@ -76,8 +77,9 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path, case, ending, packed):
     assert path in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 600
 
 
-@pytest.mark.parametrize("damage", [lambda d: d[:-20], lambda d: d[:30] + b"\xff\xff\xff" + d[33:],
-                                    lambda d: d + b"junk"])
+@pytest.mark.parametrize(
+    "damage", [lambda d: d[:-20], lambda d: d[:30] + b"\xff\xff\xff" + d[33:], lambda d: d + b"junk"]
+)
 @pytest.mark.parametrize("ending", [".jsonl.gz", ".csv.gz"])
 def test_damaged_gzip_is_refused(tmp_path, ending, damage):
     content = (GOOD if "jsonl" in ending else SHEET).encode()
@@ -87,8 +89,9 @@ def test_damaged_gzip_is_refused(tmp_path, ending, damage):
 
 
 def test_nan_and_infinity_are_invalid_values_like_any_others(tmp_path):
-    rows = (GOOD + '{"id": "c", "quality": NaN, "features": [1, 1]}\n'
-            '{"id": "d", "quality": 1, "features": [Infinity, 1]}\n')
+    rows = (
+        GOOD + '{"id": "c", "quality": NaN, "features": [1, 1]}\n{"id": "d", "quality": 1, "features": [Infinity, 1]}\n'
+    )
     path = write(tmp_path / "in.jsonl", rows)
     with pytest.raises(InputError, match=r"in\.jsonl row 2.*--drop-invalid|2 rows"):
         open_corpus(CorpusConfig((path,)))
@@ -107,8 +110,14 @@ def test_what_is_unusual_and_right_is_read(tmp_path):
     path = write(tmp_path / "in.csv", sheet)
     shard = open_shard(path)
     (batch,) = shard.batches(None, None, 100)
-    assert batch.to_pylist()[0] == {"id": "007", "quality": 1, "features": [3.0, 4.0], "zip": "01234",
-                                    "note": 'a, "b"\nc', "n": None}
+    assert batch.to_pylist()[0] == {
+        "id": "007",
+        "quality": 1,
+        "features": [3.0, 4.0],
+        "zip": "01234",
+        "note": 'a, "b"\nc',
+        "n": None,
+    }
     assert batch.to_pylist()[1] == {"id": "8", "quality": None, "features": [1.0, None], "zip": "9", "note": "", "n": 5}
 
 
@@ -121,8 +130,12 @@ def test_a_text_full_of_brackets_and_colons_is_a_text(tmp_path):
 
 def test_columns_of_several_types_get_one_that_holds_them_all(tmp_path):
     far = '{"id": 1}\n' * 200_000  # the first of them are another part of the file
-    path = write(tmp_path / "in.jsonl", '{"id": 1, "n": 1, "when": "2024-01-01", "of": {"a": 1}, "v": []}\n' + far +
-                 '{"id": 2.5, "n": null, "when": "yesterday", "of": {"b": "x"}, "v": [1]}\n')
+    path = write(
+        tmp_path / "in.jsonl",
+        '{"id": 1, "n": 1, "when": "2024-01-01", "of": {"a": 1}, "v": []}\n'
+        + far
+        + '{"id": 2.5, "n": null, "when": "yesterday", "of": {"b": "x"}, "v": [1]}\n',
+    )
     shard = open_shard(path)
     assert shard.rows == 200_002 and shard.schema.field("id").type == pa.float64()
     assert shard.schema.field("v").type == pa.list_(pa.float64())

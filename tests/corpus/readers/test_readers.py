@@ -26,9 +26,17 @@ N, DIM = 60, 4
 def rows(n=N, seed=0):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, DIM)).round(4)
-    return [{"id": f"doc-{i:03d}", "score": round(rng.uniform(), 3), "text": f"line {i}, \"quoted\"\nand ü",
-             "source": "web" if i % 3 else "code", "n_tokens": i + 1, "embedding": features[i].tolist()}
-            for i in range(n)]
+    return [
+        {
+            "id": f"doc-{i:03d}",
+            "score": round(rng.uniform(), 3),
+            "text": f'line {i}, "quoted"\nand ü',
+            "source": "web" if i % 3 else "code",
+            "n_tokens": i + 1,
+            "embedding": features[i].tolist(),
+        }
+        for i in range(n)
+    ]
 
 
 def write(path, made):
@@ -43,8 +51,9 @@ def write(path, made):
         sink = io.StringIO()
         sheet = csv.DictWriter(sink, list(made[0]))
         sheet.writeheader()
-        sheet.writerows({key: json.dumps(value) if isinstance(value, list) else value for key, value in row.items()}
-                        for row in made)
+        sheet.writerows(
+            {key: json.dumps(value) if isinstance(value, list) else value for key, value in row.items()} for row in made
+        )
         content = sink.getvalue()
     data = content.encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
@@ -78,8 +87,13 @@ def test_a_sample_is_the_same_sample_and_says_its_rows(tmp_path, ending):
 def test_a_look_beforehand_knows_rows_columns_and_dimensions(tmp_path, ending):
     seen = inspect_inputs(CorpusConfig((str(write(tmp_path / f"a{ending}", rows())),)))
     assert (seen.rows, seen.dim, seen.problems) == (N, DIM, ()) and seen.row_limit >= N
-    assert seen.columns == {"id": "id", "quality": "score", "feature": "embedding", "length": "n_tokens",
-                            "text": "text"}
+    assert seen.columns == {
+        "id": "id",
+        "quality": "score",
+        "feature": "embedding",
+        "length": "n_tokens",
+        "text": "text",
+    }
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv.gz"])
@@ -121,11 +135,40 @@ def test_texts_are_prepared_from_every_format(tmp_path, ending):
 def test_selected_rows_are_exported_as_the_file_has_them(tmp_path, ending):
     path = write(tmp_path / f"in{ending}", rows())
     out = tmp_path / "out.parquet"
-    assert main(["select", str(path), "--output", str(out), "--objective", "pairwise", "--estimator", "top-quality",
-                 "--runs-dir", str(tmp_path / "runs")]) == 0
+    assert (
+        main(
+            [
+                "select",
+                str(path),
+                "--output",
+                str(out),
+                "--objective",
+                "pairwise",
+                "--estimator",
+                "top-quality",
+                "--runs-dir",
+                str(tmp_path / "runs"),
+            ]
+        )
+        == 0
+    )
     run = next(path.name for path in (tmp_path / "runs").iterdir() if path.name[0].isdigit())
-    assert main(["runs", "export", run, "--runs-dir", str(tmp_path / "runs"), "--rows", str(tmp_path / "rows.parquet"),
-                 "--mask", str(tmp_path / "masks")]) == 0
+    assert (
+        main(
+            [
+                "runs",
+                "export",
+                run,
+                "--runs-dir",
+                str(tmp_path / "runs"),
+                "--rows",
+                str(tmp_path / "rows.parquet"),
+                "--mask",
+                str(tmp_path / "masks"),
+            ]
+        )
+        == 0
+    )
     best = {row["id"]: row for row in sorted(rows(), key=lambda row: -row["score"])[:18]}
     exported = pq.read_table(tmp_path / "rows.parquet").to_pylist()
     assert {row["id"]: row for row in exported} == best
@@ -144,8 +187,9 @@ def test_a_folder_is_read_in_one_format_and_a_name_tells_it_elsewhere(tmp_path):
     assert list_files([str(tmp_path)]) == (str(tmp_path / "a.parquet"),), "as before there were other formats"
     write(tmp_path / "shard-of-no-kind", rows())
     (tmp_path / "really-parquet.csv").write_bytes((tmp_path / "a.parquet").read_bytes())
-    assert [reader_of(tmp_path / name).name for name in ("shard-of-no-kind", "really-parquet.csv", "b.csv", "c.jsonl")
-            ] == ["parquet", "parquet", "CSV", "JSON lines"]
+    assert [
+        reader_of(tmp_path / name).name for name in ("shard-of-no-kind", "really-parquet.csv", "b.csv", "c.jsonl")
+    ] == ["parquet", "parquet", "CSV", "JSON lines"]
     assert by_ending("X.JSONL.GZ").name == "JSON lines" and by_ending("x.txt") is None
     assert formats() == "parquet, JSON lines or CSV"
 
@@ -166,8 +210,13 @@ def _batches(path, facts, columns, groups, most_rows):
 def _table(path):
     with open(path) as file:  # noqa: PTH123
         fields = [line.split() for line in file]
-    return pa.table({"id": [field[0] for field in fields], "quality": [float(field[1]) for field in fields],
-                     "features": [[float(value) for value in field[2:]] for field in fields]})
+    return pa.table(
+        {
+            "id": [field[0] for field in fields],
+            "quality": [float(field[1]) for field in fields],
+            "features": [[float(value) for value in field[2:]] for field in fields],
+        }
+    )
 
 
 BLANKS = Reader("words", (".words",), _look, _batches)
@@ -183,11 +232,27 @@ def with_a_line_more():
 def test_one_of_somebodys_own_is_a_file_and_a_line(tmp_path, with_a_line_more):
     made = rows(30)
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.words").write_text("".join(
-        f"{row['id']} {row['score']} {' '.join(map(str, row['embedding']))}\n" for row in made))
+    (tmp_path / "in" / "a.words").write_text(
+        "".join(f"{row['id']} {row['score']} {' '.join(map(str, row['embedding']))}\n" for row in made)
+    )
     out = tmp_path / "out.parquet"
-    assert main(["select", str(tmp_path / "in"), "--output", str(out), "--objective", "pairwise", "--estimator",
-                 "top-quality", "--runs-dir", str(tmp_path / "runs")]) == 0
+    assert (
+        main(
+            [
+                "select",
+                str(tmp_path / "in"),
+                "--output",
+                str(out),
+                "--objective",
+                "pairwise",
+                "--estimator",
+                "top-quality",
+                "--runs-dir",
+                str(tmp_path / "runs"),
+            ]
+        )
+        == 0
+    )
     best = {row["id"] for row in sorted(made, key=lambda row: -row["score"])[:9]}
     selected = pq.read_table(out)
     assert set(selected["id"].to_pylist()) == best

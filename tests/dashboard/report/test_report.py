@@ -75,8 +75,18 @@ def world(tmp_path):
     pq.write_table(pa.table(columns), path)
     corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
     scores = np.random.default_rng(0).normal(size=len(corpus))
-    runs = [finish_run(store, corpus, config, scores, name=f"{EVIL} {lamb}", lamb=lamb,
-                       shares={"quality": lamb, "diversity": 0.9 - lamb}) for lamb in (0.2, 0.5, 0.8)]
+    runs = [
+        finish_run(
+            store,
+            corpus,
+            config,
+            scores,
+            name=f"{EVIL} {lamb}",
+            lamb=lamb,
+            shares={"quality": lamb, "diversity": 0.9 - lamb},
+        )
+        for lamb in (0.2, 0.5, 0.8)
+    ]
     runs[1].relabel(notes=f"notes {EVIL}", tags=[EVIL])
     return store, corpus, runs
 
@@ -104,11 +114,25 @@ def test_numbers_are_the_summarys(world):
     assert said.startswith(f"{size} of {n} samples were selected ({words.percent(size / n, 1)})")
     assert f"{words.percent(0.5, 1)} of the attainable quality" in said and "λ = 0.5" in said
     text = read(report(runs[1], runs, corpus, store.cache_dir, now=0)).text
-    for part in (said, words.value(summary["quality"], 6), corpus.fingerprint, provenance.command(runs[1]),
-                 "1970-01-01 00:00 UTC", words.value(summary["diversity"], 6)):
+    for part in (
+        said,
+        words.value(summary["quality"], 6),
+        corpus.fingerprint,
+        provenance.command(runs[1]),
+        "1970-01-01 00:00 UTC",
+        words.value(summary["diversity"], 6),
+    ):
         assert part in text
-    heads = ("What was selected", "How it learned", "Who is starved, who is over-fed", "What lambda costs", "Values",
-             "Samples", "Settings", "Where it comes from")
+    heads = (
+        "What was selected",
+        "How it learned",
+        "Who is starved, who is over-fed",
+        "What lambda costs",
+        "Values",
+        "Samples",
+        "Settings",
+        "Where it comes from",
+    )
     places = [text.index(head) for head in heads]
     assert places == sorted(places)
 
@@ -123,8 +147,10 @@ def test_less_than_random_and_a_proof_are_said(world):
     status = json.loads(path.read_text())
     status["summary"] |= {"upper_bound": 1.01, "gap": 0.01}
     path.write_text(json.dumps(status))
-    assert sentence(run).endswith("and it is proved that, by this objective at this λ, no selection of this size is "
-                                  "better by more than 1\u00a0% of the attainable gain.")
+    assert sentence(run).endswith(
+        "and it is proved that, by this objective at this λ, no selection of this size is "
+        "better by more than 1\u00a0% of the attainable gain."
+    )
     for gap, told in ((0.01234, "1.3\u00a0%"), (3.21e-6, "0.00033\u00a0%"), (4e-7, "a millionth")):
         status["summary"]["gap"] = gap
         path.write_text(json.dumps(status))
@@ -169,9 +195,23 @@ def test_a_stored_scoreboard_comes_along_and_else_the_objectives(world):
     store, corpus, runs = world
     assert "0.123457" in read(report(runs[1], runs, corpus, store.cache_dir, {"facility": 0.1234567})).text
     cell = {"value": 1.0, "low": 0.5, "high": 1.5, "verdict": "", "note": ""}
-    board = {"n": 240, "left": [], "selected": {runs[1].id: 72, "random": 72}, "notes": [], "measures": [
-        {"measure": "vendi", "label": "Vendi score", "says": EVIL, "better": "higher", "best": runs[1].id, "tied": [],
-         "selections": {runs[1].id: cell, "random": cell}}]}
+    board = {
+        "n": 240,
+        "left": [],
+        "selected": {runs[1].id: 72, "random": 72},
+        "notes": [],
+        "measures": [
+            {
+                "measure": "vendi",
+                "label": "Vendi score",
+                "says": EVIL,
+                "better": "higher",
+                "best": runs[1].id,
+                "tied": [],
+                "selections": {runs[1].id: cell, "random": cell},
+            }
+        ],
+    }
     keep_board(board, [runs[1]], corpus.fingerprint, store.cache_dir)
     assert stored_board(runs[1], corpus.fingerprint, store.cache_dir) == board
     assert stored_board(runs[0], corpus.fingerprint, store.cache_dir) is None

@@ -24,8 +24,12 @@ def test_values_are_losses_per_word_and_draws_resample_whole_units(rng):
     assert sample.values[0] == pytest.approx(one.sums.sum(0) / one.weights.sum())
     counts = np.random.default_rng([20251224, 3, 0]).multinomial(4, np.full(4, 0.25), RESAMPLES)
     for draw in (0, 17, 999):
-        members = [i for unit, times in zip((1, 2, 4, 9), counts[draw]) for _ in range(times)
-                   for i in np.flatnonzero(units == unit)]
+        members = [
+            i
+            for unit, times in zip((1, 2, 4, 9), counts[draw])
+            for _ in range(times)
+            for i in np.flatnonzero(units == unit)
+        ]
         assert sample.draws[0, draw] == pytest.approx(one.sums[members].sum(0) / one.weights[members].sum())
 
 
@@ -77,8 +81,12 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(training):
 
 def test_the_best_is_chosen_on_one_half_and_reported_on_the_other(rng):
     def half(values):
-        return Sample([Losses(np.tile(values, (50, 1)) + 0.01 * rng.normal(size=(50, 4)), np.ones(50), np.arange(50))
-                       for _ in range(5)])
+        return Sample(
+            [
+                Losses(np.tile(values, (50, 1)) + 0.01 * rng.normal(size=(50, 4)), np.ones(50), np.arange(50))
+                for _ in range(5)
+            ]
+        )
 
     # the choosing half likes the second; the reporting half has it worst of all, and says so
     curve = judge(half([1.0, 0.2, 1.0, 1.0]), half([1.0, 1.5, 0.5, 1.0]), [0, 1, 2], 3)

@@ -161,12 +161,12 @@ def test_losses_are_those_of_models_trained_on_equally_many_words(corpus, words,
         seed = 2 * 2 + half + 100
         trained = cut(words, selections["a"], budget, seed)
         order = selections["a"][np.argsort(hashed(selections["a"], seed), kind="stable")]
-        assert trained.tolist() == order[:len(trained)].tolist()
+        assert trained.tolist() == order[: len(trained)].tolist()
         tokens, owner = words.of(trained)
         assert len(tokens) >= budget > len(words.of(trained[:-1])[0])
         model = Bigrams(tokens[:budget], owner[:budget], words.vocabulary)
         for place in (0, len(texts) - 1):
-            tokens, owner = words.of(texts[place:place + 1])
+            tokens, owner = words.of(texts[place : place + 1])
             assert one.sums[place, 0] == pytest.approx(model.nats(tokens, owner).sum())
             nearest = (meaning.directions[trained] @ meaning.directions[texts[place]]).max()
             assert two.sums[place, 0] == pytest.approx(1 - nearest, abs=1e-5)
