@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Test files that run beside each other; every one of them computes with one thread.
+WORKERS ?= 2
 
 .PHONY: run test torture setup lint golden clean
 
@@ -9,7 +11,7 @@ run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # Fault injection and fuzzing for half an hour: another part of the cases each time, SEED=N repeats one, CASE=inputs:123
 # does one case, PARTS=inputs,faults only those. ALL=1 goes through all of them, three hours at most, goes on where it was

@@ -1,4 +1,4 @@
-"""Fixtures for all tests: few CPU threads, so that parallel pieces do not fight, and every device there is."""
+"""Fixtures for all tests: few CPU threads, so that tests beside each other do not fight, and every device there is."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_NUM_THREADS", "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
 
 
 def pytest_generate_tests(metafunc):
     """`device` runs a test on the CPU, and again on a GPU where there is one."""
     if "device" in metafunc.fixturenames:
         import torch
+
         metafunc.parametrize("device", ["cpu"] + (["cuda"] if torch.cuda.is_available() else []))
 
 
@@ -20,6 +21,7 @@ def pytest_generate_tests(metafunc):
 def rng():
     """A seeded numpy generator."""
     import numpy as np
+
     return np.random.default_rng(20251224)
 
 
@@ -29,6 +31,7 @@ def here(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     from tests.commands import table
+
     monkeypatch.chdir(tmp_path)
     # on tensors this small, two threads on a busy machine wait for each other a thousand times longer than they work
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
