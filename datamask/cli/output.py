@@ -124,6 +124,12 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
             f"  The neighbour graph is approximate: it lists {100 * graph['recall']:.1f} % of the true "
             f"neighbours, measured on {graph['recall_rows']:,} random rows."
         )
+    if estimate := summary.get("estimate"):
+        lines.append(
+            f"  The raw diversity is a lower bound, of listed neighbours. The exact one is {_raw(estimate['value'])} "
+            f"({_raw(estimate['low'])} to {_raw(estimate['high'])}, from {estimate['rows']:,} random rows; "
+            "--exact-values measures it)."
+        )
     lines.append("")
     if output is not None:
         lines.append(f"Selection: {output}")

@@ -60,9 +60,6 @@ ROUNDING = 1e-7
 SAME = 1e-6
 """Relative difference of a value that was computed elsewhere: on another device, or with sums in another order."""
 
-UNLISTED = 0.1
-"""Share of the distance from random to best by which approximate lists may undervalue a kept best end."""
-
 PROVED, FOUND = "proved", "best found"
 
 RELAXED_STEPS = 30
@@ -105,9 +102,11 @@ def diversity_best(pool: Pool, name: str, size: int, poll: Poll = no_poll, budge
 
 
 def anchor_entry(pool: Pool, name: str, size: int, budget: float | None = None) -> Entry:
-    """The name of an anchor in the cache."""
+    """The name of an anchor in the cache; both ends of one on approximate lists are values of listed pairs."""
     key = f"{cache_name(name)}-{size if budget is None else f'{tokens_text(budget)}-tokens'}"
     before = f"anchor-v{ANCHOR_VERSION}-{key}"
+    if pool.function(name, size, budget).lower_bound:
+        key += "-listed"
     return Entry(pool.space.fingerprint, "anchor", ANCHOR_VERSION, key, stale=(f"{before}.json", f"{before}.npy"))
 
 
@@ -137,7 +136,7 @@ def _solved(pool: Pool, name: str, size: int, poll: Poll, budget: float | None) 
     pool.tell(0.0, alone)
     random = _random_end(problem, poll)
     mask, bound, weights = _best_end(problem, function, random, poll, lambda share: pool.tell(share, alone))
-    best = _above(random, function.exact_value(mask, poll))
+    best = _above(random, function.value(mask, poll))
     proved = bound is not None and bound - best <= PROVED_GAP * abs(best - random)
     anchor = Anchor(random, best, PROVED if proved else FOUND)
     arrays = {"mask": np.packbits(mask.cpu().numpy())}
@@ -173,10 +172,7 @@ def _believed(content: Content, pool: Pool, name: str, problem: Problem, poll: P
     same = SAME * max(abs(anchor.random), abs(anchor.best))
     require(abs(_random_end(problem, poll) - anchor.random) <= same, "the random end is another one")
     short = anchor.best - _above(anchor.random, function.value(mask, poll))
-    facts = pool.graph_facts() if catalogue.objective(name).needs_neighbors else None
-    # comparing every row with every member would take as long as the search itself
-    unlisted = UNLISTED * (anchor.best - anchor.random) if facts and facts["kind"] == "approximate" else 0.0
-    require(-same <= short <= same + unlisted, "the best end is not the value of the subset that is kept with it")
+    require(-same <= short <= same, "the best end is not the value of the subset that is kept with it")
     if anchor.best_kind == PROVED:
         weights = content.arrays["weights"]
         require(weights.shape == (len(pool),) and weights.dtype == np.float64, "the weights are of another corpus")

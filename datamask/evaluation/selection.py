@@ -13,6 +13,7 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.evaluation.posing import Posed
+from datamask.evaluation.reported import reported
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
 from datamask.learning.trace import Trace, no_trace
@@ -33,8 +34,10 @@ class Selection:
         score: float64 ``(N,)``, ``lambda * marginal_quality + (1 - lambda) * marginal_diversity``.
         marginal_quality, marginal_diversity: float64 ``(N,)``, frozen-size marginals at the final subset, on the scale
             the run was made on.
-        summary: exact values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``,
-            ``objectives``; ``calibrated`` (shares of the attainable gain), ``anchors``, ``n``, ``selected``, ``given``,
+        summary: values of the subset on the whole corpus: raw ``quality``, ``diversity``, ``joint``, ``objectives``;
+            ``values``: ``exact``, or ``estimate`` where the diversity is the lower bound that an approximate graph
+            lists, and then ``estimate``: ``{value, low, high, rows}`` of the exact one (else None); ``calibrated``
+            (shares of the attainable gain, on the same lists as their ``anchors``), ``n``, ``selected``, ``given``,
             ``budget``, ``tokens``; ``upper_bound`` and ``gap`` on the run's scale (None where there is none),
             ``bound_holds_for``.
         corpus: the corpus.
@@ -70,7 +73,8 @@ class Selection:
             trace: told of the steps of the bound.
         """
         joint = posed.problem.joint
-        values = joint.evaluate(mask, poll, exact=True)
+        values = joint.evaluate(mask, poll)
+        raw = reported(joint, config.terms, mask, values, exact=config.exact_values, seed=config.seed, poll=poll)
         proof = certify(posed.problem, mask, values.joint, poll, trace=trace)
         quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))
         score = config.lamb * quality + (1 - config.lamb) * diversity
@@ -83,7 +87,6 @@ class Selection:
         eligible = np.zeros(len(corpus), dtype=bool)
         eligible[posed.problem.eligible.cpu().numpy()] = True
         eligible &= ~posed.given
-        raw_diversity = sum(weight * values.raw_diversity[name] for name, weight in config.terms)
         summary = {
             "estimator": config.estimator,
             "n": len(corpus),
@@ -92,9 +95,11 @@ class Selection:
             "budget": config.budget,
             "tokens": None if corpus.lengths is None else float(corpus.lengths[chosen].sum()),
             "quality": values.raw_quality,
-            "diversity": raw_diversity,
-            "joint": config.lamb * values.raw_quality + (1 - config.lamb) * raw_diversity,
-            "objectives": values.raw_diversity,
+            "diversity": raw.diversity,
+            "joint": config.lamb * values.raw_quality + (1 - config.lamb) * raw.diversity,
+            "objectives": raw.raw_diversity,
+            "values": raw.kind,
+            "estimate": None if raw.estimate is None else raw.estimate.to_dict(),
             "calibrated": posed.shares(values),
             "scale": config.scale,
             "anchors": posed.anchors(),

@@ -18,6 +18,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from datamask.objectives.estimate import Estimate
+
 Poll = Callable[[], None]
 """Called between chunks of at most some 0.3 s; raises `datamask.errors.Stopped` to end the work."""
 
@@ -30,14 +32,18 @@ class SetFunction(abc.ABC):
     """A diversity objective bound to a pool of n samples.
 
     `values` and `marginals` serve the steps: float32, and for list-based objectives the listed-neighbour value. `value`
-    and `final_marginals` are what is reported: exact on the whole pool and accumulated in float64; where lists are only
-    approximate, `exact_value` is.
+    and `final_marginals` are what is reported: on the whole pool and accumulated in float64; exact, but where lists are
+    only approximate. There `value` is a lower bound, `estimate` says how far below the exact value it lies, and
+    `exact_value` takes the time that the exact one takes.
     """
 
     n: int
     device: torch.device
     needs_neighbors: bool = False
     """Whether `bind` is given neighbour lists; the catalogue says so too."""
+
+    lower_bound: bool = False
+    """Whether `value` is a lower bound of `exact_value`, as it is on approximate lists; then there is an `estimate`."""
 
     @classmethod
     @abc.abstractmethod
@@ -77,8 +83,12 @@ class SetFunction(abc.ABC):
         """f of one mask ``(n,)``, accumulated in float64: exact, unless the lists are approximate."""
 
     def exact_value(self, mask: Tensor, poll: Poll = no_poll) -> float:
-        """Exact f of one mask even on approximate lists, at any price: for the values that are reported at the end."""
+        """Exact f of one mask even on approximate lists, at any price: every row may meet every member."""
         return self.value(mask, poll)
+
+    def estimate(self, mask: Tensor, seed: int = 0, poll: Poll = no_poll) -> Estimate | None:
+        """What `exact_value` would be, from rows drawn by `seed`; None where `value` is exact already."""
+        return None
 
     @abc.abstractmethod
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:

@@ -149,20 +149,14 @@ class Joint:
             joint = joint + (1 - self.lamb) * diversity
         return MaskValues(joint, quality, diversity, parts)
 
-    def evaluate(self, mask: Tensor, poll: Poll = no_poll, exact: bool = False) -> Values:
-        """Values of one mask ``(n,)``: every term, whatever lambda.
-
-        Args:
-            exact: by `SetFunction.exact_value`, which on approximate neighbour lists is exact and takes its time; on
-                exact lists they are exact anyway.
+    def evaluate(self, mask: Tensor, poll: Poll = no_poll) -> Values:
+        """Values of one mask ``(n,)``: every term, whatever lambda, by `SetFunction.value`.
 
         Raises:
             InputError: a term's value is no finite number.
         """
         raw_quality = self.quality.value(mask)
-        raw = {
-            term.name: (term.function.exact_value if exact else term.function.value)(mask, poll) for term in self.terms
-        }
+        raw = {term.name: term.function.value(mask, poll) for term in self.terms}
         for name, value in (("quality", raw_quality), *raw.items()):
             if not math.isfinite(value):
                 came = f"{float(value):g} for a selection of {int(mask.sum()):,} rows"

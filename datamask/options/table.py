@@ -279,6 +279,19 @@ class SelectionOptions:
         "misses about 1 in 100 of them and is quicker. How many it finds is measured and shown. Automatic is "
         "exact up to 200,000 rows, and on a GPU. A search that is kept and exact is always used again.",
     )
+    exact_values: bool = option(
+        Flag(),
+        "Exact values",
+        "on an approximate neighbour graph, compare all rows with all members at the end instead of estimating what "
+        "the graph leaves out",
+        "",
+        FIND,
+        default=False,
+        control=Control(),
+        help="On an approximate neighbour graph the diversity of facility location is a lower bound, shown beside an "
+        "estimate of the exact value from 10,000 random rows. This compares all rows with all members instead, which "
+        "for a million rows takes longer than the selection itself.",
+    )
     seed: int = option(
         Whole(0, 2**63 - 1, "2^63 - 1"),
         "Seed",

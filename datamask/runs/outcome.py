@@ -90,7 +90,7 @@ def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:
         "diversity": sum(term.weight * term.scale(posed.diversity_anchors[term.name].random) for term in joint.terms),
     }
     at_random["joint"] = joint.lamb * at_random["quality"] + (1 - joint.lamb) * at_random["diversity"]
-    values = joint.evaluate(best_quality, poll, exact=True)
+    values = joint.evaluate(best_quality, poll)
     return {
         "random": at_random | {"calibrated": {"quality": 0.0, "diversity": 0.0, "joint": 0.0}},
         "top_quality": {

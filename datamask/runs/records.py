@@ -76,6 +76,8 @@ SUMMARY: Schema = {
     "seconds_total": NUMBER,
     "peak_memory_bytes": COUNT,
     "device": TEXT,
+    "values": TEXT,
+    "estimate": (Complete(value=NUMBER, low=NUMBER, high=NUMBER, rows=COUNT), NONE),
     "calibrated": TERMS,
     "objectives": {EVERY: NUMBER | NONE},
     "anchors": ANCHORS,

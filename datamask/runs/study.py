@@ -164,7 +164,7 @@ def _panel(pool: Pool, arms: Sequence[Arm], rows: list[dict[str, Any]], runs: Ma
             mask = torch.from_numpy(_counting(run.rows())).to(pool.device)
             raw = {
                 "quality": pool.quality.value(mask),
-                **{name: pool.function(name, size).exact_value(mask) for name in names},
+                **{name: pool.function(name, size).value(mask) for name in names},
             }
             measured.append({name: float(scales[name](value)) for name, value in raw.items()})
         seconds = {name: row.pop(name) for name in ("seconds", "seconds_sd")}

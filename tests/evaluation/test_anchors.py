@@ -125,7 +125,7 @@ def test_where_nothing_can_be_kept_the_search_is_done_once_for_a_pool(corpus, tm
 
 
 def test_an_approximate_graph_serves_the_same_anchor(tmp_path, monkeypatch):
-    """Its best end was measured against all members, which is not done again; ten times as high is still refused."""
+    """Both its ends are values of listed pairs, so the best end can be checked to the digit."""
     from datamask.corpus import neighbors
 
     monkeypatch.setattr(neighbors, "LEAST_APPROXIMATE", 100)

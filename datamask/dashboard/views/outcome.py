@@ -3,7 +3,9 @@ is not finished."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from datamask import catalogue
 from datamask.config import SelectionConfig
@@ -137,8 +139,20 @@ def neighbors(run: Run) -> str | None:
         return f"Exact: every row with its {nearest:,} nearest other rows."
     return (
         f"Approximate: it lists {words.percent(graph['recall'], 1)} of the {nearest:,} truly nearest rows, "
-        f"measured on {graph['recall_rows']:,} random rows. Values at the end are exact all the same."
+        f"measured on {graph['recall_rows']:,} random rows. {_values(run.status().summary)}"
     )
+
+
+def _values(summary: Mapping[str, Any] | None) -> str:
+    """What the values of a run on an approximate graph are, in a sentence; runs of before say nothing of it."""
+    estimate = (summary or {}).get("estimate")
+    if estimate:
+        return (
+            f"Its diversity is a lower bound, of listed neighbours; the exact raw value is "
+            f"{words.value(estimate['value'], 5)} ({words.value(estimate['low'], 5)} to "
+            f"{words.value(estimate['high'], 5)}, 95 %, from {estimate['rows']:,} random rows)."
+        )
+    return "Values at the end are exact all the same." if summary else ""
 
 
 def story(run: Run) -> Story | None:
