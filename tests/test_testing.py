@@ -45,6 +45,12 @@ class Optimistic(Pairwise):
         return value, -gradient
 
 
+class ConcaveOnMasksAlone(Pairwise):
+    def concave(self, weights, size, poll=lambda: None, wide=True):
+        whole = bool(((weights == 0) | (weights == 1)).all())
+        return super().concave(weights, size, poll, wide) if whole else None
+
+
 class HalfASwap(Pairwise):
     def interaction(self, inside, outside, size):
         return 2 * super().interaction(inside, outside, size)
@@ -77,6 +83,7 @@ class Breaks(Pairwise):
         (RoughGains, "gains", "expected"),
         (NoChance, "random_value", "got 0"),
         (Optimistic, "concave", "expected"),
+        (ConcaveOnMasksAlone, "concave", "at all inclusion weights, got None"),
         (HalfASwap, "interaction", "of a swap"),
         (NeverStops, "polls", "gains must call poll"),
         (Tampers, "value", "work on copies"),

@@ -129,8 +129,7 @@ class Live:
                 bits,
                 len(answer.mask),
                 solution.upper,
-                solution.y,
-                solution.products,
+                solution.dual,
                 logits=solution.logits,
             ),
         )
@@ -157,7 +156,7 @@ class Live:
         Raises:
             Stopped: from `poll`.
         """
-        known, near = self._known.get(lamb), self._known.nearest(lamb, "prices")
+        known, near = self._known.get(lamb), self._known.nearest(lamb, lambda solved: solved.prices)
         if known is None:
             raise ValueError(f"lambda {lamb:g} has to be solved before something is proved there; call solve first")
         mask = torch.from_numpy(known.mask).to(self.posed.problem.joint.device)

@@ -17,7 +17,7 @@ from torch import Tensor
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
 from datamask.evaluation.posing import Posed
-from datamask.evaluation.solved import Solved
+from datamask.evaluation.solved import DualProducts, Solved
 from datamask.learning.certificates import certify
 from datamask.learning.facility_solver import medoids
 from datamask.learning.loop import learn
@@ -48,8 +48,7 @@ class Solution:
 
     mask: Tensor
     upper: float | None = None
-    y: Tensor | None = None
-    products: Tensor | None = None
+    dual: DualProducts | None = None
     logits: Tensor | None = None
 
 
@@ -94,16 +93,17 @@ class PairwiseMethod(LiveMethod):
 
     def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
         super().__init__(posed, config, known)
-        features, problem = self.term.function.features, posed.problem
+        features, problem = self.term.function_of(Pairwise).features, posed.problem
         self._rows = features if len(problem.eligible) == problem.joint.n else features[problem.eligible]
 
     def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
-        near = self.known.nearest(lamb, "y")
-        found = PairwiseDual(problem, self._rows).solve(None if near is None else near[1], TOLERANCE, poll)
-        return Solution(found.mask, found.upper_bound, found.y, self._rows @ found.y.float())
+        near = self.known.nearest(lamb, lambda known: known.dual)
+        solution = PairwiseDual(problem, self._rows).solve(None if near is None else near[1].y, TOLERANCE, poll)
+        products = DualProducts(solution.y, self._rows @ solution.y.float())
+        return Solution(solution.mask, solution.upper_bound, products)
 
     def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
-        pair = self.known.beside(lamb, "y")
+        pair = self.known.beside(lamb, lambda known: known.dual)
         if pair is None:
             return None
         (below, low), (above, high) = pair
@@ -123,8 +123,9 @@ class FacilityMethod(LiveMethod):
 
     def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
         super().__init__(posed, config, known)
-        function, problem = self.term.function, posed.problem
-        self._lists = reverse_lists(function.indices.cpu().numpy(), function.similarities.cpu().numpy())
+        problem = posed.problem
+        self._facility = self.term.function_of(Facility)
+        self._lists = reverse_lists(self._facility.indices.cpu().numpy(), self._facility.similarities.cpu().numpy())
         self._order = np.empty(problem.joint.n, dtype=np.int64)
         self._order[np.argsort(problem.ties.cpu().numpy(), kind="stable")] = np.arange(problem.joint.n)
 
@@ -132,7 +133,7 @@ class FacilityMethod(LiveMethod):
         return Solution(medoids(problem, poll))
 
     def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
-        pair = self.known.beside(lamb)
+        pair = self.known.beside(lamb, lambda known: known)
         if pair is None:
             return None
         common = (pair[0][1].mask & pair[1][1].mask).nonzero()[0]
@@ -147,18 +148,18 @@ class FacilityMethod(LiveMethod):
         return Solution(mask)
 
     def bound(self, problem: Problem, mask: Tensor, joint: float, lamb: float, poll: Poll) -> float | None:
-        pair = self.known.beside(lamb, "prices")
+        pair = self.known.beside(lamb, lambda known: known.prices)
         if pair is None:
             return None
         (low, below), (high, above) = pair
         share = np.float32((lamb - low) / (high - low))
-        prices = ((1 - share) * below.prices + share * above.prices).astype(np.float64)
+        prices = ((1 - share) * below + share * above).astype(np.float64)
         # one step of the dual: the bound of these prices as they are
         proof = certify(problem, mask, joint, poll, 1, prices)
         return None if proof is None else proof.upper_bound
 
     def diversity(self, mask: Tensor) -> tuple[float, bool]:
-        function = self.term.function
+        function = self._facility
         coverage = function.coverage(mask)
         open_rows = int((coverage.found == 0).sum())
         if open_rows * int(mask.sum()) <= EXACT_PAIRS:
@@ -167,7 +168,7 @@ class FacilityMethod(LiveMethod):
 
     @property
     def provable(self) -> bool:
-        return self.term.function.exact_lists
+        return self._facility.exact_lists
 
 
 class LearnedMethod(LiveMethod):
@@ -179,7 +180,7 @@ class LearnedMethod(LiveMethod):
         """By the settings' estimator, from the nearest solved lambda on."""
         config = replace(self.config, lamb=lamb)
         weights = config.estimator == "relaxed"
-        near, start = self.known.nearest(lamb, "logits", FARTHEST), None
+        near, start = self.known.nearest(lamb, lambda known: known.logits, FARTHEST), None
         if near is not None and catalogue.objective(config.objective).warm:
             known, before = near
             start = Start(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from torch import Tensor
+
+V = TypeVar("V")
 
 KEPT = 64
 """Lambdas remembered: at a million rows 4 MB each, for the products; the masks are packed."""
@@ -41,13 +43,21 @@ class Answer:
     solved_at: float | None = None
 
 
+@dataclass(frozen=True)
+class DualProducts:
+    """Pair-wise similarity's dual solution ``(d,)``, and its products with the eligible rows ``(m,)``, float32."""
+
+    y: Tensor
+    products: Tensor
+
+
 @dataclass
 class Known:
     """A solved lambda.
 
     Attributes:
         answer: without the mask, which is packed into bits, one per row. upper: proved, None where nothing is.
-        y, products: pair-wise similarity's dual solution, and its products with the rows.
+        dual: pair-wise similarity's dual solution.
         prices: float32 ``(n,)``, facility's dual solution. logits: ``(n,)``, of a learner, to start from.
     """
 
@@ -55,8 +65,7 @@ class Known:
     bits: np.ndarray
     rows: int
     upper: float | None
-    y: Tensor | None = None
-    products: Tensor | None = None
+    dual: DualProducts | None = None
     prices: np.ndarray | None = None
     logits: Tensor | None = None
 
@@ -91,17 +100,22 @@ class Solved:
         while len(self._known) > KEPT:
             self._known.popitem(last=False)
 
-    def nearest(self, lamb: float, what: str, farthest: float = 1.0) -> tuple[Known, Any] | None:
-        """The nearest lambda that has this attribute, and the attribute; None where none has within `farthest`."""
-        having = [
-            (abs(other - lamb), known, found)
-            for other, known in self
-            if (found := getattr(known, what)) is not None and abs(other - lamb) <= farthest
-        ]
-        return min(having, key=lambda one: one[0])[1:] if having else None
+    def nearest(self, lamb: float, part: Callable[[Known], V | None], farthest: float = 1.0) -> tuple[Known, V] | None:
+        """The nearest lambda where there is this part of it, and the part; None where none is within `farthest`.
 
-    def beside(self, lamb: float, what: str = "bits") -> tuple[tuple[float, Known], tuple[float, Known]] | None:
-        """The nearest lambdas on both sides that have this attribute; None where there are not two."""
-        having = [(other, known) for other, known in self if getattr(known, what) is not None]
-        below, above = [one for one in having if one[0] < lamb], [one for one in having if one[0] > lamb]
+        Args:
+            part: of a solved lambda, None where it has none.
+        """
+        candidates = [
+            (abs(other - lamb), known, value)
+            for other, known in self
+            if (value := part(known)) is not None and abs(other - lamb) <= farthest
+        ]
+        return min(candidates, key=lambda candidate: candidate[0])[1:] if candidates else None
+
+    def beside(self, lamb: float, part: Callable[[Known], V | None]) -> tuple[tuple[float, V], tuple[float, V]] | None:
+        """The nearest lambdas on both sides where there is this part, with it; None where there are not two."""
+        having = [(other, value) for other, known in self if (value := part(known)) is not None]
+        below = [candidate for candidate in having if candidate[0] < lamb]
+        above = [candidate for candidate in having if candidate[0] > lamb]
         return (below[-1], above[0]) if below and above else None

@@ -8,13 +8,18 @@ an explicit state; `reinforce` and `counterfactual` are the two learners; `basel
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from datamask import catalogue
 from datamask.errors import OptionError
 
+if TYPE_CHECKING:
+    from datamask.learning.loop import Estimator
 
-def load(name: str) -> type:
-    """The learner class of an estimator by its name in `datamask.catalogue`.
+
+def load(name: str) -> Callable[..., Estimator]:
+    """The learner class of an estimator by its name in `datamask.catalogue`: from a problem and settings to a learner.
 
     Raises:
         OptionError: no estimator has that name, or it is the mark of imported ids, which nothing finds.
@@ -23,4 +28,5 @@ def load(name: str) -> type:
     if entry is catalogue.IMPORTED:
         raise OptionError("imported ids cannot be selected again; import them once more with `runs import`")
     module, _, cls = entry.code.partition(":")
-    return getattr(importlib.import_module(module), cls)
+    factory: Callable[..., Estimator] = getattr(importlib.import_module(module), cls)
+    return factory

@@ -193,7 +193,16 @@ def _taken(features: Tensor, rows: Tensor) -> Tensor:
 
 
 @compiled
-def _serve(indices, similarities, offsets, rows, near, best, gain, i):
+def _serve(
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    best: np.ndarray,
+    gain: np.ndarray,
+    i: int,
+) -> None:
     """Take i: each row it serves better stops promising that much to whoever it lists."""
     for e in range(offsets[i], offsets[i + 1]):
         v = rows[e]

@@ -87,12 +87,11 @@ def _best_move(problem: Problem, mask: Tensor, may: Tensor, score: Tensor, gain:
         second = term.function.interaction(worst, best, problem.size)
         if second is not None:
             change = change + (1 - joint.lamb) * term.weight * term.scale.slope * second
-    if problem.limited:
+    if (limits := problem.limits) is not None:
         position = torch.empty(joint.n, dtype=torch.int64, device=mask.device)
         position[problem.eligible] = torch.arange(len(problem.eligible), device=mask.device)
         inside, outside, chosen = position[worst], position[best], mask[problem.eligible]
-        by = problem.rules or budget
-        change = change.masked_fill(~by.swappable(inside, outside, chosen), -torch.inf)
+        change = change.masked_fill(~limits.swappable(inside, outside, chosen), -torch.inf)
         if budget is not None:
             alone = torch.where(budget.addable(outside, chosen), gain[best], -torch.inf)
             change = torch.cat([change, alone[:, None]], 1)

@@ -53,7 +53,7 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
     """
     joint = problem.joint
     term = joint.counting[0]
-    function: DiSFFixed = term.function
+    function = term.function_of(DiSFFixed)
     y, device = function.y, joint.device
     size = int(mask.sum())
     # everything in the units of ||A||^2, which is to fall: what a row's quality is worth there
@@ -75,7 +75,7 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
         if before - total < ENOUGH * abs(before) and before < np.inf:
             break
         before, made = total, 0
-        for rows in free[torch.randperm(len(free), generator=generator).to(device)].split(BLOCK):
+        for rows in torch.split(free[torch.randperm(len(free), generator=generator).to(device)], BLOCK):
             poll()
             here, inside = y[rows], mask[rows]
             crowding = 2.0 * ((here @ moment) * here).sum(1)
@@ -106,7 +106,7 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
 
 
 @compiled
-def _swap(price, kernel, inside, group, least):
+def _swap(price: np.ndarray, kernel: np.ndarray, inside: np.ndarray, group: np.ndarray, least: float) -> np.ndarray:
     """The swaps inside one block, the best first, each after those before it: int64 ``(k, 2)``, leaving and coming.
 
     Args:
@@ -120,7 +120,7 @@ def _swap(price, kernel, inside, group, least):
     price = price.copy()
     made = 0
     while made < len(swapped):
-        best, leaving, coming = least, -1, -1
+        best, leaving, coming = least, np.int64(-1), np.int64(-1)
         for j in members:
             if gone[j]:
                 continue

@@ -22,7 +22,7 @@ from torch import Tensor
 from datamask.learning.facility_dual import descend, product_error, proved
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.learning.relaxation import advance, begin, concave, upper_bound
 from datamask.learning.trace import Trace, TracePoint, no_trace
 from datamask.objectives.contract import Poll
 from datamask.objectives.facility import Facility
@@ -112,8 +112,8 @@ def priced(problem: Problem) -> list[Term]:
 def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
     """The dual of the one facility term, with the tangent of what else counts as a bonus."""
     joint, dual = problem.joint, priced(problem)[0]
-    function, start = dual.function, effort.prices
-    smooth, gradient = joint.concave(mask.double(), problem.size, poll, wide=True, without=(dual.name,))
+    function, start = dual.function_of(Facility), effort.prices
+    smooth, gradient = concave(problem, mask.double(), poll, without=(dual.name,))
     weight = (1 - joint.lamb) * dual.weight * dual.scale.slope
     # at the selection the tangent is exact, so what it adds beside its per-member part is one constant
     constant = smooth - float(gradient @ mask.double())

@@ -14,6 +14,7 @@ and above the set that it rounds down to by no more than that one row's gain.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import torch
@@ -117,6 +118,12 @@ class Budget:
         chosen = mask.cpu().numpy()
         return self.holds(float(self.lengths[chosen].sum())) and bool(chosen[self.pinned].all())
 
+    @overload
+    def holds(self, tokens: float) -> bool: ...
+
+    @overload
+    def holds(self, tokens: np.ndarray) -> np.ndarray: ...
+
     def holds(self, tokens: float | np.ndarray) -> bool | np.ndarray:
         """Whether so many tokens fill the budget, to the rounding of their sum."""
         slack = 1e-12 * self.most
@@ -142,7 +149,7 @@ class Budget:
 
 
 @compiled
-def _fill(order, lengths, room, mask):
+def _fill(order: np.ndarray, lengths: np.ndarray, room: float, mask: np.ndarray) -> None:
     """Take rows in order as long as they fit; a rounding of the sums never keeps out what fits exactly."""
     slack = 1e-12 * room
     for i in order:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from datamask.learning.bounds import DUAL_STEPS, Certificate, Effort
 from datamask.learning.problem import Problem
-from datamask.learning.solvers import solver_of
+from datamask.learning.solvers import Bound, solver_of
 from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
@@ -26,14 +26,19 @@ ROUNDING = 1e-9
 
 
 def provable(problem: Problem) -> bool:
-    """Whether the best value can be bounded.
+    """Whether the best value can be bounded."""
+    return _bound(problem) is not None
+
+
+def _bound(problem: Problem) -> Bound | None:
+    """What bounds a problem; None: nothing does.
 
     Where nothing counts, neither quality nor diversity, all selections are worth the same: there is nothing to prove.
     """
     joint = problem.joint
     if not joint.counting and not joint.lamb * joint.quality_scale.slope > 0:
-        return False
-    return solver_of(problem).bound is not None
+        return None
+    return solver_of(problem).bound
 
 
 def certify(
@@ -54,9 +59,10 @@ def certify(
     Returns:
         None where there is no bound, or where rounding put it below the value (logged).
     """
-    if not provable(problem):
+    bound = _bound(problem)
+    if bound is None:
         return None
-    proof = solver_of(problem).bound(problem, mask, value, poll, Effort(dual_steps, prices, trace))
+    proof = bound(problem, mask, value, poll, Effort(dual_steps, prices, trace))
     if not np.isfinite(proof.upper_bound):
         return None
     if proof.upper_bound < proof.value - proof.rounding - ROUNDING * max(1.0, abs(proof.value)):

@@ -35,7 +35,8 @@ class Counterfactual(Learner):
         self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
     ) -> tuple[Tensor, dict[str, float]]:
         values, credits = joint.values_and_marginals(masks, poll)
-        step = counterfactual_step(self.problem.priority(sum(credits.values())[moved]))
+        credit = sum(credits.values(), joint.quality.scores.new_zeros(()))
+        step = counterfactual_step(self.problem.priority(credit[moved]))
         metrics = gauges.spreads(values) | gauges.variance_shares({name: part[moved] for name, part in credits.items()})
         if self._last is not None and joint is self.problem.joint:
             metrics |= gauges.signal_to_noise(gauges.agreement(self._last, step))

@@ -181,7 +181,7 @@ def _largest(scores: np.ndarray, size: int) -> np.ndarray:
 
 
 @compiled
-def _surplus(indices, similarities, theta):
+def _surplus(indices: np.ndarray, similarities: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """sum over v of max(0, s_vi - theta_v), float64 ``(n,)``; a falling list ends at its first non-positive surplus."""
     n, k = indices.shape
     total = np.zeros(n)
@@ -196,7 +196,16 @@ def _surplus(indices, similarities, theta):
 
 
 @compiled
-def _exact_surplus(features, indices, similarities, theta, slack, first, last, total):
+def _exact_surplus(
+    features: np.ndarray,
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    theta: np.ndarray,
+    slack: float,
+    first: int,
+    last: int,
+    total: np.ndarray,
+) -> None:
     """Add the surplus of rows `first` to `last`, each product in float64; within `slack` lists fall."""
     d = features.shape[1]
     for v in range(first, last):
@@ -216,7 +225,7 @@ def _exact_surplus(features, indices, similarities, theta, slack, first, last, t
 
 
 @compiled
-def _slope(indices, similarities, theta, taker):
+def _slope(indices: np.ndarray, similarities: np.ndarray, theta: np.ndarray, taker: np.ndarray) -> np.ndarray:
     """Subgradient of n times the bound: 1 minus the weights of the takers that a row has a surplus with."""
     n, k = indices.shape
     slope = np.ones(n)

@@ -11,11 +11,13 @@ import torch
 from torch import Tensor
 
 from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
+from datamask.learning.budget import Budget
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.learning.problem import Problem
 from datamask.learning.spending import spend
 from datamask.learning.trace import Thinned, Trace, TracePoint, marks, no_trace
 from datamask.objectives.contract import Poll, no_poll
+from datamask.objectives.facility import Facility
 
 CANDIDATES_AT_ONCE = 20_000
 FEWEST = 3
@@ -37,12 +39,12 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
     poll()
     # greedy goes on from what must be in anyway
     fixed = problem.pinned.cpu().numpy().nonzero()[0]
-    if problem.budget is not None:
-        room = problem.budget.most - problem.budget.fixed
-        member = spend(*reverse, bonus, _lengths(problem), room, place, fixed, poll)
+    if (budget := problem.budget) is not None:
+        room = budget.most - budget.fixed
+        member = spend(*reverse, bonus, _lengths(problem, budget), room, place, fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
         swapped = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
-        return _spent_anew(problem, swapped, poll, trace)
+        return _spent_anew(problem, budget, swapped, poll, trace)
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     _trace_picks(picks, problem.pinned, trace)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
@@ -67,32 +69,32 @@ def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tr
     reverse = reverse_lists(indices, similarities)
     better = _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
     if problem.budget is not None:
-        better = _spent_anew(problem, better, poll, trace)
+        better = _spent_anew(problem, problem.budget, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask
 
 
-def _spent_anew(problem: Problem, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
+def _spent_anew(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
     indices, similarities, bonus, visit = _listed(problem)
     reverse = reverse_lists(indices, similarities)
     place = np.empty_like(visit)
     place[visit] = np.arange(len(visit))
-    lengths, joint = _lengths(problem), problem.joint
+    lengths, joint = _lengths(problem, budget), problem.joint
     value, share = joint.evaluate(mask, poll).joint, FREED
     for turn in range(1, ROUNDS + 1):
         quality, diversity = joint.final_marginals(mask, poll)
         gain = (joint.lamb * quality + (1 - joint.lamb) * diversity)[problem.eligible]
         worth = problem.priority(gain).cpu().numpy()
         rows = problem.eligible.cpu().numpy()
-        free = mask[problem.eligible].cpu().numpy() & ~problem.budget.pinned
+        free = mask[problem.eligible].cpu().numpy() & ~budget.pinned
         order = np.flatnonzero(free)[np.argsort(worth[free], kind="stable")]
         freed = np.cumsum(lengths[rows[order]])
-        leaving = rows[order[: int(np.searchsorted(freed, share * problem.budget.most)) + 1]]
+        leaving = rows[order[: int(np.searchsorted(freed, share * budget.most)) + 1]]
         kept = mask.cpu().numpy().copy()
         kept[leaving] = False
-        room = problem.budget.most - lengths[kept].sum()
+        room = budget.most - lengths[kept].sum()
         member = spend(*reverse, bonus, lengths, room, place, kept.nonzero()[0], poll)
         trial = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
         values = joint.evaluate(trial, poll)
@@ -110,12 +112,12 @@ def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     """Lists, bonus per member in the units of the summed similarities, and the seeded order of visits."""
     joint = problem.joint
     term = joint.counting[0]
-    function = term.function
+    function = term.function_of(Facility)
     weight = (1 - joint.lamb) * term.weight * term.scale.slope
     bonus = np.full(joint.n, -np.inf)
     eligible = problem.eligible.cpu().numpy()
-    per_member, _ = joint.quality.linear(problem.size)
-    per_member = per_member.double().cpu().numpy()
+    linear, _ = joint.quality.linear(problem.size)
+    per_member = linear.double().cpu().numpy()
     if problem.budget is None:  # a constant per member changes no swap, and centred sums keep their digits
         per_member = per_member - per_member.mean()
     bonus[eligible] = per_member[eligible] * (joint.lamb * joint.quality_scale.slope / weight * joint.n)
@@ -129,16 +131,41 @@ def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
 
 
 def _swapped(
-    problem: Problem, indices, similarities, reverse, bonus, member, visit, poll: Poll, trace: Trace = no_trace
+    problem: Problem,
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    reverse: tuple[np.ndarray, np.ndarray, np.ndarray],
+    bonus: np.ndarray,
+    member: np.ndarray,
+    visit: np.ndarray,
+    poll: Poll,
+    trace: Trace = no_trace,
 ) -> Tensor:
     position = quiet = done = 0
-    rules, thinned = _rule_arrays(problem), Thinned()
+    pinned, group, low, high, lengths, least, most = _limits(problem)
+    thinned = Thinned()
     log = np.empty((CANDIDATES_AT_ONCE, 2), dtype=np.int64)
     while quiet < problem.joint.n:
         poll()
         before = member.copy()
         position, quiet, made = swaps(
-            indices, similarities, *reverse, bonus, member, visit, position, quiet, CANDIDATES_AT_ONCE, *rules, log
+            indices,
+            similarities,
+            *reverse,
+            bonus,
+            member,
+            visit,
+            position,
+            quiet,
+            CANDIDATES_AT_ONCE,
+            pinned,
+            group,
+            low,
+            high,
+            lengths,
+            least,
+            most,
+            log,
         )
         # several points of one call: small corpora are done within it
         last = 0
@@ -154,7 +181,9 @@ def _swapped(
     return torch.from_numpy(member).to(problem.joint.device)
 
 
-def _rule_arrays(problem: Problem) -> tuple:
+def _limits(
+    problem: Problem,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]:
     """Pinned and group over all rows, low and high per group, lengths and their limits, as `medoids.swaps` takes
     them."""
     n, rules, budget = problem.joint.n, problem.rules, problem.budget
@@ -166,15 +195,15 @@ def _rule_arrays(problem: Problem) -> tuple:
         edges = np.unique(np.quantile(budget.lengths, np.linspace(0, 1, LENGTH_BANDS + 1)[1:-1]))
         group[eligible] = np.searchsorted(edges, budget.lengths)
         bands = np.zeros(LENGTH_BANDS, dtype=np.int64)
-        return pinned, group, bands, bands + n, _lengths(problem), budget.least, budget.most
+        return pinned, group, bands, bands + n, _lengths(problem, budget), budget.least, budget.most
     if rules is None:
         return pinned, group, np.zeros(1, dtype=np.int64), np.full(1, n), *free
     group[eligible] = rules.group
     return pinned, group, rules.low.astype(np.int64), rules.high.astype(np.int64), *free
 
 
-def _lengths(problem: Problem) -> np.ndarray:
+def _lengths(problem: Problem, budget: Budget) -> np.ndarray:
     """Tokens of all rows, float64 ``(n,)``; 0 for those that may not be selected."""
     lengths = np.zeros(problem.joint.n)
-    lengths[problem.eligible.cpu().numpy()] = problem.budget.lengths
+    lengths[problem.eligible.cpu().numpy()] = budget.lengths
     return lengths

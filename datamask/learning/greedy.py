@@ -87,7 +87,7 @@ class Greedy:
         Raises:
             Stopped: from `poll`; the state is then as it was.
         """
-        if self._reached is not state.logits:
+        if self._picker is None or self._reached is not state.logits:
             self._picker = picker(self.problem, picks_of(state.logits))
         # a step that is stopped leaves the picker past the state; then the next one begins from the state again
         picking, self._reached = self._picker, None
@@ -144,9 +144,9 @@ class Greedy:
 
 def picks_of(logits: Tensor) -> np.ndarray:
     """The picks in their order, int64 positions among the eligible rows, from a greedy state's logits."""
-    logits = logits.cpu().numpy()
-    picked = np.flatnonzero(np.isfinite(logits))
-    return picked[np.argsort(-logits[picked], kind="stable")]
+    numbers = logits.cpu().numpy()
+    picked = np.flatnonzero(np.isfinite(numbers))
+    return picked[np.argsort(-numbers[picked], kind="stable")]
 
 
 def picker(problem: Problem, picks: np.ndarray) -> Picker:

@@ -22,6 +22,7 @@ from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
+from datamask.options.checks import required
 
 EVALUATIONS = 100
 """Whole-corpus evaluations per run, evenly spread: enough for a curve, few enough to cost little."""
@@ -31,7 +32,12 @@ DECIDED = 0.05
 
 
 class Learner(abc.ABC):
-    """Learns one logit per eligible sample by sampled masks; the subclass says how a batch turns into a step."""
+    """Learns one logit per eligible sample by sampled masks; the subclass says how a batch turns into a step.
+
+    Attributes:
+        total_steps: the ceiling on steps. masks_per_step: G. partial: share of the eligible rows in a step.
+        learning_rates: of the first step and of the last.
+    """
 
     keeps_best = False
     """Whether the final subset is the best evaluated readout rather than the last one."""
@@ -43,18 +49,17 @@ class Learner(abc.ABC):
         self.config = config
         self.start = start
         self.device = problem.joint.device
-        self.evaluate_every = max(1, config.n_epochs // EVALUATIONS)
+        self.total_steps = required(config.n_epochs, "n_epochs")
+        self.masks_per_step = required(config.n_rollout, "n_rollout")
+        self.partial = required(config.partial, "partial")
+        self.learning_rates = required(config.max_lr, "max_lr"), required(config.min_lr, "min_lr")
+        self.evaluate_every = max(1, self.total_steps // EVALUATIONS)
         self._cut = problem.cut if problem.limited else None
-        if problem.limited and config.partial < 1:
+        if problem.limited and self.partial < 1:
             raise OptionError(
-                f"--pin, --quota, --given and --budget need --partial 1, got {config.partial:g}: a batch "
+                f"--pin, --quota, --given and --budget need --partial 1, got {self.partial:g}: a batch "
                 "cannot keep rules that hold for the whole selection"
             )
-
-    @property
-    def total_steps(self) -> int:
-        """The ceiling on steps."""
-        return self.config.n_epochs
 
     def init(self) -> State:
         """The first state: logits all equal, or proportional to quality (z-scored), and the seeded generator.
@@ -80,15 +85,16 @@ class Learner(abc.ABC):
         best = self.start.subset(self.problem)
         if self.start.moved(best) > MOST_MOVED:
             return None
-        step = first_step(self.config.n_epochs)
+        step = first_step(self.total_steps)
         generator = torch.Generator(self.device).manual_seed(self.config.seed)
         self.warm = True
         return State(logits.float(), step, generator.get_state(), best, best, self.problem.joint.evaluate(best).joint)
 
     def learning_rate(self, step: int) -> float:
         """Step size of step `step` (from 0): linear from max_lr to min_lr."""
-        share = step / max(self.config.n_epochs - 1, 1)
-        return self.config.max_lr + (self.config.min_lr - self.config.max_lr) * share
+        first, last = self.learning_rates
+        share = step / max(self.total_steps - 1, 1)
+        return first + (last - first) * share
 
     def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         """One step: masks, credit, logits; and, every `evaluate_every` steps, the value of the readout on the corpus.
@@ -96,17 +102,19 @@ class Learner(abc.ABC):
         Raises:
             Stopped: from `poll`; the state is then as it was.
         """
-        config, problem = self.config, self.problem
+        problem = self.problem
         generator = torch.Generator(self.device)
         generator.set_state(state.rng)
         m = len(problem.eligible)
-        b = min(m, max(2, round(config.partial * m)))
+        b = min(m, max(2, round(self.partial * m)))
+        where: Tensor | slice = slice(None)
+        moved: Tensor | slice = slice(None)
         if b < m:
             where = torch.randperm(m, generator=generator, device=self.device)[:b].sort().values
             size = min(b - 1, max(1, round(problem.size * b / m)))
-            joint, moved = problem.joint.batch(problem.eligible[where], size), slice(None)
+            joint = problem.joint.batch(problem.eligible[where], size)
         else:
-            where, size, joint = slice(None), problem.size, problem.joint
+            size, joint = problem.size, problem.joint
             moved = slice(None) if m == joint.n else problem.eligible
         masks, scores = self._drawn(state.logits[where], size, generator, poll)
         if b == m < joint.n:
@@ -121,7 +129,7 @@ class Learner(abc.ABC):
         state = replace(state, logits=logits, step=state.step + 1, rng=generator.get_state())
         metrics["lr"] = lr
         values = None
-        if state.step % self.evaluate_every == 0 or state.step == config.n_epochs:
+        if state.step % self.evaluate_every == 0 or state.step == self.total_steps:
             state, values, gauges = self.evaluate(state, poll)
             metrics |= gauges
         return state, StepRecord(state.step, metrics, values)
@@ -129,8 +137,8 @@ class Learner(abc.ABC):
     def _drawn(self, logits: Tensor, size: int, generator: torch.Generator, poll: Poll) -> tuple[Tensor, Tensor | None]:
         """The step's masks, bool ``(G, b)``, and the scores of their ordered draws if the learner wants them."""
         if self.config.score != "exact":
-            return gumbel_top_k(logits, size, self.config.n_rollout, generator, poll, self._cut), None
-        orders = gumbel_orders(logits, size, self.config.n_rollout, generator, poll)
+            return gumbel_top_k(logits, size, self.masks_per_step, generator, poll, self._cut), None
+        orders = gumbel_orders(logits, size, self.masks_per_step, generator, poll)
         masks = torch.zeros(len(orders), len(logits), dtype=torch.bool, device=logits.device)
         return masks.scatter_(1, orders, True), ordered_scores(logits, orders, poll)
 
@@ -147,7 +155,7 @@ class Learner(abc.ABC):
             logits=(len(self.problem.eligible),),
             kinds=(torch.float32,),
             rng=len(generator.get_state()),
-            steps=self.config.n_epochs,
+            steps=self.total_steps,
         )
         check_finite(state.logits)
         try:
@@ -202,8 +210,8 @@ class Learner(abc.ABC):
 
     def finished(self, state: State) -> str | None:
         """The sentence with which it ended, or None to go on."""
-        if state.step >= self.config.n_epochs:
-            return f"all {self.config.n_epochs:,} steps done"
+        if state.step >= self.total_steps:
+            return f"all {self.total_steps:,} steps done"
         if not bool(torch.isfinite(state.logits).all()):
             return "the logits are no longer finite numbers; lower --max_lr"
         return None

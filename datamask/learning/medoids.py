@@ -24,7 +24,7 @@ def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.nda
 
 
 @compiled
-def _reverse(indices, similarities):
+def _reverse(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     n, k = indices.shape
     offsets = np.zeros(n + 1, dtype=np.int64)
     for v in range(n):
@@ -142,7 +142,7 @@ def greedy(
 
 
 @compiled
-def cover(offsets, rows, near, best, i):
+def cover(offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, best: np.ndarray, i: int | np.int64) -> None:
     """Take i: its rows are covered at least as well as it does."""
     for e in range(offsets[i], offsets[i + 1]):
         if near[e] > best[rows[e]]:
@@ -150,7 +150,9 @@ def cover(offsets, rows, near, best, i):
 
 
 @compiled
-def gain_of(offsets, rows, near, bonus, best, i):
+def gain_of(
+    offsets: np.ndarray, rows: np.ndarray, near: np.ndarray, bonus: float, best: np.ndarray, i: int | np.int64
+) -> float:
     """What i would add now. Summed in one order, so that it never grows, rounding included, as others are taken."""
     gain = bonus
     for e in range(offsets[i], offsets[i + 1]):
@@ -161,7 +163,7 @@ def gain_of(offsets, rows, near, bonus, best, i):
 
 
 @compiled
-def candidates(bounds, order):
+def candidates(bounds: np.ndarray, order: np.ndarray) -> list[tuple[float, np.int64, np.int64]]:
     """A heap of ``(-bound, order, i)`` of all that may still be taken: the highest bound first, then the order."""
     heap = [(0.0, np.int64(0), np.int64(0))]  # tells the compiler what is in it
     heap.pop()
@@ -173,7 +175,17 @@ def candidates(bounds, order):
 
 
 @compiled
-def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
+def _begin(
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    bonus: np.ndarray,
+    averaged: bool,
+    best: np.ndarray,
+    bounds: np.ndarray,
+    picks: np.ndarray,
+    done: int,
+) -> None:
     """Cover what the picks cover, then the gains of the rest; ``-inf`` for those that may not be taken any more."""
     for t in range(done):
         cover(offsets, rows, near, best, picks[t])
@@ -187,7 +199,23 @@ def _begin(offsets, rows, near, bonus, averaged, best, bounds, picks, done):
 
 
 @compiled
-def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done, until, budget, group, low, high):
+def _pick(
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    bonus: np.ndarray,
+    averaged: bool,
+    order: np.ndarray,
+    best: np.ndarray,
+    bounds: np.ndarray,
+    picks: np.ndarray,
+    done: int,
+    until: int,
+    budget: int,
+    group: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> int:
     """Pick `until` so many are made, or the budget of looks is spent.
 
     A bound is a gain of some earlier time, hence at least today's.
@@ -230,7 +258,16 @@ def _pick(offsets, rows, near, bonus, averaged, order, best, bounds, picks, done
 
 
 @compiled
-def _look_up(indices, similarities, member, v, best, second, owner, other):
+def _look_up(
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    member: np.ndarray,
+    v: int,
+    best: np.ndarray,
+    second: np.ndarray,
+    owner: np.ndarray,
+    other: np.ndarray,
+) -> None:
     """Set the two nearest listed members of row v."""
     best[v] = 0.0
     second[v] = 0.0
@@ -249,7 +286,7 @@ def _look_up(indices, similarities, member, v, best, second, owner, other):
 
 
 @compiled
-def _cheapest(member, pinned, group, loss, groups):
+def _cheapest(member: np.ndarray, pinned: np.ndarray, group: np.ndarray, loss: np.ndarray, groups: int) -> np.ndarray:
     """Per group the member that is cheapest to remove, int64 ``(C,)``; -1: none."""
     found = np.full(groups, -1, dtype=np.int64)
     for j in range(len(member)):
@@ -260,26 +297,26 @@ def _cheapest(member, pinned, group, loss, groups):
 
 @compiled
 def swaps(
-    indices,
-    similarities,
-    offsets,
-    rows,
-    near,
-    bonus,
-    member,
-    visit,
-    start,
-    quiet,
-    budget,
-    pinned,
-    group,
-    low,
-    high,
-    lengths,
-    least,
-    most,
-    log,
-):
+    indices: np.ndarray,
+    similarities: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    bonus: np.ndarray,
+    member: np.ndarray,
+    visit: np.ndarray,
+    start: int,
+    quiet: int,
+    budget: int,
+    pinned: np.ndarray,
+    group: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    lengths: np.ndarray,
+    least: float,
+    most: float,
+    log: np.ndarray,
+) -> tuple[int, int, int]:
     """Eager swaps from a subset, at most `budget` candidates in this call.
 
     Args:

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll, chunks, no_poll
-from datamask.objectives.pairwise import ROWS_AT_ONCE
+from datamask.objectives.pairwise import ROWS_AT_ONCE, Pairwise
 
 STEPS = 60
 TOLERANCE = 1e-5
@@ -90,9 +90,11 @@ class PairwiseDual:
         self.problem = problem
         slope = 0.0 if term is None else (1 - joint.lamb) * term.weight * term.scale.slope
         self.kappa = slope / (size * (size - 1))
-        self.x = rows
-        if term is not None and rows is None:
-            self.x = term.function.features if whole else term.function.features[problem.eligible]
+        if rows is None and term is not None:
+            features = term.function_of(Pairwise).features
+            rows = features if whole else features[problem.eligible]
+        # where no diversity counts nothing is ever multiplied with them
+        self.x = joint.quality.scores.new_zeros(len(problem.eligible), 0) if rows is None else rows
         scores = joint.quality.scores if whole else joint.quality.scores[problem.eligible]
         self.b = scores.double() * (joint.lamb * joint.quality_scale.slope / size)
         # what value and bound have in common: the scales' zeros, and the S that ||s||^2 counts too much
@@ -313,9 +315,9 @@ def _swapped(
             return
         apart = own[outside][:, None] + own[inside][None, :] - 2 * gram[np.ix_(outside, inside)]
         change = gain[outside][:, None] - gain[inside][None, :] - kappa * apart
-        i, j = np.unravel_index(change.argmax(), change.shape)
-        if change[i, j] <= 1e-12:
+        row, column = np.unravel_index(change.argmax(), change.shape)
+        if change[row, column] <= 1e-12:
             return
-        i, j = outside[i], inside[j]
+        i, j = int(outside[row]), int(inside[column])
         taken[i], taken[j] = True, False
         crowding += gram[i] - gram[j]

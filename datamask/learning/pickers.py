@@ -16,6 +16,7 @@ from datamask.learning.additions import additions
 from datamask.learning.medoids import LazyGreedy, reverse_lists
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll
+from datamask.objectives.facility import Facility
 
 
 class Picker(Protocol):
@@ -74,7 +75,8 @@ class LazyPicker:
         bonus[eligible] = (quality - quality.min()) * (joint.n / (problem.size * weight))
         order = np.empty(joint.n, dtype=np.int64)
         order[np.argsort(problem.ties.cpu().numpy(), kind="stable")] = np.arange(joint.n)
-        reverse = reverse_lists(term.function.indices.cpu().numpy(), term.function.similarities.cpu().numpy())
+        function = term.function_of(Facility)
+        reverse = reverse_lists(function.indices.cpu().numpy(), function.similarities.cpu().numpy())
 
         def solver(bonus: np.ndarray, picks: np.ndarray) -> LazyGreedy:
             return LazyGreedy(*reverse, bonus, problem.size, order, True, picks, *_grouped(problem))

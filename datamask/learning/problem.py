@@ -38,15 +38,22 @@ class Problem:
     budget: Budget | None = None
 
     @property
+    def limits(self) -> Rules | Budget | None:
+        """What beside the number S restricts the selection."""
+        return self.rules or self.budget
+
+    @property
     def limited(self) -> bool:
         """Whether more than the number S restricts the selection."""
-        return self.rules is not None or self.budget is not None
+        return self.limits is not None
 
     @property
     def pinned(self) -> Tensor:
         """Rows that are always in, bool ``(n,)``."""
-        by = self.rules or self.budget
-        return self.whole(torch.from_numpy(by.pinned).to(self.joint.device) if by else self.eligible < 0)
+        limits = self.limits
+        return self.whole(
+            self.eligible < 0 if limits is None else torch.from_numpy(limits.pinned).to(self.joint.device)
+        )
 
     def subset(self, scores: Tensor) -> Tensor:
         """The mask ``(n,)`` of the S best eligible rows by ``scores`` ``(m,)``, given over the eligible rows."""

@@ -39,6 +39,23 @@ def relaxable(problem: Problem, without: Sequence[str] = ()) -> bool:
     return problem.joint.concave(empty, problem.size, wide=False, without=without) is not None
 
 
+def concave(
+    problem: Problem, weights: Tensor, poll: Poll = no_poll, wide: bool = True, without: Sequence[str] = ()
+) -> tuple[float, Tensor]:
+    """F and its gradient, float64 ``(n,)``, at weights ``(n,)``; see `Joint.concave`.
+
+    Raises:
+        ValueError: a term that counts is not concave in inclusion weights.
+    """
+    at_weights = problem.joint.concave(weights, problem.size, poll, wide, without)
+    if at_weights is None:
+        names = ", ".join(term.name for term in problem.joint.counting if term.name not in without)
+        raise ValueError(
+            f"every counting term must be concave in inclusion weights, got {names}; ask `relaxable` first"
+        )
+    return at_weights
+
+
 def even_weight(problem: Problem) -> float:
     """The weight that all eligible rows have when they share the selection evenly."""
     budget = problem.budget
@@ -50,7 +67,7 @@ def begin(problem: Problem, weights: Tensor | None = None, poll: Poll = no_poll)
     if weights is None:
         weights = torch.zeros(problem.joint.n, dtype=torch.float64, device=problem.joint.device)
         weights[problem.eligible] = even_weight(problem)
-    value, gradient = problem.joint.concave(weights, problem.size, poll, wide=False)
+    value, gradient = concave(problem, weights, poll, wide=False)
     return Iterate(weights.double(), gradient, value)
 
 
@@ -60,7 +77,7 @@ def advance(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Iter
     gap = float(here.gradient @ (vertex - here.weights))
     if gap <= 0:
         return here, gap
-    value, gradient = problem.joint.concave(vertex, problem.size, poll, wide=False)
+    value, gradient = concave(problem, vertex, poll, wide=False)
     # F(p + t (v - p)) = F(p) + t gap + t^2 bend, and F(v) tells the bend
     bend = min(value - here.value - gap, 0.0)
     share = min(1.0, gap / (-2.0 * bend)) if bend < 0 else 1.0
@@ -87,5 +104,5 @@ def rounded(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Tens
 
 def upper_bound(problem: Problem, weights: Tensor, poll: Poll = no_poll) -> float:
     """No selection of S eligible samples has a higher value of the objective on these features. float64."""
-    value, gradient = problem.joint.concave(weights, problem.size, poll, wide=True)
+    value, gradient = concave(problem, weights, poll)
     return value + float(gradient @ (problem.vertex(gradient[problem.eligible]) - weights.double()))

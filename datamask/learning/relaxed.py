@@ -14,6 +14,7 @@ from datamask.learning.start import Start
 from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
+from datamask.options.checks import required
 
 
 class Relaxed:
@@ -33,7 +34,8 @@ class Relaxed:
                 f"--estimator relaxed needs a concave objective, got --objective {config.objective}; use one or a sum "
                 f"of {', '.join(fit)}, facility alone, or --estimator counterfactual"
             )
-        self._steps = steps(problem, config.n_epochs, start)
+        self._ceiling = required(config.n_epochs, "n_epochs")
+        self._steps = steps(problem, self._ceiling, start)
 
     @property
     def warm(self) -> bool:
@@ -43,7 +45,7 @@ class Relaxed:
     @property
     def total_steps(self) -> int:
         """The ceiling on steps."""
-        return self.config.n_epochs
+        return self._ceiling
 
     def init(self) -> State:
         """The first state."""

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, even_weight, rounded
+from datamask.learning.relaxation import Iterate, advance, begin, even_weight, rounded
 from datamask.learning.start import MOST_MOVED, Start, first_step
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
@@ -67,7 +67,13 @@ class RelaxedSteps(abc.ABC):
         return None
 
     def best(self, state: State, poll: Poll) -> Tensor:
-        """The best rounding met, bool ``(n,)``."""
+        """The best rounding met, bool ``(n,)``.
+
+        Raises:
+            ValueError: no step has met one yet.
+        """
+        if state.best is None:
+            raise ValueError("a selection is there after the first step, and none was taken; call step first")
         return state.best
 
     def check_shape(self, state: State, length: int, steps: int) -> None:
@@ -142,7 +148,7 @@ class NewtonSteps(RelaxedSteps):
             careful = self._dual.rounded(self._dual.at(*_unpacked(state.logits), poll), poll)
             if self.problem.joint.evaluate(careful, poll).joint > state.best_joint:
                 return careful
-        return state.best
+        return super().best(state, poll)
 
 
 class FrankWolfeSteps(RelaxedSteps):
@@ -150,15 +156,17 @@ class FrankWolfeSteps(RelaxedSteps):
 
     def __init__(self, problem: Problem, steps: int, start: Start | None = None) -> None:
         super().__init__(problem, steps, start)
-        self._reached = None
+        self._reached: tuple[int, Iterate] | None = None
 
     def init(self) -> State:
-        start = self.start
-        best = None if start is None else start.subset(self.problem)
-        self.warm = best is not None and start.moved(best) <= MOST_MOVED
+        cold = State(_even(self.problem), 0, _no_rng())
+        if self.start is None:
+            return cold
+        best = self.start.subset(self.problem)
+        self.warm = self.start.moved(best) <= MOST_MOVED
         if not self.warm:
-            return State(_even(self.problem), 0, _no_rng())
-        weights = start.inclusion(self.problem)[self.problem.eligible]
+            return cold
+        weights = self.start.inclusion(self.problem)[self.problem.eligible]
         return State(weights, first_step(self.steps), _no_rng(), best, best, self.problem.joint.evaluate(best).joint)
 
     def check(self, state: State) -> None:
@@ -166,11 +174,13 @@ class FrankWolfeSteps(RelaxedSteps):
         _check_weights(state.logits)
 
     def step(self, state: State, poll: Poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
-        if self._reached is None or self._reached[0] != state.step:
+        if self._reached is not None and self._reached[0] == state.step:
+            iterate = self._reached[1]
+        else:
             weights = torch.zeros(self.problem.joint.n, dtype=torch.float64, device=self.device)
             weights[self.problem.eligible] = state.logits
-            self._reached = (state.step, begin(self.problem, weights, poll))
-        iterate = self._reached[1]
+            iterate = begin(self.problem, weights, poll)
+            self._reached = (state.step, iterate)
         after, gap = advance(self.problem, iterate, poll)
         mask, values = rounded(self.problem, iterate, poll)
         self._reached = (state.step + 1, after)
@@ -199,7 +209,7 @@ class DirectSteps(RelaxedSteps):
     def init(self) -> State:
         even = _even(self.problem)
         self.warm = self.start is not None
-        if not self.warm:
+        if self.start is None:
             return State(even, 0, _no_rng())
         best = self.start.subset(self.problem)
         # a part of the state: the run it comes from may be gone when this one is resumed

@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from datamask.config import SelectionConfig
 from datamask.learning.baselines import Scored
+from datamask.learning.problem import Problem
 from datamask.learning.state import State
 from datamask.objectives.contract import Poll, chunks
 
@@ -35,8 +37,8 @@ class SemDeDup(Scored):
     better than any other, since it cannot be dropped; pins and quotas may keep a pair nearer than the threshold.
     """
 
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, problem: Problem, config: SelectionConfig) -> None:
+        super().__init__(problem, config)
         m = len(self.problem.eligible)
         self.clusters = max(1, min(round(math.sqrt(m)), self.problem.size))
 
@@ -60,7 +62,7 @@ class SemDeDup(Scored):
         # a stable sort by cluster keeps the best first inside each
         by_cluster = best_first[label[best_first].argsort(stable=True)]
         score = torch.full((len(label),), LEADER, device=self.device)
-        for members in by_cluster.split(label.bincount(minlength=self.clusters).tolist()):
+        for members in torch.split(by_cluster, label.bincount(minlength=self.clusters).tolist()):
             score[members] = -self._nearest_better(members, poll)
         return score
 

@@ -33,6 +33,9 @@ from datamask.objectives.disf_fixed import DiSFFixed
 from datamask.objectives.facility import Facility
 from datamask.objectives.pairwise import Pairwise
 
+Bound = Callable[[Problem, Tensor, float, Poll, Effort], Certificate]
+"""From a selection and its exact joint value to the certificate that goes with it."""
+
 
 @dataclass(frozen=True)
 class Solver:
@@ -55,7 +58,7 @@ class Solver:
     fits: Callable[[Problem], bool]
     polish: Callable[[Problem, Tensor, Poll, Trace], Tensor] = batch_swaps
     picker: Callable[[Problem, np.ndarray], Picker] = PlainPicker
-    bound: Callable[[Problem, Tensor, float, Poll, Effort], Certificate] | None = None
+    bound: Bound | None = None
     relaxed: Callable[..., RelaxedSteps] | None = None
     direct: Callable[[Problem, Poll, Trace], Tensor] | None = None
     dual: Callable[..., PairwiseDual] | None = None

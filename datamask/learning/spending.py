@@ -54,7 +54,19 @@ def spend(
 
 
 @compiled
-def _spend(offsets, rows, near, bonus, lengths, room, order, best, bounds, member, budget):
+def _spend(
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    bonus: np.ndarray,
+    lengths: np.ndarray,
+    room: float,
+    order: np.ndarray,
+    best: np.ndarray,
+    bounds: np.ndarray,
+    member: np.ndarray,
+    budget: int,
+) -> tuple[float, bool]:
     """Pick until the budget of looks is spent or nothing fits; a bound is a gain per token of some earlier time."""
     heap = candidates(bounds, order)
     looked = 0

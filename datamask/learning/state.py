@@ -57,15 +57,14 @@ class State:
                 f"{', '.join(sorted(arrays)) or 'nothing'}"
             )
 
-        def tensor(name: str, where: torch.device) -> Tensor | None:
-            return torch.from_numpy(arrays[name].copy()).to(where) if name in arrays else None
-
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+        masks = {name: tensors[name].to(device) for name in ("subset", "best") if name in tensors}
         return cls(
-            tensor("logits", device),
+            tensors["logits"].to(device),
             int(values["step"]),
-            tensor("rng", torch.device("cpu")),
-            tensor("subset", device),
-            tensor("best", device),
+            tensors["rng"],
+            masks.get("subset"),
+            masks.get("best"),
             # JSON has no -inf: a checkpoint from before the first evaluation says null
             float("-inf" if values["best_joint"] is None else values["best_joint"]),
             int(values["quiet"]),

@@ -15,6 +15,7 @@ from datamask.objectives.contract import Poll, SetFunction, no_poll
 from datamask.objectives.quality import Quality
 
 Raw = TypeVar("Raw", float, Tensor)
+Objective = TypeVar("Objective", bound=SetFunction)
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,19 @@ class Term:
     weight: float
     function: SetFunction
     scale: Scale = Scale()
+
+    def function_of(self, objective: type[Objective]) -> Objective:
+        """The function, for a solver that looks into one objective.
+
+        Raises:
+            TypeError: it is another objective.
+        """
+        if not isinstance(self.function, objective):
+            raise TypeError(
+                f"term {self.name} must be {objective.__name__} here, got {type(self.function).__name__}; ask "
+                "datamask.learning.solvers which solver fits"
+            )
+        return self.function
 
 
 @dataclass(frozen=True)

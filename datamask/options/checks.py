@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 from datamask.errors import OptionError
+
+T = TypeVar("T")
 
 
 def check(condition: bool, option: str, expected: str, got: Any) -> None:
@@ -16,6 +18,17 @@ def check(condition: bool, option: str, expected: str, got: Any) -> None:
     """
     if not condition:
         raise OptionError(f"--{option} must be {expected}, got {got!r}")
+
+
+def required(value: T | None, option: str) -> T:
+    """The value of an option that whoever asks cannot do without.
+
+    Raises:
+        OptionError: it is None, as in settings that were made for an estimator without this option.
+    """
+    if value is None:
+        raise OptionError(f"--{option} must be set here, got none; make the settings with SelectionConfig.from_options")
+    return value
 
 
 def finite(value: Any) -> bool:

@@ -24,6 +24,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,7 +79,7 @@ class Cache:
         root: the folder; made when something is kept.
     """
 
-    def __init__(self, root: str | os.PathLike) -> None:
+    def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
 
     def folder(self, subject: str) -> Path:
@@ -97,7 +98,7 @@ class Cache:
             return any((self.folder(entry.subject) / name).is_file() for name in names)
         return False
 
-    def lock(self, entry: Entry, should_stop: Callable[[], bool] | None = None) -> contextlib.AbstractContextManager:
+    def lock(self, entry: Entry, should_stop: Callable[[], bool] | None = None) -> AbstractContextManager[None]:
         """Hold the lock of a result while it is computed; see `datamask.work.locks.only_one`."""
         name = _safe(entry.name) + (f"-{_safe(entry.key)}" if entry.key else "")
         return only_one(self.folder(entry.subject) / f"{name}.lock", should_stop)
@@ -137,7 +138,8 @@ class Cache:
         except FileNotFoundError:
             return self._from_before(entry, read)
         except Exception as error:  # whatever a damaged file makes a parser raise, it is a result that is not there
-            return _passed_over(path, error)
+            _warn_passed_over(path, error)
+            return None
         result = _accepted(path, content, read)
         if result is not None:
             self._touch(path.parent)
@@ -196,7 +198,8 @@ class Cache:
         Args:
             every: an entry with ``*`` as its key, and in its old name.
         """
-        folder, times = self.folder(every.subject), {}
+        folder = self.folder(every.subject)
+        times: dict[str, float] = {}
         for pattern in (f"{_safe(every.name)}-v{every.version}-*{_SUFFIX}", every.old):
             before, _, after = pattern.rpartition("/")[2].partition("*")
             for path in folder.glob(pattern) if pattern else ():
@@ -258,7 +261,8 @@ class Cache:
         except FileNotFoundError:
             return None
         except Exception as error:
-            return _passed_over(path, error)
+            _warn_passed_over(path, error)
+            return None
         result = _accepted(path, content, read)
         if result is not None and self.keep(entry, content.value, content.arrays):
             with contextlib.suppress(OSError):  # what was newer stays newer
@@ -284,10 +288,11 @@ def _accepted(path: Path, content: Content, read: Callable[[Content], T]) -> T |
     except Stopped:
         raise
     except Exception as error:  # values of another shape or kind than any `read` expects
-        return _passed_over(path, error)
+        _warn_passed_over(path, error)
+        return None
 
 
-def _passed_over(path: Path, error: Exception) -> None:
+def _warn_passed_over(path: Path, error: Exception) -> None:
     reason = str(error) if isinstance(error, (Implausible, OSError)) else f"{type(error).__name__}: {error}"
     _warn_once(f"{path} is damaged or not what it should be, and is made anew: {' '.join(reason.split())[:300]}")
 

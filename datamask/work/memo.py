@@ -31,7 +31,7 @@ class FileMemo(Generic[T]):
         self._made: OrderedDict[Hashable, T] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, file: int | str | os.PathLike, make: Callable[[], T], aspect: Hashable = None) -> T:
+    def get(self, file: int | str | os.PathLike[str], make: Callable[[], T], aspect: Hashable = None) -> T:
         """What `make` gives, or gave when the file was last as it is now.
 
         Args:

@@ -83,7 +83,7 @@ class RunPace:
         self._working = False
 
     @contextlib.contextmanager
-    def run(self, turn: contextlib.AbstractContextManager | None = None) -> Iterator[None]:
+    def run(self, turn: contextlib.AbstractContextManager[object] | None = None) -> Iterator[None]:
         """Around each run that is computed, once `turn` is there: the wait for it is not counted."""
         with turn or contextlib.nullcontext():
             began, self._working = self._clock(), True

@@ -16,7 +16,7 @@ from datamask.learning.certificates import certify, provable
 from datamask.learning.facility_dual import product_error
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
-from datamask.learning.relaxation import advance, begin, upper_bound
+from datamask.learning.relaxation import advance, begin, concave, upper_bound
 from datamask.objectives.facility import exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
@@ -249,3 +249,19 @@ def test_where_nothing_counts_nothing_is_proved(rng):
     term = problem.joint.terms[0]
     flat = Joint(problem.joint.quality, (Term("pairwise", 1.0, term.function, Scale(0.0, 0.0)),), 0.0)
     assert not provable(replace(problem, joint=flat))
+
+
+def test_what_is_not_concave_is_not_relaxed(rng):
+    problem, _ = make(rng, "disf", 9, 4, 0.4)
+    weights = torch.zeros(9, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"concave in inclusion weights, got disf"):
+        concave(problem, weights)
+    assert concave(problem, weights, without=["disf"])[1].dtype == torch.float64
+
+
+@pytest.mark.parametrize("objective", ["pairwise+disf_fixed", "facility"])
+def test_relaxed_has_no_selection_before_its_first_step(objective, rng):
+    problem, _ = make(rng, objective, 9, 4, 0.4)
+    learner = learning.load("relaxed")(problem, SelectionConfig.from_options(estimator="relaxed"))
+    with pytest.raises(ValueError, match="call step first"):
+        learner.result(learner.init())

@@ -207,3 +207,10 @@ def test_both_readouts_of_reinforce(readout):
     # a sample at these logits is hardly ever the top S; it is the same one every time it is read
     assert torch.equal(mask, strongest) == (readout == "top")
     assert torch.equal(mask, learner.result(state))
+
+
+@pytest.mark.parametrize("estimator", [*LEARNERS, "relaxed"])
+def test_settings_of_an_estimator_without_steps_are_refused(estimator):
+    settings = SelectionConfig.from_options(estimator="top-quality")
+    with pytest.raises(OptionError, match=r"--n_epochs must be set"):
+        learning.load(estimator)(make("top-quality").problem, settings)

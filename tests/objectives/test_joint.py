@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from datamask.objectives.facility import Facility
 from datamask.objectives.joint import Anchor, Joint, Scale, Term
 from datamask.objectives.pairwise import Pairwise
 from datamask.objectives.quality import Quality
@@ -87,3 +88,10 @@ def test_quality_gains_are_exact(parts):
             assert float(gains[i]) == pytest.approx(here - q[rest].mean(), abs=1e-9)
         else:
             assert float(gains[i]) == pytest.approx(q[[*members, i]].mean() - here, abs=1e-9)
+
+
+def test_a_solver_that_looks_into_one_objective_gets_no_other(parts):
+    term = joint(parts, 0.5).terms[0]
+    assert term.function_of(Pairwise) is term.function
+    with pytest.raises(TypeError, match=r"pairwise must be Facility .* got Pairwise"):
+        term.function_of(Facility)
