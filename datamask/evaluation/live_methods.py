@@ -24,7 +24,7 @@ from datamask.learning.loop import learn
 from datamask.learning.medoids import greedy, reverse_lists
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
-from datamask.learning.start import Start
+from datamask.learning.warm_start import WarmStart
 from datamask.objectives.contract import Poll, SetFunction
 from datamask.objectives.facility import Facility
 from datamask.objectives.pairwise import Pairwise
@@ -183,7 +183,7 @@ class LearnedMethod(LiveMethod):
         near, start = self.known.nearest(lamb, lambda known: known.logits, FARTHEST), None
         if near is not None and catalogue.objective(config.objective).warm:
             known, before = near
-            start = Start(
+            start = WarmStart(
                 torch.from_numpy(known.mask).to(before.device),
                 before.double().nan_to_num(-torch.inf),
                 before.double() if weights else None,

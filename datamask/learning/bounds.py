@@ -70,7 +70,8 @@ class Effort:
 
 def newton_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
     """Newton steps on the dual of pair-wise similarity; the proof itself in float64."""
-    return Certificate(PairwiseDual(problem).bound(poll=poll, told=_told(effort.trace, value)), "exact", value)
+    bound = PairwiseDual(problem).bound(poll=poll, on_bound=_bound_recorder(effort.trace, value))
+    return Certificate(bound, "exact", value)
 
 
 def frank_wolfe_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
@@ -78,12 +79,12 @@ def frank_wolfe_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, 
 
     The gap does not fall at every step, so the weights with the lowest bound on the way are tried beside the last.
     """
-    iterate, tell = begin(problem, mask.double(), poll), _told(effort.trace, value)
+    iterate, record = begin(problem, mask.double(), poll), _bound_recorder(effort.trace, value)
     lowest, best = math.inf, iterate.weights
     for steps in range(1, FRANK_WOLFE_STEPS + 1):
         after, gap = advance(problem, iterate, poll)
         bound = iterate.value + max(gap, 0.0)
-        tell(steps, bound)
+        record(steps, bound)
         if bound < lowest:
             lowest, best = bound, iterate.weights
         iterate = after
@@ -92,26 +93,26 @@ def frank_wolfe_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, 
     return Certificate(min(upper_bound(problem, weights, poll) for weights in (best, iterate.weights)), "exact", value)
 
 
-def _told(trace: Trace, value: float) -> Callable[[int, float], None]:
-    """What is told the steps taken and a bound, and tells on the lowest so far, beside the value it bounds."""
+def _bound_recorder(trace: Trace, value: float) -> Callable[[int, float], None]:
+    """A function of the steps taken and a bound, which traces the lowest bound so far beside the value it bounds."""
     lowest = math.inf
 
-    def tell(steps: int, bound: float) -> None:
+    def record(steps: int, bound: float) -> None:
         nonlocal lowest
         lowest = min(lowest, max(bound, value))
         trace(TracePoint({"dual_steps": steps, "upper_bound": lowest, "joint": value}))
 
-    return tell
+    return record
 
 
-def priced(problem: Problem) -> list[Term]:
+def facility_terms(problem: Problem) -> list[Term]:
     """The counting terms that prices on neighbour lists bound."""
     return [term for term in problem.joint.counting if type(term.function) is Facility]
 
 
 def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort: Effort) -> Certificate:
     """The dual of the one facility term, with the tangent of what else counts as a bonus."""
-    joint, dual = problem.joint, priced(problem)[0]
+    joint, dual = problem.joint, facility_terms(problem)[0]
     function, start = dual.function_of(Facility), effort.prices
     smooth, gradient = concave(problem, mask.double(), poll, without=(dual.name,))
     weight = (1 - joint.lamb) * dual.weight * dual.scale.slope
@@ -133,7 +134,7 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         start = ((nearest.best + nearest.second) / 2).cpu().numpy()
     lists = function.indices.cpu().numpy(), function.similarities.cpu().numpy()
     own = bonus.cpu().numpy()
-    tell = _told(effort.trace, value)
+    record = _bound_recorder(effort.trace, value)
     descent = descend(
         *lists,
         problem.size,
@@ -144,7 +145,7 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         steps=effort.dual_steps,
         tolerance=ENOUGH / weight,
         poll=poll,
-        told=lambda steps, bound: tell(steps, constant + weight * (bound - dual.scale.zero)),
+        on_bound=lambda steps, bound: record(steps, constant + weight * (bound - dual.scale.zero)),
     )
     bound = proved(
         function.features.cpu().numpy(),

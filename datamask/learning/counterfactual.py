@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from datamask.config import SelectionConfig
-from datamask.learning import gauges
+from datamask.learning import diagnostics
 from datamask.learning.estimators import counterfactual_step
 from datamask.learning.learner import Learner
 from datamask.learning.problem import Problem
-from datamask.learning.start import Start
+from datamask.learning.warm_start import WarmStart
 from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Joint
 
@@ -25,11 +25,11 @@ class Counterfactual(Learner):
 
     keeps_best = True
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: Start | None = None) -> None:
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
         super().__init__(problem, config, start)
-        # the step before, drawn independently of the next one: by what they share the noise is told. Only a gauge, so
-        # no part of the state; batches of different rows cannot be compared
-        self._last: Tensor | None = None
+        # drawn independently of the next step: what the two share tells signal from noise. Only a diagnostic, so no
+        # part of the state; batches of different rows cannot be compared
+        self._last_step: Tensor | None = None
 
     def direction(
         self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
@@ -37,8 +37,9 @@ class Counterfactual(Learner):
         values, credits = joint.values_and_marginals(masks, poll)
         credit = sum(credits.values(), joint.quality.scores.new_zeros(()))
         step = counterfactual_step(self.problem.priority(credit[moved]))
-        metrics = gauges.spreads(values) | gauges.variance_shares({name: part[moved] for name, part in credits.items()})
-        if self._last is not None and joint is self.problem.joint:
-            metrics |= gauges.signal_to_noise(gauges.agreement(self._last, step))
-        self._last = step if joint is self.problem.joint else None
+        moved_credits = {name: part[moved] for name, part in credits.items()}
+        metrics = diagnostics.spreads(values) | diagnostics.variance_shares(moved_credits)
+        if self._last_step is not None and joint is self.problem.joint:
+            metrics |= diagnostics.signal_to_noise(diagnostics.agreement(self._last_step, step))
+        self._last_step = step if joint is self.problem.joint else None
         return step, metrics

@@ -63,7 +63,7 @@ def descend(
     steps: int = 400,
     tolerance: float = 0.0,
     poll: Poll = no_poll,
-    told: Callable[[int, float], None] = lambda steps, bound: None,
+    on_bound: Callable[[int, float], None] = lambda steps, bound: None,
 ) -> DualBound:
     """Lower the dual bound towards `value`.
 
@@ -76,7 +76,7 @@ def descend(
         choose: from scores ``(n,)`` to the weights ``(n,)`` in [0, 1] of the best allowed subset, where rules or a
             budget restrict it, or of a relaxed one that no allowed subset surpasses; None: S largest.
         steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
-        told: is told the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
+        on_bound: gets the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
     """
     n, k = indices.shape
     similarities = np.ascontiguousarray(similarities, dtype=np.float32)
@@ -104,7 +104,7 @@ def descend(
                     stale = 0
                 best, best_theta, best_scores = bound, theta.copy(), scores
             if taken <= STEPS_AT_ONCE or taken % STEPS_AT_ONCE == 0:
-                told(taken, best)
+                on_bound(taken, best)
             if best - value <= tolerance:
                 return DualBound(best, best_scores, best_theta, taken)
             if stale > PATIENCE:

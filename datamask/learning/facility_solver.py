@@ -1,7 +1,7 @@
 """Facility location with quality, solved on the neighbour lists: lazy greedy, then eager swaps (`medoids`).
 
-Under a token budget greedy picks by gain per token (`spending`), and after the swaps the tokens of the members that are
-worth least are freed and spent anew, as long as that helps.
+Under a token budget greedy picks by gain per token (`cost_benefit`), and after the swaps the tokens of the members that
+are worth least are freed and spent anew, as long as that helps.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from datamask.learning.batch_swaps import LEAST_GAIN, ROUNDS
 from datamask.learning.budget import Budget
+from datamask.learning.cost_benefit import cost_benefit_greedy
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.learning.problem import Problem
-from datamask.learning.spending import spend
 from datamask.learning.trace import Thinned, Trace, TracePoint, marks, no_trace
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
@@ -41,10 +41,10 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
     fixed = problem.pinned.cpu().numpy().nonzero()[0]
     if (budget := problem.budget) is not None:
         room = budget.most - budget.fixed
-        member = spend(*reverse, bonus, _lengths(problem, budget), room, place, fixed, poll)
+        member = cost_benefit_greedy(*reverse, bonus, _lengths(problem, budget), room, place, fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
         swapped = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
-        return _spent_anew(problem, budget, swapped, poll, trace)
+        return _refilled(problem, budget, swapped, poll, trace)
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     _trace_picks(picks, problem.pinned, trace)
     # under rules: the best allowed cut of the greedy order, for the swaps to mend
@@ -69,12 +69,12 @@ def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tr
     reverse = reverse_lists(indices, similarities)
     better = _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
     if problem.budget is not None:
-        better = _spent_anew(problem, problem.budget, better, poll, trace)
+        better = _refilled(problem, problem.budget, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
     return better if after > before else mask
 
 
-def _spent_anew(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
+def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
     indices, similarities, bonus, visit = _listed(problem)
@@ -95,7 +95,7 @@ def _spent_anew(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trac
         kept = mask.cpu().numpy().copy()
         kept[leaving] = False
         room = budget.most - lengths[kept].sum()
-        member = spend(*reverse, bonus, lengths, room, place, kept.nonzero()[0], poll)
+        member = cost_benefit_greedy(*reverse, bonus, lengths, room, place, kept.nonzero()[0], poll)
         trial = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
         values = joint.evaluate(trial, poll)
         if values.joint > value + LEAST_GAIN * max(1.0, abs(value)):

@@ -1,8 +1,8 @@
 """Greedy: one sample after another, each time the one that adds most.
 
 Facility location, alone or with quality, is picked lazily (`datamask.learning.pickers`); other objectives, and sums,
-plainly: after every pick all candidates are valued again, at the cost that `datamask.learning.additions` lists. The
-state is the picks in their order, so a stopped run goes on after its last pick.
+naively: after every pick all candidates are valued again, at the cost that `datamask.learning.marginal_gains` lists.
+The state is the picks in their order, so a stopped run goes on after its last pick.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from datamask.errors import OptionError
 from datamask.learning.masks import gumbel_orders, gumbel_top_k, inclusion, ordered_scores
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
-from datamask.learning.start import MOST_MOVED, Start, first_step
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
+from datamask.learning.warm_start import MOST_MOVED, WarmStart, first_step
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.joint import Joint, Values
 from datamask.options.checks import required
@@ -42,7 +42,7 @@ class Learner(abc.ABC):
     keeps_best = False
     """Whether the final subset is the best evaluated readout rather than the last one."""
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: Start | None = None) -> None:
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
         """Args: start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up."""
         self.warm = False
         self.problem = problem
@@ -130,8 +130,8 @@ class Learner(abc.ABC):
         metrics["lr"] = lr
         values = None
         if state.step % self.evaluate_every == 0 or state.step == self.total_steps:
-            state, values, gauges = self.evaluate(state, poll)
-            metrics |= gauges
+            state, values, diagnostics = self.evaluate(state, poll)
+            metrics |= diagnostics
         return state, StepRecord(state.step, metrics, values)
 
     def _drawn(self, logits: Tensor, size: int, generator: torch.Generator, poll: Poll) -> tuple[Tensor, Tensor | None]:
@@ -179,7 +179,7 @@ class Learner(abc.ABC):
         """
 
     def evaluate(self, state: State, poll: Poll = no_poll) -> tuple[State, Values, dict[str, float]]:
-        """The readout's exact values on the whole corpus, and the gauges that go with it."""
+        """The readout's exact values on the whole corpus, and the diagnostics that go with it."""
         mask = self.readout(state)
         values = self.problem.joint.evaluate(mask, poll)
         budget = self.problem.budget
@@ -187,17 +187,17 @@ class Learner(abc.ABC):
             chance = inclusion(state.logits, self.problem.size)
         else:
             chance = inclusion(state.logits, budget.most, torch.from_numpy(budget.lengths).to(state.logits.device))
-        gauges = {
+        diagnostics = {
             "decided": float(((chance < DECIDED) | (chance > 1 - DECIDED)).float().mean()),
             "missed": self.problem.joint.missed(mask),
         }
         if state.subset is not None:
-            gauges["changed"] = float((mask & ~state.subset).sum() / mask.sum())
-        quiet = state.quiet + 1 if gauges.get("changed") == 0.0 else 0
+            diagnostics["changed"] = float((mask & ~state.subset).sum() / mask.sum())
+        quiet = state.quiet + 1 if diagnostics.get("changed") == 0.0 else 0
         state = replace(state, subset=mask, quiet=quiet)
         if values.joint > state.best_joint:
             state = replace(state, best=mask, best_joint=values.joint)
-        return state, values, gauges
+        return state, values, diagnostics
 
     def readout(self, state: State) -> Tensor:
         """The subset that the logits stand for: the top S, or one last sample, bool ``(n,)``."""

@@ -121,7 +121,7 @@ def inclusion(logits: Tensor, size: float, lengths: Tensor | None = None) -> Ten
     With lengths ``(n,)``, `size` is a budget of tokens, and the tokens are what adds up to it.
 
     Given the clock time t at which the S-th exponential race of rate exp(L_i) ends, sample i is in with probability
-    ``1 - exp(-t exp(L_i))``; t is set by the sum. Exact as n grows; used by gauges only.
+    ``1 - exp(-t exp(L_i))``; t is set by the sum. Exact as n grows; used by diagnostics only.
     """
     shifted = logits.double() - logits.max()
     low, high = -60.0, 60.0 - float(shifted.min().clamp_min(-600.0))

@@ -44,7 +44,7 @@ def _reverse(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray,
     return offsets, rows, near
 
 
-LOOKED_AT_ONCE = 20_000_000
+PAIRS_AT_ONCE = 20_000_000
 """Listed pairs that lazy greedy or swaps look at between two polls: about 0.1 s."""
 
 
@@ -102,7 +102,7 @@ class LazyGreedy:
         _begin(*self._lists, bonus, averaged, self._best, self._bounds, self.picks, self.done)
 
     def advance(self, until: int | None = None) -> None:
-        """At least one more pick, unless no candidate is left; returns after some `LOOKED_AT_ONCE` looks.
+        """At least one more pick, unless no candidate is left; returns after some `PAIRS_AT_ONCE` looks.
 
         Args: until: or once so many are made; None: S.
         """
@@ -116,7 +116,7 @@ class LazyGreedy:
             self.picks,
             self.done,
             len(self.picks) if until is None else until,
-            LOOKED_AT_ONCE,
+            PAIRS_AT_ONCE,
             *self._rules,
         )
 
@@ -360,7 +360,7 @@ def swaps(
     position = start
     looked = 0
     for _ in range(budget):
-        if quiet >= n or looked > 2 * LOOKED_AT_ONCE:
+        if quiet >= n or looked > 2 * PAIRS_AT_ONCE:
             break
         i = visit[position]
         position = position + 1 if position + 1 < n else 0

@@ -122,12 +122,12 @@ class PairwiseDual:
         self,
         tolerance: float = TOLERANCE,
         poll: Poll = no_poll,
-        told: Callable[[int, float], None] = lambda steps, bound: None,
+        on_bound: Callable[[int, float], None] = lambda steps, bound: None,
     ) -> float:
-        """The upper bound alone, without a rounding; `told` is told the steps taken and the bound there, in float32."""
+        """The upper bound alone, without a rounding; `on_bound` gets the steps taken and the bound, in float32."""
         if self.modular:
             return self.upper_bound(torch.zeros(0), poll)
-        return self.upper_bound(self._search(None, tolerance, poll, told)[0].y, poll)
+        return self.upper_bound(self._search(None, tolerance, poll, on_bound)[0].y, poll)
 
     @property
     def modular(self) -> bool:
@@ -139,14 +139,14 @@ class PairwiseDual:
         start: Tensor | None,
         tolerance: float,
         poll: Poll,
-        told: Callable[[int, float], None] = lambda steps, bound: None,
+        on_bound: Callable[[int, float], None] = lambda steps, bound: None,
     ) -> tuple[DualPoint, int]:
         best = here = self.begin(start, poll)
         steps = 0
         while here.gap > tolerance and steps < STEPS:
             here = self.advance(here, poll)
             steps += 1
-            told(steps, self.constant + self._dual_value(here.y, self.b - 2 * self.kappa * here.products))
+            on_bound(steps, self.constant + self._dual_value(here.y, self.b - 2 * self.kappa * here.products))
             if here.gap < best.gap:
                 best = here
         return best, steps

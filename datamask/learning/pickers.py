@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamask.learning.additions import additions
+from datamask.learning.marginal_gains import marginal_gains
 from datamask.learning.medoids import LazyGreedy, reverse_lists
 from datamask.learning.problem import Problem
 from datamask.objectives.contract import Poll
@@ -111,7 +111,7 @@ def _grouped(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tu
     return group, problem.rules.low.astype(np.int64), problem.rules.high.astype(np.int64)
 
 
-class PlainPicker:
+class NaivePicker:
     """Values every candidate anew at each pick."""
 
     def __init__(self, problem: Problem, picks: np.ndarray) -> None:
@@ -119,7 +119,7 @@ class PlainPicker:
         self._ties = problem.ties[problem.eligible]
         joint = problem.joint
         self._terms = [
-            ((1 - joint.lamb) * term.weight * term.scale.slope, additions(term.function, problem.eligible))
+            ((1 - joint.lamb) * term.weight * term.scale.slope, marginal_gains(term.function, problem.eligible))
             for term in joint.counting
         ]
         self._open = torch.ones(len(problem.eligible), dtype=torch.bool, device=joint.device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from datamask.learning import gauges
+from datamask.learning import diagnostics
 from datamask.learning.estimators import reinforce_step
 from datamask.learning.learner import Learner
 from datamask.objectives.contract import Poll
@@ -29,10 +29,10 @@ class Reinforce(Learner):
         values = found.joint
         credited = masks if scores is None else scores
         metrics = {
-            **gauges.spreads(found),
-            **gauges.variance_shares(found.parts),
-            "flat": gauges.flat(values),
-            **gauges.signal_to_noise(gauges.halves(credited, values)),
+            **diagnostics.spreads(found),
+            **diagnostics.variance_shares(found.parts),
+            "flat": diagnostics.flat(values),
+            **diagnostics.signal_to_noise(diagnostics.halves(credited, values)),
         }
         direction = reinforce_step(credited, values)
         return (direction[moved] if scores is None else direction), metrics

@@ -10,9 +10,9 @@ from datamask.errors import OptionError
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.solvers import solver_of
-from datamask.learning.start import Start
 from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import Trace, no_trace
+from datamask.learning.warm_start import WarmStart
 from datamask.objectives.contract import Poll, no_poll
 from datamask.options.checks import required
 
@@ -24,7 +24,7 @@ class Relaxed:
     keep stands in `datamask.learning.relaxed_steps`.
     """
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: Start | None = None) -> None:
+    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
         """Args: start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up."""
         self.problem, self.config, self.device = problem, config, problem.joint.device
         steps = solver_of(problem).relaxed

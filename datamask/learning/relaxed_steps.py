@@ -18,9 +18,9 @@ from torch import Tensor
 from datamask.learning.newton import TOLERANCE, DualPoint, PairwiseDual
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import Iterate, advance, begin, even_weight, rounded
-from datamask.learning.start import MOST_MOVED, Start, first_step
 from datamask.learning.state import State, StepRecord, check_finite, check_state
 from datamask.learning.trace import Trace, no_trace
+from datamask.learning.warm_start import MOST_MOVED, WarmStart, first_step
 from datamask.objectives.contract import Poll
 from datamask.objectives.joint import Values
 
@@ -42,7 +42,7 @@ class RelaxedSteps(abc.ABC):
     tolerance = CLOSED
     """Gap at which the relaxation is solved."""
 
-    def __init__(self, problem: Problem, steps: int, start: Start | None = None) -> None:
+    def __init__(self, problem: Problem, steps: int, start: WarmStart | None = None) -> None:
         self.warm = False
         self.problem, self.steps, self.start, self.device = problem, steps, start, problem.joint.device
 
@@ -106,7 +106,7 @@ class NewtonSteps(RelaxedSteps):
 
     tolerance = TOLERANCE
 
-    def __init__(self, problem: Problem, steps: int, start: Start | None = None) -> None:
+    def __init__(self, problem: Problem, steps: int, start: WarmStart | None = None) -> None:
         super().__init__(problem, steps, start)
         self._dual = PairwiseDual(problem)
 
@@ -154,7 +154,7 @@ class NewtonSteps(RelaxedSteps):
 class FrankWolfeSteps(RelaxedSteps):
     """Frank-Wolfe; a warm start enters the steps at the last third."""
 
-    def __init__(self, problem: Problem, steps: int, start: Start | None = None) -> None:
+    def __init__(self, problem: Problem, steps: int, start: WarmStart | None = None) -> None:
         super().__init__(problem, steps, start)
         self._reached: tuple[int, Iterate] | None = None
 
@@ -198,7 +198,7 @@ class DirectSteps(RelaxedSteps):
         self,
         problem: Problem,
         steps: int,
-        start: Start | None = None,
+        start: WarmStart | None = None,
         *,
         direct: Callable[[Problem, Poll, Trace], Tensor],
         polish: Callable[[Problem, Tensor, Poll, Trace], Tensor],

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from datamask.learning.batch_swaps import batch_swaps
 from datamask.learning.block_swaps import polish_by_blocks
-from datamask.learning.bounds import Certificate, Effort, dual_bound, frank_wolfe_bound, newton_bound, priced
+from datamask.learning.bounds import Certificate, Effort, dual_bound, facility_terms, frank_wolfe_bound, newton_bound
 from datamask.learning.facility_solver import medoid_swaps, medoids
 from datamask.learning.newton import PairwiseDual
-from datamask.learning.pickers import LazyPicker, Picker, PlainPicker
+from datamask.learning.pickers import LazyPicker, NaivePicker, Picker
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import relaxable
 from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, NewtonSteps, RelaxedSteps
@@ -57,7 +57,7 @@ class Solver:
     name: str
     fits: Callable[[Problem], bool]
     polish: Callable[[Problem, Tensor, Poll, Trace], Tensor] = batch_swaps
-    picker: Callable[[Problem, np.ndarray], Picker] = PlainPicker
+    picker: Callable[[Problem, np.ndarray], Picker] = NaivePicker
     bound: Bound | None = None
     relaxed: Callable[..., RelaxedSteps] | None = None
     direct: Callable[[Problem, Poll, Trace], Tensor] | None = None
@@ -75,9 +75,9 @@ def _pairwise(problem: Problem) -> bool:
     return (not problem.joint.counting or alone(problem, Pairwise)) and not problem.limited and problem.size > 1
 
 
-def _priced_sum(problem: Problem) -> bool:
+def _sum_with_facility(problem: Problem) -> bool:
     """One facility term in a sum of concave ones."""
-    by_prices = [term.name for term in priced(problem)]
+    by_prices = [term.name for term in facility_terms(problem)]
     return len(by_prices) == 1 and relaxable(problem, without=by_prices)
 
 
@@ -101,7 +101,7 @@ SOLVERS: tuple[Solver, ...] = (
         outdoes_masks=True,
     ),
     Solver("Frank-Wolfe", relaxable, bound=frank_wolfe_bound, relaxed=FrankWolfeSteps),
-    Solver("prices in a sum", _priced_sum, bound=dual_bound),
+    Solver("prices in a sum", _sum_with_facility, bound=dual_bound),
 )
 """In the order in which they are asked."""
 

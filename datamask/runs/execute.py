@@ -24,8 +24,8 @@ from datamask.evaluation.posing import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import Estimator, Learned, learn
-from datamask.learning.start import Start
 from datamask.learning.state import State
+from datamask.learning.warm_start import WarmStart
 from datamask.runs import contents, digests, outcome
 from datamask.runs.recording import Clock, Recorder
 from datamask.runs.records import CHECKPOINT, TRACED, check
@@ -220,7 +220,7 @@ class _Execution:
         pool.stamps = opened
         return pool
 
-    def start(self, corpus: Corpus, device: torch.device) -> dict[str, Start]:
+    def start(self, corpus: Corpus, device: torch.device) -> dict[str, WarmStart]:
         """Where the learner starts, if not from nothing: the end of the run that the fact ``start_from`` names.
 
         A run that has gone, or whose rows are damaged, costs time and nothing else: the learner starts from nothing.
@@ -230,7 +230,7 @@ class _Execution:
             return {}
         with contextlib.suppress(DatamaskError):
             ended = stored_end(RunStore(self.run.path.parent).get(name), len(corpus), corpus.dim)
-            return {"start": Start.from_arrays(device, ended)}
+            return {"start": WarmStart.from_arrays(device, ended)}
         return {}
 
     def say(self, share: float, what: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from datamask.errors import InputError, StoreError
-from datamask.learning.gauges import overlap
+from datamask.learning.diagnostics import overlap
 from datamask.learning.loop import Estimator, Watch
 from datamask.learning.state import State, StepRecord
 from datamask.learning.trace import TracePoint

@@ -1,7 +1,7 @@
 """Warm starts: which finished run the next one goes on from, and where that one ended. Loads no torch.
 
 The rules may differ, and so may lambda and the number of rows: what the earlier run found is brought under the new
-rules by `datamask.learning.start`. A start changes how soon a run ends, not what it optimises or obeys.
+rules by `datamask.learning.warm_start`. A start changes how soon a run ends, not what it optimises or obeys.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _apart(then: SelectionConfig, now: SelectionConfig) -> tuple[float, float] |
 
 
 def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
-    """Where a run ended, as arrays for `datamask.learning.start.Start`.
+    """Where a run ended, as arrays for `datamask.learning.warm_start.WarmStart`.
 
     Args:
         n, dim: of the corpus.

@@ -9,11 +9,11 @@ import torch
 from datamask import catalogue, objectives
 from datamask.config import SelectionConfig
 from datamask.errors import Stopped
-from datamask.learning import additions as following
 from datamask.learning import greedy as module
+from datamask.learning import marginal_gains as following
 from datamask.learning import medoids
-from datamask.learning.additions import additions
 from datamask.learning.greedy import Greedy, picks_of
+from datamask.learning.marginal_gains import marginal_gains
 from datamask.learning.problem import Problem
 from datamask.learning.state import State
 from datamask.objectives.contract import no_poll
@@ -82,12 +82,12 @@ def test_every_pick_is_the_best_there_was(objective, lamb):
 
 
 @pytest.mark.parametrize("objective", NAMES)
-def test_additions_are_the_gains(objective):
+def test_marginal_gains_are_the_gains_up_to_a_constant(objective):
     """After twenty picks, on a pool of which only some rows are candidates; in a shuffled order of picking."""
     case = Case(objective, 0.0, n=300)
     function = case.joint.terms[0].function
     rows = torch.arange(0, 300, 3)
-    follower = additions(function, rows)
+    follower = marginal_gains(function, rows)
     order = np.random.default_rng(1).permutation(len(rows))[:20]
     for place in order:
         follower.values(no_poll)
@@ -104,7 +104,7 @@ def test_rounding_does_not_add_up(monkeypatch):
     monkeypatch.setattr(following, "FRESH_EVERY", 8)
     case = Case("disf_fixed", 0.0, n=300)
     function = case.joint.terms[0].function
-    follower = additions(function, torch.arange(300))
+    follower = marginal_gains(function, torch.arange(300))
     for place in range(24):
         follower.add(place)
         follower.values(no_poll)
@@ -119,7 +119,7 @@ def test_stopped_and_resumed_equals_unbroken(objective, monkeypatch):
     case = Case(objective, 0.3)
     expected, end = picked(case.learner())
     monkeypatch.setattr(module, "STEP_SECONDS", 0.0)
-    monkeypatch.setattr(medoids, "LOOKED_AT_ONCE", 1)
+    monkeypatch.setattr(medoids, "PAIRS_AT_ONCE", 1)
     monkeypatch.setattr(following, "FRESH_EVERY", 4)
     learner, steps = case.learner(), []
     state = learner.init()

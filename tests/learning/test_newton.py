@@ -16,8 +16,8 @@ from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, upper_bound
 from datamask.learning.relaxed import Relaxed
 from datamask.learning.solvers import solver_of
-from datamask.learning.start import Start
 from datamask.learning.state import State
+from datamask.learning.warm_start import WarmStart
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality
 from tests.reference import truth
@@ -131,6 +131,6 @@ def test_the_learner_steps_from_its_state_alone_and_starts_where_it_is_told(lamb
     assert torch.equal(mask, same)
     near, _ = make(np.random.default_rng(5), 3000, 16, 700, min(1.0, lamb + 0.02))
     y = None if lamb == 1 else whole.logits[:-2]
-    (cold, far), (warm, close) = run(near), run(near, start=Start(mask, mask.double(), y=y))
+    (cold, far), (warm, close) = run(near), run(near, start=WarmStart(mask, mask.double(), y=y))
     assert warm.step <= cold.step
     assert near.joint.evaluate(close).joint == pytest.approx(near.joint.evaluate(far).joint, abs=2e-5)

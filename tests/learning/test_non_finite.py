@@ -9,7 +9,7 @@ import torch
 from datamask import learning, objectives
 from datamask.config import SelectionConfig
 from datamask.errors import InputError, Stopped
-from datamask.learning import masks, medoids, spending
+from datamask.learning import cost_benefit, masks, medoids
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
@@ -168,7 +168,7 @@ def test_compiled_loops_end_on_bonuses_that_are_no_numbers(bad):
     assert len(set(picks.tolist())) == len(picks) == (20 if bad == np.inf else 15)
     picks = medoids.greedy(*reverse, np.full(N, np.nan), 20, order)
     assert len(picks) == 0
-    member = spending.spend(*reverse, bonus, np.ones(N), 10.0, order, np.array([0]))
+    member = cost_benefit.cost_benefit_greedy(*reverse, bonus, np.ones(N), 10.0, order, np.array([0]))
     assert member.sum() <= 11 and (not np.isnan(bad) or not member[2::2].any())
     state = member.copy()
     position = quiet = 0

@@ -93,7 +93,7 @@ def test_the_rank_of_a_greedy_run_is_the_order_of_picking(start, raw):
 @pytest.mark.parametrize("objective", ["facility", "disf_fixed"])
 def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
     monkeypatch.setattr(greedy, "STEP_SECONDS", 0.0)
-    monkeypatch.setattr("datamask.learning.medoids.LOOKED_AT_ONCE", 1)
+    monkeypatch.setattr("datamask.learning.medoids.PAIRS_AT_ONCE", 1)
     whole, broken = (start(estimator="greedy", objective=objective, select_ratio=0.03) for _ in range(2))
     execute(whole)
 

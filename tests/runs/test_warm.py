@@ -16,7 +16,7 @@ from datamask.dashboard.views import provenance
 from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.posing import pose
-from datamask.learning.start import Start
+from datamask.learning.warm_start import WarmStart
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from datamask.runs.warm import stored_end, warm_start
@@ -95,7 +95,7 @@ def test_what_it_starts_from_is_where_that_run_ended(pool):
     end = stored_end(run, len(pool), pool.corpus.dim)
     assert (end["mask"] == run.rows()["selected"].to_numpy()).all()
     assert end["weights"].sum() == pytest.approx(240) and ((end["weights"] >= 0) & (end["weights"] <= 1)).all()
-    start = Start.from_arrays(pool.device, end)
+    start = WarmStart.from_arrays(pool.device, end)
     problem = pose(pool, replace(config, select_ratio=0.25)).problem
     more = start.inclusion(problem)
     assert float(more.sum()) == pytest.approx(300) and float(more.min()) >= 0 and float(more.max()) <= 1 + 1e-12

@@ -1,4 +1,4 @@
-"""Gauges of a learning step: how the sampled masks differ, why, and how far the step stands out from chance.
+"""Diagnostics of a learning step: how the sampled masks differ, why, and how far the step stands out from chance.
 
 Pure functions; what they give goes into metrics.jsonl under the names below, and `datamask.runs.health` judges it.
 

@@ -24,7 +24,7 @@ cold start after as many steps. Facility's swaps and Newton's steps mind no dist
 
 
 @dataclass(frozen=True)
-class Start:
+class WarmStart:
     """Where a run ended.
 
     Attributes:
@@ -42,7 +42,7 @@ class Start:
     y: Tensor | None = None
 
     @classmethod
-    def from_arrays(cls, device: torch.device, arrays: dict[str, np.ndarray]) -> Start:
+    def from_arrays(cls, device: torch.device, arrays: dict[str, np.ndarray]) -> WarmStart:
         """From arrays named as the attributes."""
         return cls(**{name: torch.from_numpy(np.ascontiguousarray(array)).to(device) for name, array in arrays.items()})
 

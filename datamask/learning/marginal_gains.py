@@ -1,4 +1,4 @@
-"""Additions: what every candidate would add to a subset that grows one sample at a time.
+"""Marginal gains: what every candidate would add to a subset that grows one sample at a time.
 
 Each class follows one objective through the picks of a greedy solver. `values` gives ``f(U + i)`` for all candidates i,
 up to a number that is the same for all of them, whatever the size of U. What an objective keeps between picks makes the
@@ -40,7 +40,7 @@ FRESH_EVERY = 512
 """Picks after which sums of float32 products are taken anew in float64, from the members alone."""
 
 
-class Additions(abc.ABC):
+class MarginalGains(abc.ABC):
     """One objective, followed from pick to pick over the candidates ``rows``, int64 ``(m,)``.
 
     `values` depends on the picks and their order alone, to the last digit, so that a resumed run goes on as if it had
@@ -56,7 +56,7 @@ class Additions(abc.ABC):
         """Take the candidate ``rows[place]``."""
 
 
-class PairwiseAdditions(Additions):
+class PairwiseGains(MarginalGains):
     """``f(U + i) = -(|s|^2 - S + 2 x_i . s) / ((S + 1) S)``."""
 
     def __init__(self, function: Pairwise, rows: Tensor) -> None:
@@ -76,7 +76,7 @@ class PairwiseAdditions(Additions):
         self.size += 1
 
 
-class DiSFFixedAdditions(Additions):
+class DiSFFixedGains(MarginalGains):
     """``f(U + i) = -(sum of k over U x U + 2 c_i + k_ii) / (d (d - 1) (S + 1)^2)``, ``c_i`` the sum of k_ij over U.
 
     ``k_ij = (y_i . y_j)^2 - sum_a y_ia^2 y_ja^2``. A pick's column of k is two float32 products; every `FRESH_EVERY`
@@ -121,7 +121,7 @@ class DiSFFixedAdditions(Additions):
         self.picks.append(place)
 
 
-class FacilityAdditions(Additions):
+class FacilityGains(MarginalGains):
     """Gains over the listed pairs, kept up to date: a pick changes those of candidates near the rows it serves."""
 
     def __init__(self, function: Facility, rows: Tensor) -> None:
@@ -141,7 +141,7 @@ class FacilityAdditions(Additions):
         _serve(*self.lists, *self.reverse, self.best, self.gain, self.rows[place])
 
 
-class GraphCutAdditions(Additions):
+class GraphCutGains(MarginalGains):
     """``f(U + i) = -(listed similarity inside U + c_i) / (S + 1)``, c_i that between i and U, listed by either side."""
 
     def __init__(self, function: GraphCut, rows: Tensor) -> None:
@@ -165,7 +165,7 @@ class GraphCutAdditions(Additions):
         self.size += 1
 
 
-class GainAdditions(Additions):
+class ObjectiveGains(MarginalGains):
     """Any objective by its own `gains`: exact, and as dear at every pick.
 
     Correlations of one sample or of two say nothing (all are flat, or all plus or minus one), so the first two picks
@@ -217,15 +217,15 @@ def _serve(
         best[v] = now
 
 
-FOLLOWERS: dict[type[SetFunction], Callable[..., Additions]] = {
-    Pairwise: PairwiseAdditions,
-    DiSFFixed: DiSFFixedAdditions,
-    Facility: FacilityAdditions,
-    GraphCut: GraphCutAdditions,
+INCREMENTAL: dict[type[SetFunction], Callable[..., MarginalGains]] = {
+    Pairwise: PairwiseGains,
+    DiSFFixed: DiSFFixedGains,
+    Facility: FacilityGains,
+    GraphCut: GraphCutGains,
 }
-"""Objective -> what follows it; any other is asked for its gains."""
+"""Objective -> its marginal gains, kept up to date from pick to pick; any other is asked for them anew."""
 
 
-def additions(function: SetFunction, rows: Tensor) -> Additions:
-    """What follows `function` over the candidates ``rows``, int64 ``(m,)``."""
-    return FOLLOWERS.get(type(function), GainAdditions)(function, rows)
+def marginal_gains(function: SetFunction, rows: Tensor) -> MarginalGains:
+    """The marginal gains of `function` over the candidates ``rows``, int64 ``(m,)``."""
+    return INCREMENTAL.get(type(function), ObjectiveGains)(function, rows)

@@ -1,4 +1,4 @@
-"""Gauges of a step against numpy, and of real learners on a small problem."""
+"""Diagnostics of a step against numpy, and of real learners on a small problem."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from datamask.learning import gauges
+from datamask.learning import diagnostics
 from datamask.learning.masks import gumbel_top_k
 from tests.learning.test_learner import make
 
@@ -16,7 +16,7 @@ def test_shares_of_the_variance_are_covariances_with_the_sum():
     parts = {name: rng.normal(scale=scale, size=64) for name, scale in (("quality", 1.0), ("a", 2.0), ("b", 0.5))}
     parts["b"] -= 0.4 * parts["a"]
     total = sum(parts.values())
-    found = gauges.variance_shares({name: torch.from_numpy(part).float() + 7 for name, part in parts.items()})
+    found = diagnostics.variance_shares({name: torch.from_numpy(part).float() + 7 for name, part in parts.items()})
     covariance = np.cov(np.stack([*parts.values(), total]))
     expected = covariance[:3, 3] / covariance[3, 3]
     assert list(found) == ["share_quality", "share_a", "share_b"]
@@ -28,22 +28,22 @@ def test_shares_of_the_variance_are_covariances_with_the_sum():
 
 
 def test_what_does_not_vary_has_no_shares():
-    assert gauges.variance_shares({"quality": torch.full((8,), 0.1), "b": torch.full((8,), 3.0)}) == {}
-    assert gauges.variance_shares({}) == {}
-    assert gauges.variance_shares({"quality": torch.arange(4.0)}) == {"share_quality": 1.0}
+    assert diagnostics.variance_shares({"quality": torch.full((8,), 0.1), "b": torch.full((8,), 3.0)}) == {}
+    assert diagnostics.variance_shares({}) == {}
+    assert diagnostics.variance_shares({"quality": torch.arange(4.0)}) == {"share_quality": 1.0}
 
 
 def test_flat_groups():
-    assert gauges.flat(torch.full((16,), 0.1)) == 1.0 and gauges.flat(torch.tensor([0.1, 0.2])) == 0.0
+    assert diagnostics.flat(torch.full((16,), 0.1)) == 1.0 and diagnostics.flat(torch.tensor([0.1, 0.2])) == 0.0
 
 
 def test_signal_to_noise_tells_signal_from_noise():
     generator = torch.Generator().manual_seed(2)
     masks = gumbel_top_k(torch.zeros(20), 6, 4096, generator)
     q = torch.randn(20, generator=generator)
-    assert gauges.signal_to_noise(gauges.halves(masks, masks.float() @ q))["snr"] > 3
-    assert gauges.signal_to_noise(gauges.halves(masks, torch.randn(4096, generator=generator)))["snr"] < 1
-    assert gauges.signal_to_noise(gauges.halves(masks[:3], q[:3])) == {}
+    assert diagnostics.signal_to_noise(diagnostics.halves(masks, masks.float() @ q))["snr"] > 3
+    assert diagnostics.signal_to_noise(diagnostics.halves(masks, torch.randn(4096, generator=generator)))["snr"] < 1
+    assert diagnostics.signal_to_noise(diagnostics.halves(masks[:3], q[:3])) == {}
 
 
 @pytest.mark.parametrize("true", [0.0, 0.5, 3.0])
@@ -52,17 +52,19 @@ def test_agreement_is_the_squared_ratio_in_the_mean(true):
     generator = torch.Generator().manual_seed(0)
     n = 400
     signal = torch.full((n,), true)
-    found = [gauges.agreement(*(signal + torch.randn(n, generator=generator) for _ in range(2))) for _ in range(200)]
+    found = [
+        diagnostics.agreement(*(signal + torch.randn(n, generator=generator) for _ in range(2))) for _ in range(200)
+    ]
     assert np.mean(found) == pytest.approx(true**2, abs=0.05 * max(true**2, 0.3))
 
 
 def test_overlap_is_jaccard():
     a, b = torch.tensor([1, 1, 0, 0]).bool(), torch.tensor([1, 0, 1, 0]).bool()
-    assert gauges.overlap(a, b) == pytest.approx(1 / 3) and gauges.overlap(a, a) == 1.0
+    assert diagnostics.overlap(a, b) == pytest.approx(1 / 3) and diagnostics.overlap(a, a) == 1.0
 
 
 @pytest.mark.parametrize("estimator", ["reinforce", "counterfactual"])
-def test_learners_tell_their_gauges(estimator):
+def test_learners_record_their_diagnostics(estimator):
     learner = make(estimator, n_epochs=6, partial=1.0)
     state, told = learner.init(), []
     while learner.finished(state) is None:

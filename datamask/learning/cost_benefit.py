@@ -13,13 +13,13 @@ from collections.abc import Callable
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.learning.medoids import LOOKED_AT_ONCE, candidates, cover, gain_of
+from datamask.learning.medoids import PAIRS_AT_ONCE, candidates, cover, gain_of
 
 SHORTEST = 1e-9
 """Tokens that a row without any is taken to have, so that it has a gain per token."""
 
 
-def spend(
+def cost_benefit_greedy(
     offsets: np.ndarray,
     rows: np.ndarray,
     near: np.ndarray,
@@ -49,12 +49,14 @@ def spend(
     room, looking = room * (1 + 1e-12), True
     while looking:
         poll()
-        room, looking = _spend(offsets, rows, near, bonus, lengths, room, order, best, bounds, member, LOOKED_AT_ONCE)
+        room, looking = _pick_by_rate(
+            offsets, rows, near, bonus, lengths, room, order, best, bounds, member, PAIRS_AT_ONCE
+        )
     return member
 
 
 @compiled
-def _spend(
+def _pick_by_rate(
     offsets: np.ndarray,
     rows: np.ndarray,
     near: np.ndarray,
