@@ -40,7 +40,7 @@ def pool_of(corpus, cache: str):
 def posed(spec: dict, estimator: str = "random", **options):
     """Settings and problem of a spec."""
     from datamask import SelectionConfig
-    from datamask.evaluation.posing import pose
+    from datamask.evaluation.problems import pose
 
     config = SelectionConfig.from_options(
         estimator=estimator,
@@ -56,7 +56,7 @@ def posed(spec: dict, estimator: str = "random", **options):
 def prepare(spec: dict) -> dict:
     """Corpus, graph and anchors of a problem into the cache; their times and the peak."""
     from datamask import SelectionConfig
-    from datamask.evaluation.posing import pose
+    from datamask.evaluation.problems import pose
 
     corpus = opened(spec["path"], spec["rows"])
     pool = pool_of(corpus, spec["cache"])

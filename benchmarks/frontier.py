@@ -44,7 +44,7 @@ def measure(path: str, count: int, ratio: float, rounds: int) -> dict:
     """The frontier, several times, and its last points."""
     from datamask import SelectionConfig
     from datamask.evaluation.frontier import frontier
-    from datamask.evaluation.posing import pose
+    from datamask.evaluation.problems import pose
 
     corpus = opened(path, 0)
     config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", select_ratio=ratio, device="cpu")

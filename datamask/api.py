@@ -12,7 +12,7 @@ from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import poll_of
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import UNWATCHED, ShareWatch, learn

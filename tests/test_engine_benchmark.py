@@ -13,7 +13,7 @@ from benchmarks.engine_table import sentences, table
 from benchmarks.frontier import measure
 from datamask import CorpusConfig, SelectionConfig, open_corpus
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 
 TINY = str(Path(__file__).parents[1] / "sample_data" / "tiny")
 

@@ -29,8 +29,8 @@ from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
+    from datamask.evaluation.lambda_path import Answer
     from datamask.evaluation.live import Live
-    from datamask.evaluation.solved import Answer
 
 KEPT = 2
 """Sessions held; the longest unused ends first. A session holds dual solutions, not the features."""

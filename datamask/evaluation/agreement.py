@@ -20,7 +20,7 @@ from datamask.config import SelectionConfig
 from datamask.corpus import row_hash
 from datamask.errors import OptionError
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn
 from datamask.learning.masks import tie_order
 from datamask.learning.problem import Problem

@@ -16,7 +16,7 @@ from torch import Tensor
 from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import Posed, pose
+from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.certificates import certify
 from datamask.learning.loop import learn
 from datamask.learning.solvers import solver_of
@@ -110,7 +110,7 @@ def frontier(
     return points
 
 
-def at_lambda(posed: Posed, lamb: float) -> Posed:
+def at_lambda(posed: PosedProblem, lamb: float) -> PosedProblem:
     """The same problem at another lambda; all that does not depend on it is shared."""
 
     def moved(joint: Joint) -> Joint:
@@ -121,7 +121,7 @@ def at_lambda(posed: Posed, lamb: float) -> Posed:
     )
 
 
-def _learned(posed: Posed, config: SelectionConfig, poll: Poll) -> tuple[Tensor, float | None, int]:
+def _learned(posed: PosedProblem, config: SelectionConfig, poll: Poll) -> tuple[Tensor, float | None, int]:
     """Mask, bound and steps of the settings' own estimator."""
     learned = learn(learning.load(config.estimator)(posed.problem, config), poll=poll)
     proof = certify(posed.problem, learned.mask, posed.problem.joint.evaluate(learned.mask, poll).joint, poll)

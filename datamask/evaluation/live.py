@@ -7,8 +7,8 @@ interpolated dual solution of its neighbours, for facility location the lazy gre
 selections with their own values.
 
 A bound comes with an answer wherever the objective has one. Bounds at solved lambdas bound what lies between
-(`datamask.evaluation.band`); pair-wise similarity and facility location have their dual besides, whose solution between
-two neighbours' is a proof of its own.
+(`datamask.evaluation.path_bounds`); pair-wise similarity and facility location have their dual besides, whose solution
+between two neighbours' is a proof of its own.
 
 Not thread-safe: one caller at a time (`datamask.dashboard.live` sees to it).
 """
@@ -26,12 +26,12 @@ from torch import Tensor
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.errors import OptionError
-from datamask.evaluation.band import best_line, chord
 from datamask.evaluation.frontier import at_lambda
+from datamask.evaluation.lambda_path import Answer, LambdaPath, SolvedLambda
 from datamask.evaluation.live_methods import METHODS, LearnedMethod, Solution
+from datamask.evaluation.path_bounds import best_line, chord
 from datamask.evaluation.pool import Pool, Progress
-from datamask.evaluation.posing import Posed, pose
-from datamask.evaluation.solved import Answer, Known, Solved
+from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.certificates import certify, provable
 from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
@@ -95,18 +95,18 @@ class Live:
                 f"calibrated scale, got {config.objective}"
             )
         self._config = config
-        self.posed: Posed = pose(pool, config, poll)
-        self._known = Solved()
+        self.posed: PosedProblem = pose(pool, config, poll)
+        self._path = LambdaPath()
         term = self.posed.calibrated.terms[0]
         self._term = term
         self._flat = term.scale.slope <= 0
         method = METHODS.get(type(term.function), LearnedMethod)
-        self._method = method(self.posed, config, self._known)
+        self._method = method(self.posed, config, self._path)
 
     @property
     def lambdas(self) -> list[float]:
         """The lambdas solved so far, rising."""
-        return self._known.lambdas
+        return self._path.lambdas
 
     def solve(self, lamb: float, poll: Poll = no_poll) -> Answer:
         """The selection that a run would find; remembered.
@@ -122,9 +122,9 @@ class Live:
             solution = self._method.solve(problem, lamb, poll)
         answer = self._answer(lamb, solution.mask, solution.upper, True, start)
         bits = np.packbits(answer.mask)
-        self._known.keep(
+        self._path.add(
             lamb,
-            Known(
+            SolvedLambda(
                 replace(answer, mask=answer.mask[:0]),
                 bits,
                 len(answer.mask),
@@ -142,10 +142,10 @@ class Live:
 
     def provable(self, lamb: float) -> bool:
         """Whether `prove` has something to do at a lambda: it is solved, nothing is proved there, and can be."""
-        known = self._known.get(lamb)
+        solved = self._path.get(lamb)
         return (
-            known is not None
-            and known.upper is None
+            solved is not None
+            and solved.upper is None
             and provable(at_lambda(self.posed, lamb).problem)
             and self._method.provable
         )
@@ -156,22 +156,22 @@ class Live:
         Raises:
             Stopped: from `poll`.
         """
-        known, near = self._known.get(lamb), self._known.nearest(lamb, lambda solved: solved.prices)
-        if known is None:
+        solved, near = self._path.get(lamb), self._path.nearest(lamb, lambda other: other.prices)
+        if solved is None:
             raise ValueError(f"lambda {lamb:g} has to be solved before something is proved there; call solve first")
-        mask = torch.from_numpy(known.mask).to(self.posed.problem.joint.device)
-        found = certify(
+        mask = torch.from_numpy(solved.mask).to(self.posed.problem.joint.device)
+        certificate = certify(
             at_lambda(self.posed, lamb).problem,
             mask,
-            known.answer.joint,
+            solved.answer.joint,
             poll,
             PROOF_STEPS,
             None if near is None else near[1].astype(np.float64),
         )
-        if found is not None:
-            known.upper = found.upper_bound
-            known.prices = None if found.prices is None else found.prices.astype(np.float32)
-            known.answer = replace(known.answer, gap=max(found.upper_bound - known.answer.joint, 0.0))
+        if certificate is not None:
+            solved.upper = certificate.upper_bound
+            solved.prices = None if certificate.prices is None else certificate.prices.astype(np.float32)
+            solved.answer = replace(solved.answer, gap=max(certificate.upper_bound - solved.answer.joint, 0.0))
 
     def answer(self, lamb: float, poll: Poll = no_poll) -> Answer:
         """The quickest honest answer at a lambda; solves it where nothing near is known.
@@ -179,40 +179,42 @@ class Live:
         Raises:
             Stopped: from `poll`.
         """
-        if (known := self._known.get(lamb)) is not None:
-            return self._banded(lamb, replace(known.answer, mask=known.mask), time.perf_counter())
+        if (solved := self._path.get(lamb)) is not None:
+            return self._bounded(lamb, replace(solved.answer, mask=solved.mask), time.perf_counter())
         start = time.perf_counter()
         if self._flat or lamb >= 1:
             return self.solve(lamb, poll)
-        if not self._method.quick and self._known.get(1.0) is None:
+        if not self._method.quick and self._path.get(1.0) is None:
             self.solve(1.0, poll)  # a sort: from then on there is something to answer with
-        made = self._between(lamb, start, poll)
-        if made is None and self._method.quick:
+        quick = self._between(lamb, start, poll)
+        if quick is None and self._method.quick:
             return self.solve(lamb, poll)
-        return self._banded(lamb, made, start)
+        return self._bounded(lamb, quick, start)
 
     def _between(self, lamb: float, start: float, poll: Poll) -> Answer | None:
         """What the method makes at once, with its bound."""
         problem = at_lambda(self.posed, lamb).problem
-        made = self._method.between(problem, lamb, poll)
-        if made is None:
+        solution = self._method.between(problem, lamb, poll)
+        if solution is None:
             return None
-        answer = self._answer(lamb, made.mask, made.upper, False, start)
-        upper = None if made.upper is not None else self._method.bound(problem, made.mask, answer.joint, lamb, poll)
+        answer = self._answer(lamb, solution.mask, solution.upper, False, start)
+        upper = None
+        if solution.upper is None:
+            upper = self._method.bound(problem, solution.mask, answer.joint, lamb, poll)
         return answer if upper is None else replace(answer, gap=max(upper - answer.joint, 0.0))
 
-    def _banded(self, lamb: float, made: Answer | None, start: float) -> Answer:
-        """The better of what was made and the best solved selection there, with the least bound that is proved."""
-        there = list(self._known)
-        place, value = best_line([(one.answer.quality, one.answer.diversity) for _, one in there], lamb)
-        upper = chord(((other, one.upper) for other, one in there if one.upper is not None), lamb)
-        if made is not None and made.gap is not None:
-            upper = min(made.joint + made.gap, np.inf if upper is None else upper)
-        if made is None or value > made.joint + NO_BETTER:
-            other, one = there[place]
-            made = replace(one.answer, lamb=lamb, mask=one.mask, joint=value, solved=False, solved_at=other)
-        gap = None if upper is None else max(upper - made.joint, 0.0)
-        return replace(made, gap=gap, seconds=time.perf_counter() - start)
+    def _bounded(self, lamb: float, answer: Answer | None, start: float) -> Answer:
+        """The better of an answer and the best solved selection at a lambda, with the least bound that is proved."""
+        path = list(self._path)
+        place, value = best_line([(solved.answer.quality, solved.answer.diversity) for _, solved in path], lamb)
+        upper = chord(((other, solved.upper) for other, solved in path if solved.upper is not None), lamb)
+        if answer is not None and answer.gap is not None:
+            upper = min(answer.joint + answer.gap, np.inf if upper is None else upper)
+        if answer is None or value > answer.joint + NO_BETTER:
+            other, solved = path[place]
+            answer = replace(solved.answer, lamb=lamb, mask=solved.mask, joint=value, solved=False, solved_at=other)
+        gap = None if upper is None else max(upper - answer.joint, 0.0)
+        return replace(answer, gap=gap, seconds=time.perf_counter() - start)
 
     def keeping(self, quality: float, poll: Poll = no_poll) -> Answer:
         """The solution at the smallest lambda, in thousandths, that keeps this share of the attainable quality.
@@ -240,8 +242,8 @@ class Live:
 
     def _solution(self, lamb: float, poll: Poll) -> Answer:
         """What `solve` finds, or has found, at a lambda."""
-        known = self._known.get(lamb)
-        return self.solve(lamb, poll) if known is None else replace(known.answer, mask=known.mask)
+        solved = self._path.get(lamb)
+        return self.solve(lamb, poll) if solved is None else replace(solved.answer, mask=solved.mask)
 
     def _by_quality(self, lamb: float) -> Solution:
         """The best selection where no diversity term counts, and its joint value, which nothing surpasses."""

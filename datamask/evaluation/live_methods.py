@@ -16,8 +16,8 @@ from torch import Tensor
 
 from datamask import catalogue, learning
 from datamask.config import SelectionConfig
-from datamask.evaluation.posing import Posed
-from datamask.evaluation.solved import DualProducts, Solved
+from datamask.evaluation.lambda_path import DualProducts, LambdaPath
+from datamask.evaluation.problems import PosedProblem
 from datamask.learning.certificates import certify
 from datamask.learning.facility_solver import medoids
 from datamask.learning.loop import learn
@@ -43,7 +43,7 @@ EXACT_PAIRS = 5e7
 class Solution:
     """A selection, bool ``(n,)``, its bound where it comes with one, and what the next lambda can start from.
 
-    Attributes: as those of `Known`.
+    Attributes: as those of `SolvedLambda`.
     """
 
     mask: Tensor
@@ -56,14 +56,14 @@ class LiveMethod(abc.ABC):
     """Solves one posed problem at any lambda.
 
     Args:
-        posed: the problem, on the calibrated scale. known: the lambdas solved so far.
+        posed: the problem, on the calibrated scale. path: the lambdas solved so far.
     """
 
     quick = True
     """Whether it can answer at once between two solved lambdas."""
 
-    def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
-        self.posed, self.config, self.known = posed, config, known
+    def __init__(self, posed: PosedProblem, config: SelectionConfig, path: LambdaPath) -> None:
+        self.posed, self.config, self.path = posed, config, path
         self.term = posed.calibrated.terms[0]
 
     @abc.abstractmethod
@@ -91,19 +91,19 @@ class LiveMethod(abc.ABC):
 class PairwiseMethod(LiveMethod):
     """Pair-wise similarity, in d unknowns."""
 
-    def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
-        super().__init__(posed, config, known)
+    def __init__(self, posed: PosedProblem, config: SelectionConfig, path: LambdaPath) -> None:
+        super().__init__(posed, config, path)
         features, problem = self.term.function_of(Pairwise).features, posed.problem
         self._rows = features if len(problem.eligible) == problem.joint.n else features[problem.eligible]
 
     def solve(self, problem: Problem, lamb: float, poll: Poll) -> Solution:
-        near = self.known.nearest(lamb, lambda known: known.dual)
+        near = self.path.nearest(lamb, lambda solved: solved.dual)
         solution = PairwiseDual(problem, self._rows).solve(None if near is None else near[1].y, TOLERANCE, poll)
         products = DualProducts(solution.y, self._rows @ solution.y.float())
         return Solution(solution.mask, solution.upper_bound, products)
 
     def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
-        pair = self.known.beside(lamb, lambda known: known.dual)
+        pair = self.path.bracket(lamb, lambda solved: solved.dual)
         if pair is None:
             return None
         (below, low), (above, high) = pair
@@ -121,8 +121,8 @@ class PairwiseMethod(LiveMethod):
 class FacilityMethod(LiveMethod):
     """Facility location, on its neighbour lists."""
 
-    def __init__(self, posed: Posed, config: SelectionConfig, known: Solved) -> None:
-        super().__init__(posed, config, known)
+    def __init__(self, posed: PosedProblem, config: SelectionConfig, path: LambdaPath) -> None:
+        super().__init__(posed, config, path)
         problem = posed.problem
         self._facility = self.term.function_of(Facility)
         self._lists = reverse_lists(self._facility.indices.cpu().numpy(), self._facility.similarities.cpu().numpy())
@@ -133,7 +133,7 @@ class FacilityMethod(LiveMethod):
         return Solution(medoids(problem, poll))
 
     def between(self, problem: Problem, lamb: float, poll: Poll) -> Solution | None:
-        pair = self.known.beside(lamb, lambda known: known)
+        pair = self.path.bracket(lamb, lambda solved: solved)
         if pair is None:
             return None
         common = (pair[0][1].mask & pair[1][1].mask).nonzero()[0]
@@ -148,7 +148,7 @@ class FacilityMethod(LiveMethod):
         return Solution(mask)
 
     def bound(self, problem: Problem, mask: Tensor, joint: float, lamb: float, poll: Poll) -> float | None:
-        pair = self.known.beside(lamb, lambda known: known.prices)
+        pair = self.path.bracket(lamb, lambda solved: solved.prices)
         if pair is None:
             return None
         (low, below), (high, above) = pair
@@ -180,14 +180,14 @@ class LearnedMethod(LiveMethod):
         """By the settings' estimator, from the nearest solved lambda on."""
         config = replace(self.config, lamb=lamb)
         weights = config.estimator == "relaxed"
-        near, start = self.known.nearest(lamb, lambda known: known.logits, FARTHEST), None
+        near, start = self.path.nearest(lamb, lambda solved: solved.logits, FARTHEST), None
         if near is not None and catalogue.objective(config.objective).warm:
-            known, before = near
+            solved, logits = near
             start = WarmStart(
-                torch.from_numpy(known.mask).to(before.device),
-                before.double().nan_to_num(-torch.inf),
-                before.double() if weights else None,
-                None if weights else before,
+                torch.from_numpy(solved.mask).to(logits.device),
+                logits.double().nan_to_num(-torch.inf),
+                logits.double() if weights else None,
+                None if weights else logits,
             )
         estimator = learning.load(config.estimator)(problem, config, start=start)
         learned = learn(estimator, poll=poll)

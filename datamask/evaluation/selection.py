@@ -12,7 +12,7 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.evaluation.posing import Posed
+from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.reported import reported
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
@@ -60,7 +60,7 @@ class Selection:
         cls,
         corpus: Corpus,
         config: SelectionConfig,
-        posed: Posed,
+        posed: PosedProblem,
         mask: Tensor,
         logits: Tensor | None,
         poll: Poll = no_poll,

@@ -19,7 +19,7 @@ from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn
 from datamask.objectives.contract import Poll, no_poll
 

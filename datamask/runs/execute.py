@@ -20,7 +20,7 @@ from datamask.corpus.shards import list_files
 from datamask.corpus.shelf import shelf
 from datamask.errors import DatamaskError, RunStateError, Stopped
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import Estimator, Learned, learn

@@ -22,7 +22,7 @@ from datamask.corpus.shelf import shelf
 from datamask.errors import DatamaskError, InputError, poll_of
 from datamask.evaluation.id_lists import IdList, read_rows
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.runs import contents, digests, outcome

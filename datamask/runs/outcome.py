@@ -15,7 +15,7 @@ from datamask.corpus.corpus import Corpus
 from datamask.errors import RunStateError
 from datamask.evaluation.anchors import diversity_best
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import Posed
+from datamask.evaluation.problems import PosedProblem
 from datamask.objectives import own
 from datamask.objectives.contract import Poll
 from datamask.runs.store import Run
@@ -50,7 +50,7 @@ def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
     return {"own_code": now} if now else {}
 
 
-def of_problem(posed: Posed, poll: Poll) -> dict:
+def of_problem(posed: PosedProblem, poll: Poll) -> dict:
     """Facts of the posed problem: rows that may be taken, the ends of the scales, and what lies between them."""
     problem = posed.problem
     return {
@@ -65,7 +65,7 @@ def of_problem(posed: Posed, poll: Poll) -> dict:
     }
 
 
-def alone(pool: Pool, posed: Posed, poll: Poll) -> dict[str, Tensor]:
+def alone(pool: Pool, posed: PosedProblem, poll: Poll) -> dict[str, Tensor]:
     """What each term alone would select, bool ``(n,)``: ``quality``, as at lambda 1, and every diversity objective.
 
     The latter are the subsets behind the anchors' best ends, free of any rules.
@@ -78,7 +78,7 @@ def alone(pool: Pool, posed: Posed, poll: Poll) -> dict[str, Tensor]:
     }
 
 
-def references(posed: Posed, best_quality: Tensor, poll: Poll) -> dict:
+def references(posed: PosedProblem, best_quality: Tensor, poll: Poll) -> dict:
     """Where random and top-quality subsets of the same size lie, on the run's scale and calibrated.
 
     Args:

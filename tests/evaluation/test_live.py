@@ -14,10 +14,10 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.centered import centered
 from datamask.errors import OptionError, Stopped
-from datamask.evaluation import live_methods, solved
-from datamask.evaluation.band import best_line, chord
+from datamask.evaluation import lambda_path, live_methods
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.live import COARSE, GRID, Live, fits, open_live
+from datamask.evaluation.path_bounds import best_line, chord
 from datamask.evaluation.pool import Pool
 from tests.evaluation.made import corpus_of
 from tests.reference import truth
@@ -93,7 +93,7 @@ def test_at_the_ends_it_is_one_term_alone(pool, name):
 
 
 def test_no_more_lambdas_are_kept_than_allowed(pool, monkeypatch):
-    monkeypatch.setattr(solved, "KEPT", 2)
+    monkeypatch.setattr(lambda_path, "MOST_LAMBDAS", 2)
     live = Live(pool, options())
     for lamb in (0.1, 0.2, 0.3):
         live.solve(lamb)
@@ -177,7 +177,7 @@ def test_between_solved_lambdas_nothing_is_above_the_proved_band(tmp_path, name,
             assert answer.gap is None or lamb == 1.0
         else:
             assert best <= answer.joint + answer.gap + 1e-6
-        solved_there = [lamb * one.answer.quality + (1 - lamb) * one.answer.diversity for _, one in live._known]
+        solved_there = [lamb * one.answer.quality + (1 - lamb) * one.answer.diversity for _, one in live._path]
         assert answer.joint >= max(solved_there) - 1.1e-6
 
 

@@ -8,7 +8,7 @@ import pytest
 from datamask import select
 from datamask.config import Quota, SelectionConfig
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.learning.device import resolve
 from tests.evaluation.made import corpus_of
 

@@ -14,7 +14,7 @@ from datamask.corpus import neighbors
 from datamask.evaluation import reported
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.masks import top
 from tests.evaluation.made import made_corpus, reading

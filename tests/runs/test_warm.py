@@ -15,7 +15,7 @@ from datamask.corpus import open_corpus
 from datamask.dashboard.views import provenance
 from datamask.errors import StoreError
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.learning.warm_start import WarmStart
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore

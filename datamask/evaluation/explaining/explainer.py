@@ -16,7 +16,7 @@ from datamask.evaluation.explaining.sentences import sentence
 from datamask.evaluation.explaining.witnesses import BY_OBJECTIVE, FACTS
 from datamask.evaluation.id_lists import read_rows
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import NEAR_COPY_NEIGHBORS, pose
+from datamask.evaluation.problems import NEAR_COPY_NEIGHBORS, pose
 from datamask.learning.rules import Rules
 from datamask.objectives.contract import Poll, chunks, no_poll
 

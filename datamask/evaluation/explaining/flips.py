@@ -23,7 +23,7 @@ from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.evaluation.frontier import at_lambda
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import pose
+from datamask.evaluation.problems import pose
 from datamask.learning.loop import ShareWatch, learn
 from datamask.objectives.contract import Poll, no_poll
 

@@ -18,7 +18,7 @@ from datamask.config import SelectionConfig
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.worlds import RestrictedPool
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import Posed, pose
+from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.loop import learn
 from datamask.learning.newton import PairwiseDual
 from datamask.learning.problem import Problem
@@ -42,14 +42,14 @@ def settings(objective: str, ratio: float, seed: int) -> SelectionConfig:
     return SelectionConfig.from_options(objective=objective, select_ratio=ratio, seed=seed)
 
 
-def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
+def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> PosedProblem:
     """The problem on the whole corpus, whose scales all worlds share."""
     return pose(pool, config, poll)
 
 
 def select_all(
     world: RestrictedPool,
-    whole: Posed,
+    whole: PosedProblem,
     config: SelectionConfig,
     lambdas: Sequence[float],
     starts: dict[float, Tensor],

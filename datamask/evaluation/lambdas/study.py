@@ -37,7 +37,7 @@ from datamask.evaluation.lambdas.worlds import (
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.posing import Posed
+from datamask.evaluation.problems import PosedProblem
 from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import list_length
@@ -183,7 +183,7 @@ def _select(
     curves = [
         settings(objective, ratio, question.seed) for ratio in question.ratios for objective in question.objectives
     ]
-    whole: list[Posed] = []
+    whole: list[PosedProblem] = []
     starts: list[dict[float, Tensor]] = [{} for _ in curves]
     for config in curves:
         progress(PREPARED, f"finding the ends of the scale of {wording.spoken_objective(config.objective)}")

@@ -1,4 +1,4 @@
-"""Between solved lambdas: what is proved there without solving anything.
+"""Bounds along the path of solutions over lambda: what is proved between solved lambdas, without solving anything.
 
 The joint value of a fixed selection is a line in lambda, ``lambda Q + (1 - lambda) D``. So the best possible joint
 value is a maximum of lines, which is convex in lambda: between two lambdas with proved upper bounds it lies below the
@@ -20,14 +20,14 @@ def chord(bounds: Iterable[tuple[float, float]], lamb: float) -> float | None:
     Returns:
         None where no two of them are on different sides of it.
     """
-    known = list(bounds)
-    found = [bound for there, bound in known if there == lamb]
-    for low, below in known:
-        for high, above in known:
+    proved = list(bounds)
+    implied = [bound for other, bound in proved if other == lamb]
+    for low, below in proved:
+        for high, above in proved:
             if low < lamb < high:
                 share = (lamb - low) / (high - low)
-                found.append((1 - share) * below + share * above)
-    return min(found, default=None)
+                implied.append((1 - share) * below + share * above)
+    return min(implied, default=None)
 
 
 def best_line(ends: Iterable[tuple[float, float]], lamb: float) -> tuple[int, float]:

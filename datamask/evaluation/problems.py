@@ -1,5 +1,4 @@
-"""Pose a problem: from a pool and a selection's settings to the objective, its scales and the rows that may be
-taken."""
+"""Problems: from a pool and a selection's settings to the objective, its scales and the rows that may be selected."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ NEAR_COPY_NEIGHBORS = 64
 
 
 @dataclass(frozen=True)
-class Posed:
+class PosedProblem:
     """A problem with what is needed to report on it.
 
     Attributes:
@@ -86,7 +85,7 @@ class Posed:
         ]
 
 
-def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
+def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> PosedProblem:
     """Bind the objectives, find the anchors, leave out pruned rows, collapsed copies and bans, set up pins and quotas.
 
     The anchors are those of a subset of S rows and the given ones together, chosen freely from the whole pool: random
@@ -137,7 +136,7 @@ def pose(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> Posed:
         _column(pool, config),
         budget,
     )
-    return Posed(
+    return PosedProblem(
         problem,
         joint(True),
         quality,

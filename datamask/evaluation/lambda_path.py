@@ -1,4 +1,4 @@
-"""The lambdas that a live lambda has solved, with what it takes to start from them or to answer between them."""
+"""The path of solutions over lambda, as far as it is solved: to start from, and to answer between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 V = TypeVar("V")
 
-KEPT = 64
+MOST_LAMBDAS = 64
 """Lambdas remembered: at a million rows 4 MB each, for the products; the masks are packed."""
 
 
@@ -52,7 +52,7 @@ class DualProducts:
 
 
 @dataclass
-class Known:
+class SolvedLambda:
     """A solved lambda.
 
     Attributes:
@@ -75,47 +75,51 @@ class Known:
         return np.unpackbits(self.bits, count=self.rows).astype(bool)
 
 
-class Solved:
-    """Solved lambdas; at most `KEPT`, the oldest go first."""
+class LambdaPath:
+    """The solved lambdas; at most `MOST_LAMBDAS`, the oldest go first."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[float, Known] = OrderedDict()
+        self._solved: OrderedDict[float, SolvedLambda] = OrderedDict()
 
-    def __iter__(self) -> Iterator[tuple[float, Known]]:
-        """Lambdas and what is known there, rising."""
-        return iter(sorted(self._known.items()))
+    def __iter__(self) -> Iterator[tuple[float, SolvedLambda]]:
+        """Lambdas and their solutions, rising."""
+        return iter(sorted(self._solved.items()))
 
     @property
     def lambdas(self) -> list[float]:
         """Rising."""
-        return sorted(self._known)
+        return sorted(self._solved)
 
-    def get(self, lamb: float) -> Known | None:
-        """What is known at a lambda."""
-        return self._known.get(lamb)
+    def get(self, lamb: float) -> SolvedLambda | None:
+        """The solution at a lambda; None where it is not solved."""
+        return self._solved.get(lamb)
 
-    def keep(self, lamb: float, known: Known) -> None:
-        """Remember it."""
-        self._known[lamb] = known
-        while len(self._known) > KEPT:
-            self._known.popitem(last=False)
+    def add(self, lamb: float, solved: SolvedLambda) -> None:
+        """Remember the solution at a lambda."""
+        self._solved[lamb] = solved
+        while len(self._solved) > MOST_LAMBDAS:
+            self._solved.popitem(last=False)
 
-    def nearest(self, lamb: float, part: Callable[[Known], V | None], farthest: float = 1.0) -> tuple[Known, V] | None:
+    def nearest(
+        self, lamb: float, part: Callable[[SolvedLambda], V | None], farthest: float = 1.0
+    ) -> tuple[SolvedLambda, V] | None:
         """The nearest lambda where there is this part of it, and the part; None where none is within `farthest`.
 
         Args:
             part: of a solved lambda, None where it has none.
         """
         candidates = [
-            (abs(other - lamb), known, value)
-            for other, known in self
-            if (value := part(known)) is not None and abs(other - lamb) <= farthest
+            (abs(other - lamb), solved, value)
+            for other, solved in self
+            if (value := part(solved)) is not None and abs(other - lamb) <= farthest
         ]
         return min(candidates, key=lambda candidate: candidate[0])[1:] if candidates else None
 
-    def beside(self, lamb: float, part: Callable[[Known], V | None]) -> tuple[tuple[float, V], tuple[float, V]] | None:
+    def bracket(
+        self, lamb: float, part: Callable[[SolvedLambda], V | None]
+    ) -> tuple[tuple[float, V], tuple[float, V]] | None:
         """The nearest lambdas on both sides where there is this part, with it; None where there are not two."""
-        having = [(other, value) for other, known in self if (value := part(known)) is not None]
+        having = [(other, value) for other, solved in self if (value := part(solved)) is not None]
         below = [candidate for candidate in having if candidate[0] < lamb]
         above = [candidate for candidate in having if candidate[0] > lamb]
         return (below[-1], above[0]) if below and above else None
