@@ -99,20 +99,20 @@ def _differs(what: str, came: float | Tensor, expected: float | Tensor, rel: flo
 def value(bench: Bench) -> str:
     """value is one finite number, the same every time, and leaves mask and features as they are."""
     features, mask = bench.features.clone(), bench.masks[0].clone()
-    first, again = bench.function.value(bench.masks[0]), bench.function.value(bench.masks[0])
+    first, second = bench.function.value(bench.masks[0]), bench.function.value(bench.masks[0])
     if not isinstance(first, float):
         return f"value must be a float, got {type(first).__name__}"
     if not np.isfinite(first):
         return f"value must be finite, got {first}"
     if not torch.equal(features, bench.features) or not torch.equal(mask, bench.masks[0]):
         return "value changed the features or the mask it was given; work on copies"
-    return _differs("a second call of value", again, first, 1e-12, 0.0)
+    return _differs("a second call of value", second, first, 1e-12, 0.0)
 
 
 def values(bench: Bench) -> str:
     """values of several masks are the value of each."""
-    found = bench.function.values(bench.masks)
-    return _differs("values", found, torch.tensor([bench.function.value(mask) for mask in bench.masks]), 1e-4)
+    batched = bench.function.values(bench.masks)
+    return _differs("values", batched, torch.tensor([bench.function.value(mask) for mask in bench.masks]), 1e-4)
 
 
 def order(bench: Bench) -> str:
@@ -137,12 +137,12 @@ def order(bench: Bench) -> str:
 def gains(bench: Bench) -> str:
     """gains are the exact differences of value when one row comes in or goes out."""
     mask = bench.masks[0]
-    here = bench.function.value(mask)
+    value_at_mask = bench.function.value(mask)
     expected = torch.zeros(N, dtype=torch.float64)
     for row in range(N):
         other = mask.clone()
         other[row] = ~other[row]
-        change = bench.function.value(other) - here
+        change = bench.function.value(other) - value_at_mask
         expected[row] = -change if mask[row] else change
     return _differs("gains", bench.function.gains(mask), expected, 2e-4, 2e-7)
 
@@ -155,24 +155,24 @@ def marginals(bench: Bench) -> str:
 
 def both(bench: Bench) -> str:
     """values_and_marginals gives what values and marginals give."""
-    found, credit = bench.function.values_and_marginals(bench.masks)
-    return _differs("values of values_and_marginals", found, bench.function.values(bench.masks), 1e-4) or _differs(
-        "marginals of values_and_marginals", credit, bench.function.marginals(bench.masks), 1e-3, 1e-6
-    )
+    step_values, credit = bench.function.values_and_marginals(bench.masks)
+    return _differs(
+        "values of values_and_marginals", step_values, bench.function.values(bench.masks), 1e-4
+    ) or _differs("marginals of values_and_marginals", credit, bench.function.marginals(bench.masks), 1e-3, 1e-6)
 
 
 def final_marginals(bench: Bench) -> str:
     """final_marginals are the steps' marginals, when lists are whole."""
-    found = bench.function.final_marginals(bench.masks[0])
-    if found.dtype != torch.float64:
-        return f"final_marginals must be float64, got {found.dtype}"
-    return _differs("final_marginals", found, bench.function.marginals(bench.masks[:1]), 1e-3, 1e-6)
+    reported = bench.function.final_marginals(bench.masks[0])
+    if reported.dtype != torch.float64:
+        return f"final_marginals must be float64, got {reported.dtype}"
+    return _differs("final_marginals", reported, bench.function.marginals(bench.masks[:1]), 1e-3, 1e-6)
 
 
 def swaps(bench: Bench) -> str:
     """what marginals promise of a swap is what the swap does, up to first order."""
     function, mask = bench.bind(bench.rows(SWAPS_N, D - 1)), bench.mask(SWAPS_N, SWAPS_S)
-    credit, here = function.marginals(mask[None]).double(), function.value(mask)
+    credit, value_at_mask = function.marginals(mask[None]).double(), function.value(mask)
     inside, outside = (part.nonzero().squeeze(1).numpy() for part in (mask, ~mask))
     promised, done = [], []
     for _ in range(SWAPS):
@@ -180,14 +180,14 @@ def swaps(bench: Bench) -> str:
         other = mask.clone()
         other[j], other[i] = False, True
         promised.append(float(credit[i] - credit[j]))
-        done.append(function.value(other) - here)
+        done.append(function.value(other) - value_at_mask)
     if np.std(done) == 0:  # a constant objective: nothing to promise
         return "" if np.std(promised) == 0 else "marginals differ, but no swap changes value"
-    found = np.corrcoef(promised, done)[0, 1] if np.std(promised) else 0.0
+    correlation = np.corrcoef(promised, done)[0, 1] if np.std(promised) else 0.0
+    if correlation >= SWAP_CORRELATION:
+        return ""
     return (
-        ""
-        if found >= SWAP_CORRELATION
-        else (f"marginals must foretell swaps, expected a correlation of at least {SWAP_CORRELATION}, got {found:.3f}")
+        f"marginals must foretell swaps: expected a correlation of at least {SWAP_CORRELATION}, got {correlation:.3f}"
     )
 
 
@@ -197,38 +197,38 @@ def batch(bench: Bench) -> str:
     part, masks = bench.function.batch(rows, 12), torch.stack([bench.mask(30, 12) for _ in range(G)])
     if part.n != 30:
         return f"a batch of 30 rows must have n = 30, got {part.n}"
-    found = part.values(masks)
+    batch_values = part.values(masks)
     if tuple(part.marginals(masks).shape) != (30,):
         return f"marginals of a batch of 30 rows must have shape (30,), got {tuple(part.marginals(masks).shape)}"
-    return _differs("values of a batch", found, torch.tensor([part.value(mask) for mask in masks]), 1e-4)
+    return _differs("values of a batch", batch_values, torch.tensor([part.value(mask) for mask in masks]), 1e-4)
 
 
 def random_value(bench: Bench) -> str:
     """random_value is the mean value of random subsets."""
     draws = [bench.function.value(bench.mask(N, S)) for _ in range(400)]
-    found = bench.function.random_value(S, torch.Generator().manual_seed(0))
+    stated = bench.function.random_value(S, torch.Generator().manual_seed(0))
     # an own mean of 32 draws is allowed: four standard errors of the two together
     error = 4 * float(np.std(draws)) * (1 / 32 + 1 / 400) ** 0.5
-    return _differs("random_value", found, float(np.mean(draws)), 1e-6, error)
+    return _differs("random_value", stated, float(np.mean(draws)), 1e-6, error)
 
 
 def concave(bench: Bench) -> str:
     """concave, where there is one, equals value on masks, has its gradient, and never lies below another mask."""
-    here = bench.masks[0].double()
-    given = bench.function.concave(here, S)
-    if given is None:
+    at_mask = bench.masks[0].double()
+    value_and_gradient = bench.function.concave(at_mask, S)
+    if value_and_gradient is None:
         return ""
-    found, gradient = given
-    failure = _differs("concave at a mask", found, bench.function.value(bench.masks[0]), 1e-6)
+    value_at_mask, gradient = value_and_gradient
+    failure = _differs("concave at a mask", value_at_mask, bench.function.value(bench.masks[0]), 1e-6)
     for mask in bench.masks[1:]:
-        promised = found + float(gradient @ (mask.double() - here))
+        promised = value_at_mask + float(gradient @ (mask.double() - at_mask))
         if not failure and bench.function.value(mask) > promised + 1e-7:
             failure = (
                 f"concave must over-promise every mask, expected at least {bench.function.value(mask):.8g} "
                 f"along its gradient, got {promised:.8g}"
             )
     step = 1e-4 * torch.from_numpy(bench.rng.normal(size=N))
-    ahead, behind = (bench.function.concave(here + sign * step, S) for sign in (1, -1))
+    ahead, behind = (bench.function.concave(at_mask + sign * step, S) for sign in (1, -1))
     if ahead is None or behind is None:
         return failure or "concave must have a value at all inclusion weights, got None beside a mask that has one"
     return failure or _differs(
@@ -243,21 +243,21 @@ def interaction(bench: Bench) -> str:
     second = bench.function.interaction(inside, outside, S)
     if second is None:
         return ""
-    credit, here = bench.function.final_marginals(mask), bench.function.value(mask)
-    found = credit[outside][:, None] - credit[inside][None, :] + second.double()
-    expected = torch.zeros_like(found)
+    credit, value_at_mask = bench.function.final_marginals(mask), bench.function.value(mask)
+    promised = credit[outside][:, None] - credit[inside][None, :] + second.double()
+    expected = torch.zeros_like(promised)
     for row, i in enumerate(outside):
         for column, j in enumerate(inside):
             other = mask.clone()
             other[j], other[i] = False, True
-            expected[row, column] = bench.function.value(other) - here
-    return _differs("final_marginals and interaction of a swap", found, expected, 1e-3, 1e-6)
+            expected[row, column] = bench.function.value(other) - value_at_mask
+    return _differs("final_marginals and interaction of a swap", promised, expected, 1e-3, 1e-6)
 
 
 def missed(bench: Bench) -> str:
     """missed is a share from 0 to 1."""
-    found = bench.function.missed(bench.masks[0])
-    return "" if 0 <= found <= 1 else f"missed must be from 0 to 1, got {found}"
+    share = bench.function.missed(bench.masks[0])
+    return "" if 0 <= share <= 1 else f"missed must be from 0 to 1, got {share}"
 
 
 def polls(bench: Bench) -> str:

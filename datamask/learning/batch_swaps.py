@@ -28,7 +28,7 @@ def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_tr
     may = torch.zeros_like(mask)
     may[problem.eligible] = True
     fixed = problem.pinned
-    value, made = joint.evaluate(mask, poll).joint, 0
+    value, swap_count = joint.evaluate(mask, poll).joint, 0
     size = size if problem.budget is None else int(mask.sum())
     width = min(size, len(problem.eligible) - size)
     for _ in range(ROUNDS):
@@ -59,8 +59,8 @@ def batch_swaps(problem: Problem, mask: Tensor, poll: Poll, trace: Trace = no_tr
                 continue
         values = joint.evaluate(trial, poll)
         if values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
-            made += int((trial & ~mask).sum())
-            trace(TracePoint({"swaps": made}, values=values))
+            swap_count += int((trial & ~mask).sum())
+            trace(TracePoint({"swaps": swap_count}, values=values))
             mask, value, width = trial, values.joint, min(2 * count, width)
         elif count == 1:
             break

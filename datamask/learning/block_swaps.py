@@ -68,40 +68,40 @@ def block_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tra
     free = problem.eligible[~problem.pinned[problem.eligible]]
     mask = mask.clone()
     generator = torch.Generator().manual_seed(0)
-    before, all_made = np.inf, 0
+    before, total_swaps = np.inf, 0
     for _ in range(PASSES):
         moment = function.moment(mask, torch.float32, poll)
         total = float(moment.square().sum()) - float(worth[mask].double().sum())
         if before - total < ENOUGH * abs(before) and before < np.inf:
             break
-        before, made = total, 0
+        before, swap_count = total, 0
         for rows in torch.split(free[torch.randperm(len(free), generator=generator).to(device)], BLOCK):
             poll()
-            here, inside = y[rows], mask[rows]
-            crowding = 2.0 * ((here @ moment) * here).sum(1)
+            block, inside = y[rows], mask[rows]
+            crowding = 2.0 * ((block @ moment) * block).sum(1)
             # what coming in adds to the sum of squares, what leaving takes from it; quality pays for both
             price = torch.where(inside, crowding - own[rows], crowding + own[rows]) - worth[rows]
-            swapped = torch.from_numpy(
+            swap_pairs = torch.from_numpy(
                 _swap(
                     price.cpu().numpy(),
-                    function.kernel(here, here).cpu().numpy(),
+                    function.kernel(block, block).cpu().numpy(),
                     inside.cpu().numpy(),
                     group[rows].cpu().numpy(),
                     least,
                 )
             ).to(device)
-            if not len(swapped):
+            if not len(swap_pairs):
                 continue
-            leaving, coming = here[swapped[:, 0]], here[swapped[:, 1]]
+            leaving, coming = block[swap_pairs[:, 0]], block[swap_pairs[:, 1]]
             moment += coming.T @ coming - leaving.T @ leaving
             moment.fill_diagonal_(0.0)
-            mask[rows[swapped[:, 0]]] = False
-            mask[rows[swapped[:, 1]]] = True
-            made += len(swapped)
-        if not made:
+            mask[rows[swap_pairs[:, 0]]] = False
+            mask[rows[swap_pairs[:, 1]]] = True
+            swap_count += len(swap_pairs)
+        if not swap_count:
             break
-        all_made += made
-        trace(TracePoint({"swaps": all_made}, mask.clone()))
+        total_swaps += swap_count
+        trace(TracePoint({"swaps": total_swaps}, mask.clone()))
     return mask
 
 
@@ -115,26 +115,26 @@ def _swap(price: np.ndarray, kernel: np.ndarray, inside: np.ndarray, group: np.n
         least: gains at most this large end it.
     """
     members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-    swapped = np.empty((min(len(members), len(others)), 2), dtype=np.int64)
-    gone = np.zeros(len(price), dtype=np.bool_)
+    pairs = np.empty((min(len(members), len(others)), 2), dtype=np.int64)
+    moved = np.zeros(len(price), dtype=np.bool_)
     price = price.copy()
-    made = 0
-    while made < len(swapped):
+    count = 0
+    while count < len(pairs):
         best, leaving, coming = least, np.int64(-1), np.int64(-1)
         for j in members:
-            if gone[j]:
+            if moved[j]:
                 continue
             for i in others:
-                if gone[i] or group[i] != group[j]:
+                if moved[i] or group[i] != group[j]:
                     continue
                 gain = price[j] - price[i] + 2.0 * kernel[i, j]
                 if gain > best:
                     best, leaving, coming = gain, j, i
         if leaving < 0:
             break
-        swapped[made, 0], swapped[made, 1] = leaving, coming
-        made += 1
-        gone[leaving] = gone[coming] = True
+        pairs[count, 0], pairs[count, 1] = leaving, coming
+        count += 1
+        moved[leaving] = moved[coming] = True
         for x in range(len(price)):
             price[x] += 2.0 * (kernel[x, coming] - kernel[x, leaving])
-    return swapped[:made]
+    return pairs[:count]

@@ -21,8 +21,8 @@ def resolve(device: str) -> torch.device:
     cuda = [f"cuda:{k}" for k in range(torch.cuda.device_count())]
     if device == "auto":
         return torch.device(cuda[0] if cuda else "cpu")
-    there = [*cuda, "cpu"]
-    wanted = "cuda:0" if device == "cuda" else device
-    if wanted not in there:
-        raise OptionError(f"--device {device} is not on this machine, which has: {', '.join(there)}")
-    return torch.device(wanted)
+    available = [*cuda, "cpu"]
+    requested = "cuda:0" if device == "cuda" else device
+    if requested not in available:
+        raise OptionError(f"--device {device} is not on this machine, which has: {', '.join(available)}")
+    return torch.device(requested)

@@ -22,12 +22,12 @@ from datamask.objectives.joint import MaskValues
 
 def spreads(masks: MaskValues) -> dict[str, float]:
     """Mean and spread over the G masks of the step; no spread of a single mask."""
-    found = {}
+    metrics = {}
     for name, values in (("joint", masks.joint), ("quality", masks.quality), ("diversity", masks.diversity)):
-        found[f"batch_{name}_mean"] = float(values.mean())
+        metrics[f"batch_{name}_mean"] = float(values.mean())
         if len(values) > 1:
-            found[f"batch_{name}_std"] = float(values.std())
-    return found
+            metrics[f"batch_{name}_std"] = float(values.std())
+    return metrics
 
 
 def variance_shares(parts: Mapping[str, Tensor]) -> dict[str, float]:
@@ -76,13 +76,13 @@ def halves(credited: Tensor, values: Tensor) -> float:
     return 2 * agreement(*steps)
 
 
-def agreement(one: Tensor, other: Tensor) -> float:
+def agreement(first: Tensor, second: Tensor) -> float:
     """Squared signal-to-noise of a step, signed, from two independent ones ``(n,)``; NaN where they are the same.
 
     ``a . b`` estimates the squared signal, ``|a - b|^2 / 2`` the squared noise of one.
     """
-    noise = float((one - other).square().sum()) / 2
-    return float(one @ other) / noise if noise > 0 else math.nan
+    noise = float((first - second).square().sum()) / 2
+    return float(first @ second) / noise if noise > 0 else math.nan
 
 
 def signal_to_noise(squared: float) -> dict[str, float]:

@@ -27,12 +27,12 @@ class Direct(Scored):
     def scores_of(self, poll: Poll) -> Tensor:
         problem, lamb = self.problem, self.config.lamb
         quality = problem.joint.quality_scale(problem.joint.quality.scores)
-        apart = -self.crowding(poll).to(quality.dtype)
+        separation = -self.crowding(poll).to(quality.dtype)
         scale = Scale()
         if self.config.scale == "calibrated":
-            best = float(apart.topk(problem.size).values.mean())
-            scale = Scale.calibrated(Anchor(float(apart.mean()), best, "proved"))
-        return (lamb * quality + (1 - lamb) * scale(apart))[problem.eligible]
+            best = float(separation.topk(problem.size).values.mean())
+            scale = Scale.calibrated(Anchor(float(separation.mean()), best, "proved"))
+        return (lamb * quality + (1 - lamb) * scale(separation))[problem.eligible]
 
     def crowding(self, poll: Poll) -> Tensor:
         """Mean similarity to all other rows, float64 ``(n,)``."""

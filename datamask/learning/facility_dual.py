@@ -88,34 +88,34 @@ def descend(
     best, best_theta = np.inf, theta.copy()
     best_scores = own
     direction = None
-    length, stale, taken = 1.0, 0, 0
-    while taken < steps:
+    length, stalled, step_count = 1.0, 0, 0
+    while step_count < steps:
         poll()
-        for _ in range(min(STEPS_AT_ONCE, steps - taken)):
+        for _ in range(min(STEPS_AT_ONCE, steps - step_count)):
             scores = own + _surplus(indices, similarities, theta) / n
-            taker = _largest(scores, size) if choose is None else choose(scores)
-            members = np.flatnonzero(taker)  # barred rows have a score of -inf
-            bound = theta.mean() + scores[members] @ taker[members]
-            taken += 1
-            stale += 1
+            member_weights = _largest(scores, size) if choose is None else choose(scores)
+            members = np.flatnonzero(member_weights)  # barred rows have a score of -inf
+            bound = theta.mean() + scores[members] @ member_weights[members]
+            step_count += 1
+            stalled += 1
             if bound < best:
                 # a gain of a millionth of what is left to gain is no progress
                 if best == np.inf or bound <= best - 1e-6 * (best - value):
-                    stale = 0
+                    stalled = 0
                 best, best_theta, best_scores = bound, theta.copy(), scores
-            if taken <= STEPS_AT_ONCE or taken % STEPS_AT_ONCE == 0:
-                on_bound(taken, best)
+            if step_count <= STEPS_AT_ONCE or step_count % STEPS_AT_ONCE == 0:
+                on_bound(step_count, best)
             if best - value <= tolerance:
-                return DualBound(best, best_scores, best_theta, taken)
-            if stale > PATIENCE:
-                length, stale = length / 2, 0
+                return DualBound(best, best_scores, best_theta, step_count)
+            if stalled > PATIENCE:
+                length, stalled = length / 2, 0
                 theta, direction = best_theta.copy(), None
                 continue
-            slope = _slope(indices, similarities, theta, taker)
+            slope = _slope(indices, similarities, theta, member_weights)
             # a price at its floor cannot fall further
             slope[(theta <= floor) & (slope > 0)] = 0.0
             if not slope.any():
-                return DualBound(best, best_scores, best_theta, taken)
+                return DualBound(best, best_scores, best_theta, step_count)
             if direction is not None:
                 slope += MEMORY * direction
             direction, square = slope, float(slope @ slope)
@@ -124,7 +124,7 @@ def descend(
                 continue
             step = length * n * (bound - value) / square
             theta = np.maximum(theta - step * direction, floor)
-    return DualBound(best, best_scores, best_theta, taken)
+    return DualBound(best, best_scores, best_theta, step_count)
 
 
 def product_error(dimensions: int) -> float:
@@ -168,16 +168,16 @@ def proved(
         poll()
         _exact_surplus(features, indices, similarities, theta, 4.0 * error, first, min(first + ROWS_AT_ONCE, n), total)
     scores = bonus.astype(np.float64) + total / n
-    taker = _largest(scores, size) if choose is None else choose(scores)
-    members = np.flatnonzero(taker)
-    return float(theta.mean() + scores[members] @ taker[members])
+    member_weights = _largest(scores, size) if choose is None else choose(scores)
+    members = np.flatnonzero(member_weights)
+    return float(theta.mean() + scores[members] @ member_weights[members])
 
 
 def _largest(scores: np.ndarray, size: int) -> np.ndarray:
     """Weight 1 on the `size` largest scores."""
-    taker = np.zeros(len(scores))
-    taker[np.argpartition(-scores, size - 1)[:size]] = 1.0
-    return taker
+    member_weights = np.zeros(len(scores))
+    member_weights[np.argpartition(-scores, size - 1)[:size]] = 1.0
+    return member_weights
 
 
 @compiled
@@ -225,8 +225,8 @@ def _exact_surplus(
 
 
 @compiled
-def _slope(indices: np.ndarray, similarities: np.ndarray, theta: np.ndarray, taker: np.ndarray) -> np.ndarray:
-    """Subgradient of n times the bound: 1 minus the weights of the takers that a row has a surplus with."""
+def _slope(indices: np.ndarray, similarities: np.ndarray, theta: np.ndarray, member_weights: np.ndarray) -> np.ndarray:
+    """Subgradient of n times the bound: 1 minus the weights of the members that a row has a surplus with."""
     n, k = indices.shape
     slope = np.ones(n)
     for v in range(n):
@@ -234,5 +234,5 @@ def _slope(indices: np.ndarray, similarities: np.ndarray, theta: np.ndarray, tak
         for c in range(k):
             if similarities[v, c] - price <= 0.0:
                 break
-            slope[v] -= taker[indices[v, c]]
+            slope[v] -= member_weights[indices[v, c]]
     return slope

@@ -32,7 +32,7 @@ FREED, LEAST_FREED = 0.3, 0.01
 
 def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``."""
-    indices, similarities, bonus, visit = _listed(problem)
+    indices, similarities, bonus, visit = _problem_arrays(problem)
     reverse = reverse_lists(indices, similarities)
     place = np.empty_like(visit)
     place[visit] = np.arange(len(visit))
@@ -43,7 +43,7 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
         room = budget.most - budget.fixed
         member = cost_benefit_greedy(*reverse, bonus, _lengths(problem, budget), room, place, fixed, poll)
         trace(TracePoint({"picks": int(member.sum())}, torch.from_numpy(member.copy()).to(problem.joint.device)))
-        swapped = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
+        swapped = _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
         return _refilled(problem, budget, swapped, poll, trace)
     picks = torch.from_numpy(greedy(*reverse, bonus, problem.size, place, poll, fixed)).to(problem.joint.device)
     _trace_picks(picks, problem.pinned, trace)
@@ -51,7 +51,7 @@ def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> 
     rank = torch.zeros(problem.joint.n, device=problem.joint.device)
     rank[picks] = torch.arange(len(picks), 0, -1, device=problem.joint.device, dtype=torch.float32)
     member = problem.subset(rank[problem.eligible]).cpu().numpy()
-    return _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
+    return _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll, trace)
 
 
 def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
@@ -65,9 +65,9 @@ def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
 
 def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Eager swaps from a selection, bool ``(n,)``; never worse in exact joint value."""
-    indices, similarities, bonus, visit = _listed(problem)
+    indices, similarities, bonus, visit = _problem_arrays(problem)
     reverse = reverse_lists(indices, similarities)
-    better = _swapped(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
+    better = _eager_swaps(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
     if problem.budget is not None:
         better = _refilled(problem, problem.budget, better, poll, trace)
     before, after = (problem.joint.evaluate(m, poll).joint for m in (mask, better))
@@ -77,7 +77,7 @@ def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tr
 def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
-    indices, similarities, bonus, visit = _listed(problem)
+    indices, similarities, bonus, visit = _problem_arrays(problem)
     reverse = reverse_lists(indices, similarities)
     place = np.empty_like(visit)
     place[visit] = np.arange(len(visit))
@@ -92,11 +92,11 @@ def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace:
         order = np.flatnonzero(free)[np.argsort(worth[free], kind="stable")]
         freed = np.cumsum(lengths[rows[order]])
         leaving = rows[order[: int(np.searchsorted(freed, share * budget.most)) + 1]]
-        kept = mask.cpu().numpy().copy()
-        kept[leaving] = False
-        room = budget.most - lengths[kept].sum()
-        member = cost_benefit_greedy(*reverse, bonus, lengths, room, place, kept.nonzero()[0], poll)
-        trial = _swapped(problem, indices, similarities, reverse, bonus, member, visit, poll)
+        remaining = mask.cpu().numpy().copy()
+        remaining[leaving] = False
+        room = budget.most - lengths[remaining].sum()
+        member = cost_benefit_greedy(*reverse, bonus, lengths, room, place, remaining.nonzero()[0], poll)
+        trial = _eager_swaps(problem, indices, similarities, reverse, bonus, member, visit, poll)
         values = joint.evaluate(trial, poll)
         if values.joint > value + LEAST_GAIN * max(1.0, abs(value)):
             trace(TracePoint({"refills": turn}, values=values))
@@ -108,7 +108,7 @@ def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace:
     return mask
 
 
-def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _problem_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Lists, bonus per member in the units of the summed similarities, and the seeded order of visits."""
     joint = problem.joint
     term = joint.counting[0]
@@ -130,7 +130,7 @@ def _listed(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     )
 
 
-def _swapped(
+def _eager_swaps(
     problem: Problem,
     indices: np.ndarray,
     similarities: np.ndarray,
@@ -141,14 +141,14 @@ def _swapped(
     poll: Poll,
     trace: Trace = no_trace,
 ) -> Tensor:
-    position = quiet = done = 0
+    position = quiet = total_swaps = 0
     pinned, group, low, high, lengths, least, most = _limits(problem)
     thinned = Thinned()
     log = np.empty((CANDIDATES_AT_ONCE, 2), dtype=np.int64)
     while quiet < problem.joint.n:
         poll()
         before = member.copy()
-        position, quiet, made = swaps(
+        position, quiet, swap_count = swaps(
             indices,
             similarities,
             *reverse,
@@ -169,15 +169,16 @@ def _swapped(
         )
         # several points of one call: small corpora are done within it
         last = 0
-        for count in marks(made):
+        for count in marks(swap_count):
             for coming, leaving in log[last:count]:
                 before[coming] = True
                 if leaving >= 0:
                     before[leaving] = False
             last = count
-            if thinned.due(done + count):
-                trace(TracePoint({"swaps": done + count}, torch.from_numpy(before.copy()).to(problem.joint.device)))
-        done += made
+            if thinned.due(total_swaps + count):
+                mask = torch.from_numpy(before.copy()).to(problem.joint.device)
+                trace(TracePoint({"swaps": total_swaps + count}, mask))
+        total_swaps += swap_count
     return torch.from_numpy(member).to(problem.joint.device)
 
 

@@ -78,8 +78,8 @@ class Greedy:
         )
         if not torch.equal(state.logits, self._state(picks_of(state.logits)).logits):
             raise ValueError("logits must number the picks from 0 downwards, and be -inf for all other rows")
-        if (made := int(torch.isfinite(state.logits).sum())) != state.step:
-            raise ValueError(f"step must be the number of picks ({made:,}), got {state.step:,}")
+        if (pick_count := int(torch.isfinite(state.logits).sum())) != state.step:
+            raise ValueError(f"step must be the number of picks ({pick_count:,}), got {state.step:,}")
 
     def step(self, state: State, poll: Poll = no_poll, trace: Trace = no_trace) -> tuple[State, StepRecord]:
         """Pick for about `STEP_SECONDS`, or up to the next of some `MARKS` picks, where the subset is measured.
@@ -94,11 +94,11 @@ class Greedy:
         until = time.perf_counter() + STEP_SECONDS
         mark = next((pick for pick in marks(self.problem.size, MARKS) if pick > state.step), self.problem.size)
         stuck = False
-        while picking.made < mark and not stuck:
+        while picking.pick_count < mark and not stuck:
             poll()
-            made = picking.made
+            before = picking.pick_count
             picking.advance(poll, mark)
-            stuck = picking.made == made
+            stuck = picking.pick_count == before
             if time.perf_counter() >= until:
                 break
         after = self._state(picking.picks, stuck)

@@ -204,8 +204,8 @@ class Learner(abc.ABC):
         if self.config.readout == "sample":
             generator = torch.Generator(self.device)
             generator.set_state(state.rng)
-            taken = gumbel_top_k(state.logits, self.problem.size, 1, generator, cut=self._cut)[0]
-            return self.problem.whole(taken)
+            mask = gumbel_top_k(state.logits, self.problem.size, 1, generator, cut=self._cut)[0]
+            return self.problem.whole(mask)
         return self.problem.subset(state.logits)
 
     def finished(self, state: State) -> str | None:

@@ -60,7 +60,7 @@ class PairwiseGains(MarginalGains):
     """``f(U + i) = -(|s|^2 - S + 2 x_i . s) / ((S + 1) S)``."""
 
     def __init__(self, function: Pairwise, rows: Tensor) -> None:
-        self.x = _taken(function.features, rows)
+        self.x = _candidate_rows(function.features, rows)
         self.sum = torch.zeros(function.d, dtype=torch.float64, device=function.device)
         self.size = 0
 
@@ -85,7 +85,7 @@ class DiSFFixedGains(MarginalGains):
 
     def __init__(self, function: DiSFFixed, rows: Tensor) -> None:
         self.function, self.rows = function, rows
-        self.y = _taken(function.y, rows)
+        self.y = _candidate_rows(function.y, rows)
         self.picks: list[int] = []
         self.counted = 0
         self.crowding = torch.zeros(len(rows), dtype=torch.float64, device=function.device)
@@ -109,12 +109,12 @@ class DiSFFixedGains(MarginalGains):
         return (2.0 * self.crowding + self.own) / (-self.function.pairs * (len(self.picks) + 1.0) ** 2)
 
     def _column(self, place: int) -> Tensor:
-        taken = self.y[place]
-        squares = taken.square()
+        picked = self.y[place]
+        squares = picked.square()
         column = torch.empty_like(self.crowding)
         for part in chunks(len(self.y), ROWS_IN_CACHE):
             y = self.y[part]
-            column[part] = ((y @ taken).square_() - y.square() @ squares).to(column.dtype)
+            column[part] = ((y @ picked).square_() - y.square() @ squares).to(column.dtype)
         return column
 
     def add(self, place: int) -> None:
@@ -187,7 +187,7 @@ class ObjectiveGains(MarginalGains):
         self.size += 1
 
 
-def _taken(features: Tensor, rows: Tensor) -> Tensor:
+def _candidate_rows(features: Tensor, rows: Tensor) -> Tensor:
     """The candidates' features; those of the pool themselves, not a copy, where all rows are candidates."""
     return features if len(rows) == len(features) else features[rows]
 

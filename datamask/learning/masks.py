@@ -86,9 +86,9 @@ def ordered_scores(logits: Tensor, orders: Tensor, poll: Poll = no_poll) -> Tens
         poll()
         order = orders[part]
         all_logits = logits.double().expand(len(order), -1)
-        rest = all_logits.scatter(1, order, -torch.inf).logsumexp(1, keepdim=True)
+        undrawn = all_logits.scatter(1, order, -torch.inf).logsumexp(1, keepdim=True)
         drawn = all_logits.gather(1, order)
-        left = torch.cat([rest, drawn.flip(1)], 1).logcumsumexp(1)[:, 1:].flip(1)  # log R_k
+        left = torch.cat([undrawn, drawn.flip(1)], 1).logcumsumexp(1)[:, 1:].flip(1)  # log R_k
         spent = (-left).logcumsumexp(1)  # log of the sum of 1 / R over the picks so far
         score = -torch.exp(all_logits + spent[:, -1:])
         score.scatter_(1, order, 1.0 - torch.exp(drawn + spent))

@@ -223,16 +223,16 @@ def _pick(
     held = np.zeros(len(low), dtype=np.int64)
     for t in range(done):
         held[group[picks[t]]] += 1
-    owed = np.maximum(low - held, 0).sum()
+    required = np.maximum(low - held, 0).sum()
     heap = candidates(bounds, order)
     looked = 0
     while done < until and looked < budget:
         share = len(picks) / (done + 1) if averaged else 1.0
-        found = np.int64(-1)
+        pick = np.int64(-1)
         while len(heap) > 0:
             _, _, i = heapq.heappop(heap)
-            # a group that is full, or not owed when all that is left is owed, stays closed until the end
-            if held[group[i]] >= high[group[i]] or (owed == len(picks) - done and held[group[i]] >= low[group[i]]):
+            # a group that is full, or not required when every pick left is required elsewhere, stays closed
+            if held[group[i]] >= high[group[i]] or (required == len(picks) - done and held[group[i]] >= low[group[i]]):
                 bounds[i] = -np.inf
                 continue
             gain = gain_of(offsets, rows, near, bonus[i] * share, best, i)
@@ -241,19 +241,19 @@ def _pick(
                 bounds[i] = -np.inf
                 continue
             if len(heap) == 0 or (-gain, order[i]) <= (heap[0][0], heap[0][1]):
-                found = i
+                pick = i
                 break
             bounds[i] = gain
             heapq.heappush(heap, (-gain, order[i], i))
-        if found < 0:
+        if pick < 0:
             break
-        if held[group[found]] < low[group[found]]:
-            owed -= 1
-        held[group[found]] += 1
-        picks[done] = found
+        if held[group[pick]] < low[group[pick]]:
+            required -= 1
+        held[group[pick]] += 1
+        picks[done] = pick
         done += 1
-        bounds[found] = -np.inf
-        cover(offsets, rows, near, best, found)
+        bounds[pick] = -np.inf
+        cover(offsets, rows, near, best, pick)
     return done
 
 
@@ -288,11 +288,11 @@ def _look_up(
 @compiled
 def _cheapest(member: np.ndarray, pinned: np.ndarray, group: np.ndarray, loss: np.ndarray, groups: int) -> np.ndarray:
     """Per group the member that is cheapest to remove, int64 ``(C,)``; -1: none."""
-    found = np.full(groups, -1, dtype=np.int64)
+    cheapest = np.full(groups, -1, dtype=np.int64)
     for j in range(len(member)):
-        if member[j] and not pinned[j] and (found[group[j]] < 0 or loss[j] < loss[found[group[j]]]):
-            found[group[j]] = j
-    return found
+        if member[j] and not pinned[j] and (cheapest[group[j]] < 0 or loss[j] < loss[cheapest[group[j]]]):
+            cheapest[group[j]] = j
+    return cheapest
 
 
 @compiled
@@ -356,7 +356,7 @@ def swaps(
     cheapest = _cheapest(member, pinned, group, loss, len(low))
     spared = np.zeros(n, dtype=np.float64)
     touched = np.empty(n, dtype=np.int64)
-    made = 0
+    swap_count = 0
     position = start
     looked = 0
     for _ in range(budget):
@@ -425,7 +425,7 @@ def swaps(
                     loss[owner[v]] += best[v] - second[v]
         cheapest = _cheapest(member, pinned, group, loss, len(low))
         looked += n // 8  # a pass over the members in order is quick
-        log[made, 0], log[made, 1] = i, out
-        made += 1
+        log[swap_count, 0], log[swap_count, 1] = i, out
+        swap_count += 1
         quiet = 0
-    return position, quiet, made
+    return position, quiet, swap_count

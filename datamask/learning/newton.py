@@ -141,14 +141,14 @@ class PairwiseDual:
         poll: Poll,
         on_bound: Callable[[int, float], None] = lambda steps, bound: None,
     ) -> tuple[DualPoint, int]:
-        best = here = self.begin(start, poll)
+        best = point = self.begin(start, poll)
         steps = 0
-        while here.gap > tolerance and steps < STEPS:
-            here = self.advance(here, poll)
+        while point.gap > tolerance and steps < STEPS:
+            point = self.advance(point, poll)
             steps += 1
-            on_bound(steps, self.constant + self._dual_value(here.y, self.b - 2 * self.kappa * here.products))
-            if here.gap < best.gap:
-                best = here
+            on_bound(steps, self.constant + self._dual_value(point.y, self.b - 2 * self.kappa * point.products))
+            if point.gap < best.gap:
+                best = point
         return best, steps
 
     def begin(self, start: Tensor | None = None, poll: Poll = no_poll) -> DualPoint:
@@ -167,32 +167,32 @@ class PairwiseDual:
         poll()
         return self._weighed(y, (self.x @ y.float()).double(), mu, tau, poll)
 
-    def advance(self, here: DualPoint, poll: Poll = no_poll) -> DualPoint:
+    def advance(self, point: DualPoint, poll: Poll = no_poll) -> DualPoint:
         """One damped Newton step on the smoothed dual; after a whole one, mu falls."""
-        g = self.b - 2 * self.kappa * here.products
-        spread = here.weights * (1 - here.weights)
+        g = self.b - 2 * self.kappa * point.products
+        spread = point.weights * (1 - point.weights)
         near = (spread > UNDECIDED / 100).nonzero().squeeze(1)
         rows, share = self.x[near], spread[near].float()
         poll()
         mean = (rows.T @ share).double()
         gram = ((rows * share[:, None]).T @ rows).double() - torch.outer(mean, mean) / float(share.sum())
         identity = torch.eye(len(mean), dtype=torch.float64, device=mean.device)
-        residual = (here.weights.float() @ self.x).double() - here.y
-        step = torch.linalg.solve(identity + (2 * self.kappa / here.mu) * gram, residual)
+        residual = (point.weights.float() @ self.x).double() - point.y
+        step = torch.linalg.solve(identity + (2 * self.kappa / point.mu) * gram, residual)
         poll()
         along = (self.x @ step.float()).double()
-        value = self._smoothed(here.y, g, here.mu, here.tau)
+        value = self._smoothed(point.y, g, point.mu, point.tau)
         slope = -2 * self.kappa * float(residual @ step)
         share_of_step = 1.0
         while True:
             poll()
-            y, products = here.y + share_of_step * step, here.products + share_of_step * along
-            tau = self._threshold(self.b - 2 * self.kappa * products, here.mu, here.tau)
-            after = self._smoothed(y, self.b - 2 * self.kappa * products, here.mu, tau)
+            y, products = point.y + share_of_step * step, point.products + share_of_step * along
+            tau = self._threshold(self.b - 2 * self.kappa * products, point.mu, point.tau)
+            after = self._smoothed(y, self.b - 2 * self.kappa * products, point.mu, tau)
             if after <= value + 0.25 * share_of_step * slope or share_of_step < 1e-3:
                 break
             share_of_step /= 2
-        mu = max(here.mu / MU_FALL, LAST_MU * _spread(g)) if share_of_step == 1.0 else here.mu
+        mu = max(point.mu / MU_FALL, LAST_MU * _spread(g)) if share_of_step == 1.0 else point.mu
         return self._weighed(y, products, mu, tau, poll)
 
     def upper_bound(self, y: Tensor, poll: Poll = no_poll) -> float:
@@ -243,27 +243,27 @@ class PairwiseDual:
 
     # -- rounding ----------------------------------------------------------------------------------------------
 
-    def rounded(self, here: DualPoint, poll: Poll = no_poll) -> Tensor:
+    def rounded(self, point: DualPoint, poll: Poll = no_poll) -> Tensor:
         """A mask ``(n,)`` near the weights: decided rows as they are, the others so that their sum strays least from
         the weighted one, then the best swaps among them."""
-        p = here.weights
+        p = point.weights
         distance = (p - 0.5).abs()
         open_rows = (distance < 0.5 - UNDECIDED).nonzero().squeeze(1)
         if len(open_rows) > MOST_UNDECIDED:
             open_rows = distance.topk(MOST_UNDECIDED, largest=False).indices
         sure = p > 0.5
         sure[open_rows] = False
-        wanted = self.problem.size - int(sure.sum())
-        if not 0 <= wanted <= len(open_rows):
+        missing = self.problem.size - int(sure.sum())
+        if not 0 <= missing <= len(open_rows):
             return self.problem.subset(p)
         rows = self.x[open_rows].double().cpu().numpy()
-        taken = _balanced(rows, p[open_rows].cpu().numpy())
+        chosen = _balanced(rows, p[open_rows].cpu().numpy())
         s = torch.zeros(self.x.shape[1], dtype=torch.float64, device=self.x.device)
         for part in chunks(len(p), ROWS_AT_ONCE):
             poll()
             s += self.x[part][sure[part]].double().sum(0)
-        _swapped(taken, rows, self.b[open_rows].cpu().numpy(), self.kappa, s.cpu().numpy(), wanted, poll)
-        sure[open_rows[torch.from_numpy(taken).to(open_rows.device)]] = True
+        _swap_to_size(chosen, rows, self.b[open_rows].cpu().numpy(), self.kappa, s.cpu().numpy(), missing, poll)
+        sure[open_rows[torch.from_numpy(chosen).to(open_rows.device)]] = True
         return self.problem.whole(sure)
 
 
@@ -277,47 +277,47 @@ def _spread(g: Tensor) -> float:
 
 def _balanced(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Round weights ``(k,)`` to a bool ``(k,)``, one row at a time, each the way that keeps the sum nearest."""
-    taken = np.zeros(len(weights), dtype=bool)
+    chosen = np.zeros(len(weights), dtype=bool)
     error = np.zeros(rows.shape[1])
     for i in np.argsort(np.abs(weights - 0.5), kind="stable"):
         # ||error + (1 - p) x||^2 against ||error - p x||^2
-        taken[i] = 2 * (rows[i] @ error) + (1 - 2 * weights[i]) * (rows[i] @ rows[i]) < 0
-        error += (taken[i] - weights[i]) * rows[i]
-    return taken
+        chosen[i] = 2 * (rows[i] @ error) + (1 - 2 * weights[i]) * (rows[i] @ rows[i]) < 0
+        error += (chosen[i] - weights[i]) * rows[i]
+    return chosen
 
 
-def _swapped(
-    taken: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, wanted: int, poll: Poll
+def _swap_to_size(
+    chosen: np.ndarray, rows: np.ndarray, b: np.ndarray, kappa: float, s: np.ndarray, count: int, poll: Poll
 ) -> None:
-    """Bring `taken` to `wanted` members, then swap the best pair as long as one helps; exact, in place.
+    """Bring `chosen` to `count` members, then swap the best pair as long as one helps; exact, in place.
 
     Args:
         s: the sum of the members outside `rows`, ``(d,)``.
     """
     gram = rows @ rows.T
     own = gram.diagonal()
-    crowding = rows @ (s + taken @ rows)
-    for _ in range(len(taken)):  # each turn brings it nearer by one, unless what it compares is no number
+    crowding = rows @ (s + chosen @ rows)
+    for _ in range(len(chosen)):  # each turn brings it nearer by one, unless what it compares is no number
         poll()
-        if (count := int(taken.sum())) == wanted:
+        if (current := int(chosen.sum())) == count:
             break
-        if count < wanted:
-            i = int(np.where(taken, -np.inf, b - kappa * (2 * crowding + own)).argmax())
+        if current < count:
+            i = int(np.where(chosen, -np.inf, b - kappa * (2 * crowding + own)).argmax())
         else:
-            i = int(np.where(taken, kappa * (2 * crowding - own) - b, -np.inf).argmax())
-        crowding += gram[i] if count < wanted else -gram[i]
-        taken[i] = count < wanted
+            i = int(np.where(chosen, kappa * (2 * crowding - own) - b, -np.inf).argmax())
+        crowding += gram[i] if current < count else -gram[i]
+        chosen[i] = current < count
     for _ in range(MOST_SWAPS):
         poll()
         gain = b - 2 * kappa * crowding
-        outside, inside = np.flatnonzero(~taken), np.flatnonzero(taken)
+        outside, inside = np.flatnonzero(~chosen), np.flatnonzero(chosen)
         if not len(outside) or not len(inside):
             return
-        apart = own[outside][:, None] + own[inside][None, :] - 2 * gram[np.ix_(outside, inside)]
-        change = gain[outside][:, None] - gain[inside][None, :] - kappa * apart
+        distance = own[outside][:, None] + own[inside][None, :] - 2 * gram[np.ix_(outside, inside)]
+        change = gain[outside][:, None] - gain[inside][None, :] - kappa * distance
         row, column = np.unravel_index(change.argmax(), change.shape)
         if change[row, column] <= 1e-12:
             return
         i, j = int(outside[row]), int(inside[column])
-        taken[i], taken[j] = True, False
+        chosen[i], chosen[j] = True, False
         crowding += gram[i] - gram[j]

@@ -23,11 +23,11 @@ class Picker(Protocol):
     """Makes picks, positions among the eligible rows.
 
     Attributes:
-        made: how many. picks: int64 ``(made,)``, in their order.
+        pick_count: how many. picks: int64 ``(pick_count,)``, in their order.
     """
 
     @property
-    def made(self) -> int: ...
+    def pick_count(self) -> int: ...
 
     @property
     def picks(self) -> np.ndarray: ...
@@ -50,11 +50,11 @@ class SortedPicker:
         quality = _quality(problem).cpu().numpy()
         pinned = np.zeros(len(quality), dtype=bool) if problem.rules is None else problem.rules.pinned
         order = np.lexsort((problem.ties[problem.eligible].cpu().numpy(), -quality, ~pinned))
-        kept = problem.cut(_quality(problem)).cpu().numpy()
-        self._all, self.picks = order[kept[order]], picks
+        allowed = problem.cut(_quality(problem)).cpu().numpy()
+        self._all, self.picks = order[allowed[order]], picks
 
     @property
-    def made(self) -> int:
+    def pick_count(self) -> int:
         return len(self.picks)
 
     def advance(self, poll: Poll, until: int) -> None:
@@ -88,18 +88,18 @@ class LazyPicker:
         self._greedy = solver(np.where(pinned, bonus, -np.inf) if len(picks) < self._pins else bonus, eligible[picks])
 
     @property
-    def made(self) -> int:
+    def pick_count(self) -> int:
         return self._greedy.done
 
     @property
     def picks(self) -> np.ndarray:
-        return self._place[self._greedy.picks[: self.made]]
+        return self._place[self._greedy.picks[: self.pick_count]]
 
     def advance(self, poll: Poll, until: int) -> None:
-        pinning = self.made < self._pins
+        pinning = self.pick_count < self._pins
         self._greedy.advance(until)
-        if pinning and self.made == self._pins:
-            self._greedy = self._solver(self._bonus, self._greedy.picks[: self.made])
+        if pinning and self.pick_count == self._pins:
+            self._greedy = self._solver(self._bonus, self._greedy.picks[: self.pick_count])
 
 
 def _grouped(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[()]:
@@ -129,7 +129,7 @@ class NaivePicker:
             self._take(place)
 
     @property
-    def made(self) -> int:
+    def pick_count(self) -> int:
         return len(self._picks)
 
     @property
@@ -143,7 +143,7 @@ class NaivePicker:
         self._picks.append(place)
 
     def advance(self, poll: Poll, until: int) -> None:
-        value = self._quality / (self.made + 1.0)
+        value = self._quality / (self.pick_count + 1.0)
         for weight, term in self._terms:
             value = value + weight * term.values(poll)
         value = torch.where(self._allowed() & torch.isfinite(value), value, -torch.inf)
@@ -161,6 +161,6 @@ class NaivePicker:
         if bool(pinned.any()):
             return pinned
         held = np.bincount(rules.group[self._picks], minlength=len(rules.low))
-        owed = np.maximum(rules.low - held, 0)
-        free = held < rules.high if owed.sum() < self._size - self.made else owed > 0
+        required = np.maximum(rules.low - held, 0)
+        free = held < rules.high if required.sum() < self._size - self.pick_count else required > 0
         return self._open & torch.from_numpy(free[rules.group]).to(self._open.device)

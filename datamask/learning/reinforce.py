@@ -25,12 +25,12 @@ class Reinforce(Learner):
     def direction(
         self, joint: Joint, masks: Tensor, moved: Tensor | slice, poll: Poll, scores: Tensor | None = None
     ) -> tuple[Tensor, dict[str, float]]:
-        found = joint.values(masks, poll)
-        values = found.joint
+        mask_values = joint.values(masks, poll)
+        values = mask_values.joint
         credited = masks if scores is None else scores
         metrics = {
-            **diagnostics.spreads(found),
-            **diagnostics.variance_shares(found.parts),
+            **diagnostics.spreads(mask_values),
+            **diagnostics.variance_shares(mask_values.parts),
             "flat": diagnostics.flat(values),
             **diagnostics.signal_to_noise(diagnostics.halves(credited, values)),
         }

@@ -71,35 +71,35 @@ def begin(problem: Problem, weights: Tensor | None = None, poll: Poll = no_poll)
     return Iterate(weights.double(), gradient, value)
 
 
-def advance(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Iterate, float]:
+def advance(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[Iterate, float]:
     """One step, and the gap before it (to float32 rounding)."""
-    vertex = problem.vertex(here.gradient[problem.eligible])
-    gap = float(here.gradient @ (vertex - here.weights))
+    vertex = problem.vertex(iterate.gradient[problem.eligible])
+    gap = float(iterate.gradient @ (vertex - iterate.weights))
     if gap <= 0:
-        return here, gap
+        return iterate, gap
     value, gradient = concave(problem, vertex, poll, wide=False)
     # F(p + t (v - p)) = F(p) + t gap + t^2 bend, and F(v) tells the bend
-    bend = min(value - here.value - gap, 0.0)
+    bend = min(value - iterate.value - gap, 0.0)
     share = min(1.0, gap / (-2.0 * bend)) if bend < 0 else 1.0
     mixed = Iterate(
-        here.weights + share * (vertex - here.weights),
-        here.gradient + share * (gradient - here.gradient),
-        here.value + share * gap + share * share * bend,
+        iterate.weights + share * (vertex - iterate.weights),
+        iterate.gradient + share * (gradient - iterate.gradient),
+        iterate.value + share * gap + share * share * bend,
     )
     return mixed, gap
 
 
-def rounded(problem: Problem, here: Iterate, poll: Poll = no_poll) -> tuple[Tensor, Values]:
+def rounded(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[Tensor, Values]:
     """The better of the two roundings, by the gradient and by the weights: a mask ``(n,)`` and its exact values.
 
     At the optimum all but some d samples are decided by the gradient; with more degrees of freedom than that (DiSF has
     d^2 / 2) many weights stay fractional, and the weights round better.
     """
-    found = []
-    for scores in (problem.priority(here.gradient[problem.eligible]), here.weights[problem.eligible]):
+    roundings = []
+    for scores in (problem.priority(iterate.gradient[problem.eligible]), iterate.weights[problem.eligible]):
         mask = problem.subset(scores)
-        found.append((mask, problem.joint.evaluate(mask, poll)))
-    return max(found, key=lambda one: one[1].joint)
+        roundings.append((mask, problem.joint.evaluate(mask, poll)))
+    return max(roundings, key=lambda rounding: rounding[1].joint)
 
 
 def upper_bound(problem: Problem, weights: Tensor, poll: Poll = no_poll) -> float:

@@ -64,10 +64,10 @@ class Rules:
         must = place < np.maximum(self.low - count, 0)[groups]
         may = ~must & (place < np.maximum(self.high - count, 0)[groups])
         mask[order[must.nonzero()[0]]] = True
-        rest = order[may.nonzero()[0]]
+        optional = order[may.nonzero()[0]]
         missing = size - int(mask.sum())
-        best = np.lexsort((order_of_ties[rest], -values[rest]))[:missing]
-        mask[rest[best]] = True
+        best = np.lexsort((order_of_ties[optional], -values[optional]))[:missing]
+        mask[optional[best]] = True
         assert mask.sum() == size and len(mask) == m, "rules that passed `check` leave enough rows"
         return torch.from_numpy(mask).to(scores.device)
 

@@ -87,10 +87,10 @@ class WarmStart:
         if self.logits is None:
             return None
         logits = self.logits[problem.eligible]
-        known = torch.isfinite(logits)
-        if not bool(known.any()):
+        learned = torch.isfinite(logits)
+        if not bool(learned.any()):
             return None
-        return torch.where(known, logits - logits[known].mean(), torch.zeros_like(logits))
+        return torch.where(learned, logits - logits[learned].mean(), torch.zeros_like(logits))
 
 
 def first_step(steps: int) -> int:

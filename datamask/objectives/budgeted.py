@@ -135,12 +135,12 @@ class Budgeted(SetFunction, abc.ABC):
 
     def _gradient(self, total: Tensor, dtype: torch.dtype, poll: Poll) -> Tensor:
         """``-(2 z_i . sum - o_i) / (1 - omega)``, ``(n,)``."""
-        apart = self.products(total, dtype, poll) - (total * self.mean.to(dtype)).sum()
-        return -(2.0 * self.u.to(dtype) * apart - self.own_pairs.to(dtype)) * self.scale
+        separation = self.products(total, dtype, poll) - (total * self.mean.to(dtype)).sum()
+        return -(2.0 * self.u.to(dtype) * separation - self.own_pairs.to(dtype)) * self.scale
 
     def values(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
-        found = [self._value(self._total(mask, torch.float32, poll), mask) for mask in masks]
-        return torch.tensor(found, dtype=torch.float32, device=self.device)
+        values = [self._value(self._total(mask, torch.float32, poll), mask) for mask in masks]
+        return torch.tensor(values, dtype=torch.float32, device=self.device)
 
     def marginals(self, masks: Tensor, poll: Poll = no_poll) -> Tensor:
         # affine in the mask, so the mean over masks is the marginal at the mean mask

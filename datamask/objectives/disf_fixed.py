@@ -105,10 +105,10 @@ class DiSFFixed(SetFunction):
         total = float(moment.square().sum())  # sum over members of k_ij
         crowding = self._against(moment, torch.float64, poll)
         own = self.own(torch.float64)
-        here = -total / (size * size)
-        added = -(total + 2.0 * crowding + own) / (size + 1) ** 2 - here
-        rest = max(size - 1, 1.0)
-        removed = here + (total - 2.0 * crowding + own) / rest**2
+        value_at_mask = -total / (size * size)
+        added = -(total + 2.0 * crowding + own) / (size + 1) ** 2 - value_at_mask
+        others = max(size - 1, 1.0)
+        removed = value_at_mask + (total - 2.0 * crowding + own) / others**2
         return torch.where(mask, removed, added) / self.pairs
 
     def concave(self, weights: Tensor, size: int, poll: Poll = no_poll, wide: bool = True) -> tuple[float, Tensor]:

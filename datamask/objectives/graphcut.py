@@ -63,9 +63,9 @@ class GraphCut(SetFunction):
         size = int(mask.sum())
         crowding = self._crowding(mask.to(torch.float64), poll)
         inside = float(crowding[mask].sum()) / 2
-        here = -inside / max(size, 1)
-        added = -(inside + crowding) / (size + 1) - here
-        removed = here + (inside - crowding) / max(size - 1, 1)
+        value_at_mask = -inside / max(size, 1)
+        added = -(inside + crowding) / (size + 1) - value_at_mask
+        removed = value_at_mask + (inside - crowding) / max(size - 1, 1)
         return torch.where(mask, removed, added)
 
     def interaction(self, inside: Tensor, outside: Tensor, size: int) -> Tensor:

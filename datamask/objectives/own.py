@@ -33,9 +33,9 @@ def permit(name: str) -> type[SetFunction]:
         raise OptionError(
             f"an objective of your own is named module:Class, such as mypackage.mymodule:MyObjective, got {name!r}"
         )
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
+    working_folder = str(Path.cwd())
+    if working_folder not in sys.path and "" not in sys.path:
+        sys.path.append(working_folder)
     _permitted.add(name)
     try:
         return load(name)
@@ -64,18 +64,18 @@ def load(name: str) -> type[SetFunction]:
             f"--objective {name}: {module_name} cannot be imported ({type(error).__name__}: {error}); "
             "it is looked for where Python looks, and in the folder you are in"
         ) from error
-    found = getattr(module, class_name, None)
-    if not (isinstance(found, type) and issubclass(found, SetFunction)):
+    candidate = getattr(module, class_name, None)
+    if not (isinstance(candidate, type) and issubclass(candidate, SetFunction)):
         raise OptionError(
             f"--objective {name}: {module_name} must have a class {class_name} derived from "
-            f"datamask.objectives.contract.SetFunction, got {found!r}"
+            f"datamask.objectives.contract.SetFunction, got {candidate!r}"
         )
-    if missing := sorted(found.__abstractmethods__):
+    if missing := sorted(candidate.__abstractmethods__):
         raise OptionError(
             f"--objective {name}: {class_name} lacks {', '.join(missing)}; "
             f"`python -m datamask check-objective {name}` checks the rest once they are there"
         )
-    return found
+    return candidate
 
 
 def code_digest(name: str) -> str:

@@ -274,9 +274,9 @@ def bound_bytes() -> float:
     """The bound on what one root keeps."""
     text = os.environ.get("DATAMASK_CACHE_GB", "")
     try:
-        wanted = float(text or MOST_GB)
-        require(wanted >= 0, "it is below 0")
-        return wanted * 1e9
+        gigabytes = float(text or MOST_GB)
+        require(gigabytes >= 0, "it is below 0")
+        return gigabytes * 1e9
     except ValueError:
         _warn_once(f"DATAMASK_CACHE_GB must be a number of gigabytes, got {text!r}; {MOST_GB:g} is taken")
         return MOST_GB * 1e9

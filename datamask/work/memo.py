@@ -28,7 +28,7 @@ class FileMemo(Generic[T]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._made: OrderedDict[Hashable, T] = OrderedDict()
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, file: int | str | os.PathLike[str], make: Callable[[], T], aspect: Hashable = None) -> T:
@@ -45,13 +45,13 @@ class FileMemo(Generic[T]):
             return make()  # which says it in its own words
         key = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, aspect)
         with self._lock:
-            if key in self._made:
-                self._made.move_to_end(key)
-                return self._made[key]
-        made = make()
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = make()
         if time.time() - max(stat.st_mtime, stat.st_ctime) > SETTLED_SECONDS:
             with self._lock:
-                self._made[key] = made
-                while len(self._made) > self._most:
-                    self._made.popitem(last=False)
-        return made
+                self._values[key] = value
+                while len(self._values) > self._most:
+                    self._values.popitem(last=False)
+        return value

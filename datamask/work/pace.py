@@ -52,7 +52,7 @@ class Eta:
         # the oldest one kept is the last that is older than the window, so a slow phase still has two to compare
         while len(self._seen) > 2 and self._seen[1][0] < now - WINDOW_SECONDS:
             self._seen.popleft()
-        recent = next((seen for seen in reversed(self._seen) if seen[0] <= now - RECENT_SECONDS), self._seen[0])
+        recent = next((sample for sample in reversed(self._seen) if sample[0] <= now - RECENT_SECONDS), self._seen[0])
         estimates = [
             (1.0 - share) * (now - then) / (share - before)
             for then, before in (self._seen[0], recent)
@@ -111,6 +111,6 @@ def duration(seconds: float) -> str:
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    minutes, remainder = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return f"{hours}:{minutes:02d}:{remainder:02d}" if hours else f"{minutes}:{remainder:02d}"

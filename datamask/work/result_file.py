@@ -103,8 +103,8 @@ def load(path: Path, entry: Entry) -> Content:
     with open_regular(path) as file:
         _check_digest(file)
         head = json.loads(file.readline())
-        for name, wanted in _head(entry).items():
-            require(head[name] == wanted, f"its {name} is {head[name]!r} instead of {wanted!r}")
+        for name, expected in _head(entry).items():
+            require(head[name] == expected, f"its {name} is {head[name]!r} instead of {expected!r}")
         value = json.loads(file.read(head["value"]))
         require(isinstance(value, dict), "its value is no JSON object")
         return Content(value, {name: np.lib.format.read_array(file, allow_pickle=False) for name in head["arrays"]})

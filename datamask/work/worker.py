@@ -57,8 +57,8 @@ class Worker:
             # put at the end, so that the oldest come first
             self._jobs.pop(key, None)
             self._jobs[key] = job
-            for old in [other.key for other in self._jobs.values() if other.ended][:-KEPT]:
-                del self._jobs[old]
+            for forgotten in [other.key for other in self._jobs.values() if other.ended][:-KEPT]:
+                del self._jobs[forgotten]
         endings.start(job.run, work, leaving, name=f"job {key}"[:80], stop=job.stop)
         return job
 
