@@ -96,9 +96,9 @@ def agreement(
         poll()
         progress(part / resamples, f"selecting again, {part + 1} of {resamples}")
         rows = np.sort(random.choice(n, max(2, round(KEPT * n)), replace=False))
-        here = replace(config, seed=(config.seed + part + 1) % 2**63)
-        problem = _within(pool, posed.problem, here, rows)
-        learned = learn(learning.load(config.estimator)(problem, here), poll=poll)
+        part_config = replace(config, seed=(config.seed + part + 1) % 2**63)
+        problem = _within(pool, posed.problem, part_config, rows)
+        learned = learn(learning.load(config.estimator)(problem, part_config), poll=poll)
         appeared[rows] += 1
         selected[rows[learned.mask.cpu().numpy()]] += 1
     progress(1.0, "finishing")
@@ -107,20 +107,22 @@ def agreement(
 
 def _within(pool: Pool, whole: Problem, config: SelectionConfig, rows: np.ndarray) -> Problem:
     """The problem on these rows alone, on the whole problem's scales."""
-    there = torch.from_numpy(rows).to(pool.device)
-    features = pool.features[there]
+    row_index = torch.from_numpy(rows).to(pool.device)
+    features = pool.features[row_index]
     length = list_length(whole.size / len(pool), len(pool))
     terms = tuple(
         Term(term.name, term.weight, _bound(pool, term.name, length, features, rows), term.scale)
         for term in whole.joint.terms
     )
-    joint = Joint(whole.joint.quality.batch(there), terms, whole.joint.lamb, whole.joint.quality_scale)
+    joint = Joint(whole.joint.quality.batch(row_index), terms, whole.joint.lamb, whole.joint.quality_scale)
     may = np.zeros(len(pool), dtype=bool)
     may[whole.eligible.cpu().numpy()] = True
     eligible = torch.from_numpy(may[rows].nonzero()[0]).to(pool.device)
     size = min(config.size(len(rows)), len(eligible) - 1)
     ties = tie_order(row_hash(pool.corpus.ids, config.seed)[rows], pool.device)
-    return Problem(joint, size, eligible, ties, features, column=None if whole.column is None else whole.column[there])
+    return Problem(
+        joint, size, eligible, ties, features, column=None if whole.column is None else whole.column[row_index]
+    )
 
 
 def _bound(pool: Pool, name: str, length: int, features: Tensor, rows: np.ndarray) -> SetFunction:

@@ -122,10 +122,10 @@ def compare(
         "notes": notes,
     }
     rows = _rows_of(before)
-    for entry, found in _measured(
+    for entry, measurements in _measured(
         ground, members, [entry for entry in PANEL if entry.name not in rows], progress or _unheard
     ):
-        rows[entry.name] = [_row(measured, entry.interval, verdicts(measured, made_by)) for measured in found]
+        rows[entry.name] = [_row(measured, entry.interval, verdicts(measured, made_by)) for measured in measurements]
         if kept is not None:
             kept(_board(head, rows))
     return _board(head, rows)
@@ -138,7 +138,11 @@ def measure_all(
     progress: Progress | None = None,
 ) -> list[Measured]:
     """Every measure of `entries` on every selection, in order."""
-    return [one for _, found in measure_each(ground, selections, entries, progress or _unheard) for one in found]
+    return [
+        measured
+        for _, measurements in measure_each(ground, selections, entries, progress or _unheard)
+        for measured in measurements
+    ]
 
 
 def measure_each(
@@ -151,8 +155,8 @@ def measure_each(
         part = _part(progress, done / total, entry.effort / total, f"measuring {entry.label}")
         part(0.0, "")
         with ground.pool.reporting(part):
-            found = entry.measure(ground, selections, entry)
-        yield entry, found
+            measurements = entry.measure(ground, selections, entry)
+        yield entry, measurements
         done += entry.effort
 
 
@@ -160,8 +164,8 @@ def _measured(
     ground: Ground, selections: Mapping[str, np.ndarray], entries: Sequence[MeasureEntry], progress: Progress
 ) -> Iterator[tuple[MeasureEntry, list[Measured]]]:
     """The graph, if it has to be found, then the measures that are left of the panel, the quick ones first."""
-    known = Cache(ground.pool.cache_dir).has(graph_entry(ground.corpus.fingerprint))
-    graph = 0.0 if known or not entries else GRAPH_EFFORT * min(len(ground), GRAPH_MOST) / GRAPH_ROWS
+    graph_kept = Cache(ground.pool.cache_dir).has(graph_entry(ground.corpus.fingerprint))
+    graph = 0.0 if graph_kept or not entries else GRAPH_EFFORT * min(len(ground), GRAPH_MOST) / GRAPH_ROWS
     left, whole = sum(entry.effort for entry in entries), graph + sum(entry.effort for entry in PANEL)
     begin = sum(entry.effort for entry in PANEL if entry not in entries) / whole
     if graph:
@@ -177,7 +181,7 @@ def _measured(
 
 def _part(progress: Progress, low: float, size: float, what: str = "") -> Progress:
     """Progress of the whole, from that of the part that begins at `low`; under a name of its own where one is given."""
-    return lambda share, said: progress(low + size * share, what or said)
+    return lambda share, message: progress(low + size * share, what or message)
 
 
 def _unheard(share: float, what: str) -> None:
@@ -188,7 +192,7 @@ def _rows_of(before: Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]
     """What an unfinished scoreboard has, by the panel's entry; a measure of several columns has several rows."""
     if before is None:
         return {}
-    left = {one["measure"] for one in before["left"]}
+    left = {entry_left["measure"] for entry_left in before["left"]}
     rows: dict[str, list[dict[str, Any]]] = {entry.name: [] for entry in PANEL if entry.name not in left}
     for row in before["measures"]:
         rows[row["measure"].split(":")[0]].append(row)
@@ -250,8 +254,8 @@ def _row(measured: Measured, interval: str, verdict: Mapping[str, str]) -> dict[
 
 def _cell(reading: Reading, verdict: str, beside: Reading | None) -> dict[str, Any]:
     low, high = reading.interval or (None, None)
-    apart = None if beside is None else difference(reading, beside)
-    against = None if apart is None else dict(zip(("difference", "low", "high"), apart))
+    paired = None if beside is None else difference(reading, beside)
+    against = None if paired is None else dict(zip(("difference", "low", "high"), paired))
     return {
         "value": reading.value,
         "low": low,

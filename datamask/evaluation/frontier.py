@@ -75,17 +75,17 @@ def frontier(
     posed = pose(pool, config, poll)
     points: list[FrontierPoint] = []
     y: Tensor | None = None
-    for place, here in enumerate(configs):
-        progress(place / len(configs), f"lambda {here.lamb:g}")
+    for place, point_config in enumerate(configs):
+        progress(place / len(configs), f"lambda {point_config.lamb:g}")
         start = time.perf_counter()
-        at = at_lambda(posed, here.lamb)
+        at = at_lambda(posed, point_config.lamb)
         bound: float | None
         search = solver_of(at.problem).dual
         if search is not None:
             solution = search(at.problem).solve(y, poll=poll)
             mask, bound, steps, y = solution.mask, solution.upper_bound, solution.steps, solution.y
         else:
-            mask, bound, steps = _learned(at, here, poll)
+            mask, bound, steps = _learned(at, point_config, poll)
         values = at.problem.joint.evaluate(mask, poll)
         if bound is not None:
             bound = max(bound, values.joint)  # float64 rounding where the gap is closed
@@ -93,7 +93,7 @@ def frontier(
         raw = sum(weight * values.raw_diversity[name] for name, weight in config.terms)
         points.append(
             FrontierPoint(
-                here.lamb,
+                point_config.lamb,
                 shares["quality"],
                 shares["diversity"],
                 shares["joint"],

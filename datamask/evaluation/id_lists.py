@@ -100,13 +100,13 @@ def chance_overlap(first: int, second: int, n: int) -> float:
 
 def overlaps(lists: Mapping[str, np.ndarray], n: int) -> list[dict[str, Any]]:
     """Every pair of named lists: ``a, b, shared, overlap, chance``."""
-    found = []
+    pairs = []
     for (a, first), (b, second) in itertools.combinations(lists.items(), 2):
         shared, value = overlap(first, second)
-        found.append(
+        pairs.append(
             {"a": a, "b": b, "shared": shared, "overlap": value, "chance": chance_overlap(len(first), len(second), n)}
         )
-    return found
+    return pairs
 
 
 def read_ids(path: Path, name: str) -> pa.ChunkedArray:
@@ -123,12 +123,12 @@ def read_ids(path: Path, name: str) -> pa.ChunkedArray:
             lines = (line.strip() for line in read_bounded(path, most).decode("utf-8").splitlines())
             return pa.chunked_array([[line for line in lines if line]], pa.string())
         if path.suffix.lower() == ".csv":
-            data = read_bounded(path, most)
+            content = read_bounded(path, most)
             # as text: 0007 is an id of four characters until the corpus says it is a number
-            with pa.csv.open_csv(io.BytesIO(data)) as reader:
+            with pa.csv.open_csv(io.BytesIO(content)) as reader:
                 names = reader.schema.names
             types = pa.csv.ConvertOptions(column_types={column: pa.string() for column in names})
-            table = pa.csv.read_csv(io.BytesIO(data), convert_options=types)
+            table = pa.csv.read_csv(io.BytesIO(content), convert_options=types)
         else:
             table = read_table(path, None if name not in pq.read_schema(path).names else [name], most)
     except FileNotFoundError:

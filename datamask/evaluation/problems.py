@@ -209,9 +209,9 @@ def _rules(
 
 
 def _budgeted(
-    pool: Pool, wanted: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
+    pool: Pool, tokens: float, eligible: Tensor, pinned: np.ndarray, given: np.ndarray
 ) -> tuple[Tensor, Budget]:
-    """The budget of the `wanted` tokens and the given ones, and the eligible rows that fit into it at all."""
+    """The budget of these tokens and the given ones, and the eligible rows that fit into it at all."""
     lengths, rows = pool.token_lengths, eligible.cpu().numpy()
     if len(empty := rows[lengths[rows] <= 0]):
         raise OptionError(
@@ -219,10 +219,10 @@ def _budgeted(
             f"{pool.corpus.provenance.columns['length']!r}, such as {pool.corpus.ids[int(empty[0])]}; "
             "--ban them, or use --select_ratio"
         )
-    had = float(lengths[given].sum())
-    most = wanted + had
+    given_tokens = float(lengths[given].sum())
+    most = tokens + given_tokens
     rows = rows[pinned[rows] | (lengths[rows] <= most - lengths[pinned].sum())]
-    budget = Budget(lengths[rows], most, pinned[rows], had)
+    budget = Budget(lengths[rows], most, pinned[rows], given_tokens)
     budget.check()
     return torch.from_numpy(rows).to(pool.device), budget
 
@@ -240,10 +240,10 @@ def _eligible(pool: Pool, config: SelectionConfig, size: int, pinned: np.ndarray
     keep = (keep | pinned) & ~banned
     count = int(keep.sum())
     if count <= size and config.budget is None:
-        wanted = config.size(n)
-        beside = f" beside {size - wanted:,} given ones" if size > wanted else ""
+        to_select = config.size(n)
+        beside = f" beside {size - to_select:,} given ones" if size > to_select else ""
         raise OptionError(
-            f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count - size + wanted:,} of "
-            f"{n:,} rows{beside}, but {wanted:,} are to be selected; prune less, or lower --select_ratio"
+            f"--prune {config.prune:g}, --collapse {config.collapse} and --ban leave {count - size + to_select:,} of "
+            f"{n:,} rows{beside}, but {to_select:,} are to be selected; prune less, or lower --select_ratio"
         )
     return torch.from_numpy(keep.nonzero()[0]).to(pool.device)

@@ -59,13 +59,13 @@ def comparable(
         fewest = min(tokens.values())
         if fewest > 0 and (cut or max(tokens.values()) <= ALIKE * fewest):
             order = row_hash(corpus.ids, CUT_SEED)
-            kept = {
+            cut_rows = {
                 name: rows
                 if tokens[name] == fewest
                 else np.sort(_up_to(rows[np.argsort(order[rows], kind="stable")], corpus.lengths, fewest))
                 for name, rows in selections.items()
             }
-            return kept, fewest, [f"Selections of unequal size were cut at random to {fewest:,.0f} tokens."]
+            return cut_rows, fewest, [f"Selections of unequal size were cut at random to {fewest:,.0f} tokens."]
     if most > ALIKE * least and not cut:
         listed = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
         raise InputError(
@@ -73,8 +73,10 @@ def comparable(
             "at one ratio, or let the larger ones be cut at random"
         )
     order = row_hash(corpus.ids, CUT_SEED)
-    kept = {name: np.sort(rows[np.argsort(order[rows], kind="stable")[:least]]) for name, rows in selections.items()}
-    return kept, None, [f"Selections of unequal size were cut at random to {least:,} rows."]
+    cut_rows = {
+        name: np.sort(rows[np.argsort(order[rows], kind="stable")[:least]]) for name, rows in selections.items()
+    }
+    return cut_rows, None, [f"Selections of unequal size were cut at random to {least:,} rows."]
 
 
 def _up_to(rows: np.ndarray, lengths: np.ndarray, tokens: float) -> np.ndarray:

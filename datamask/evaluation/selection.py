@@ -147,18 +147,18 @@ class Selection:
 
     def table(self) -> pa.Table:
         """The selected rows by rank: the columns of OUT.parquet."""
-        taken = self.rows_table().take(pa.array(self.rows))
+        selected_rows = self.rows_table().take(pa.array(self.rows))
         id_column = self.corpus.provenance.columns["id"]
         return pa.table(
             {
-                id_column: taken[id_column],
+                id_column: selected_rows[id_column],
                 "rank": pa.array(np.arange(1, len(self.rows) + 1)),
                 **{
-                    name: taken[name]
+                    name: selected_rows[name]
                     for name in ("logit", "score", "quality", "marginal_quality", "marginal_diversity")
                 },
-                "source_file": taken["source_file"].cast(pa.string()),
-                "source_row": taken["source_row"],
+                "source_file": selected_rows["source_file"].cast(pa.string()),
+                "source_row": selected_rows["source_row"],
             }
         )
 

@@ -26,12 +26,12 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
         "semdedup": {"quality", "near_copies"},
         "direct": quality | ({"pairwise"} if config.lamb < 1 else set()),
     }
-    found = set(own.get(catalogue.estimator(config.estimator).name, quality | terms))
+    followed = set(own.get(catalogue.estimator(config.estimator).name, quality | terms))
     if config.prune > 0:
-        found.add("quality")
+        followed.add("quality")
     if config.collapse != "none":
-        found |= {"near_copies", "quality"}  # the best of each family is kept
-    return frozenset(found)
+        followed |= {"near_copies", "quality"}  # the best of each family is kept
+    return frozenset(followed)
 
 
 def optimised_sets(
@@ -42,20 +42,20 @@ def optimised_sets(
     Raises:
         OptionError: an unknown selection or measure, which would silently let a selection win on its own ground.
     """
-    known = {entry.name for entry in PANEL}
-    given = {
+    measure_names = {entry.name for entry in PANEL}
+    measures_of = {
         name: [_canonical(measure) for measure in measures]
         for name, measures in {TOP_QUALITY: ("quality",), **(optimised or {})}.items()
     }
-    for name, measures in given.items():
+    for name, measures in measures_of.items():
         if name not in names and name != TOP_QUALITY:
             raise OptionError(f"optimised names the selection {name!r}; there are {', '.join(names)}")
         for measure in measures:
-            if measure.split(":")[0] not in known:
+            if measure.split(":")[0] not in measure_names:
                 raise OptionError(
-                    f"optimised[{name!r}] names the measure {measure!r}; there are {', '.join(sorted(known))}"
+                    f"optimised[{name!r}] names the measure {measure!r}; there are {', '.join(sorted(measure_names))}"
                 )
-    return {name: frozenset(given.get(name, ())) for name in names}
+    return {name: frozenset(measures_of.get(name, ())) for name in names}
 
 
 def _canonical(measure: str) -> str:
@@ -70,21 +70,23 @@ def verdicts(measured: Measured, optimised: Mapping[str, Set[str]]) -> dict[str,
     nor lower better, or a selection without an interval, has no best.
     """
     names = {measured.name, *measured.circular}
-    found = {name: HATCHED if optimised.get(name, frozenset()) & names else "" for name in measured.readings}
+    verdict_of = {name: HATCHED if optimised.get(name, frozenset()) & names else "" for name in measured.readings}
     running = {
-        name: reading for name, reading in measured.readings.items() if not found[name] and reading.interval is not None
+        name: reading
+        for name, reading in measured.readings.items()
+        if not verdict_of[name] and reading.interval is not None
     }
     if measured.better == "neither" or len(running) < 2:
-        return found
+        return verdict_of
     sign = 1.0 if measured.better == "higher" else -1.0
     values = {name: reading.value for name, reading in running.items() if reading.value is not None}
     leader = max(values, key=lambda name: sign * values[name])
     level = [leader]
     for name, reading in running.items():
         if name != leader:
-            apart = difference(running[leader], reading)
-            if apart is not None and (apart[1] <= 0.0 <= apart[2] or apart[0] == 0.0):
+            paired = difference(running[leader], reading)
+            if paired is not None and (paired[1] <= 0.0 <= paired[2] or paired[0] == 0.0):
                 level.append(name)
     for name in level:
-        found[name] = BEST if len(level) == 1 else TIED
-    return found
+        verdict_of[name] = BEST if len(level) == 1 else TIED
+    return verdict_of
