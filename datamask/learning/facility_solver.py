@@ -15,7 +15,7 @@ from datamask.learning.budget import Budget
 from datamask.learning.cost_benefit import cost_benefit_greedy
 from datamask.learning.medoids import greedy, reverse_lists, swaps
 from datamask.learning.problem import Problem
-from datamask.learning.trace import Thinned, Trace, TracePoint, marks, no_trace
+from datamask.learning.trace import PointSchedule, Trace, TracePoint, marks, no_trace
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 
@@ -143,7 +143,7 @@ def _eager_swaps(
 ) -> Tensor:
     position = quiet = total_swaps = 0
     pinned, group, low, high, lengths, least, most = _limits(problem)
-    thinned = Thinned()
+    schedule = PointSchedule()
     log = np.empty((CANDIDATES_AT_ONCE, 2), dtype=np.int64)
     while quiet < problem.joint.n:
         poll()
@@ -175,7 +175,7 @@ def _eager_swaps(
                 if leaving >= 0:
                     before[leaving] = False
             last = count
-            if thinned.due(total_swaps + count):
+            if schedule.due(total_swaps + count):
                 mask = torch.from_numpy(before.copy()).to(problem.joint.device)
                 trace(TracePoint({"swaps": total_swaps + count}, mask))
         total_swaps += swap_count

@@ -50,15 +50,15 @@ def marks(total: int, points: int = POINTS) -> list[int]:
     return sorted({math.ceil(total * k / points) for k in range(1, points + 1)}) if total else []
 
 
-class Thinned:
+class PointSchedule:
     """Says of a rising count when the next point is due: the first `POINTS` times, then ever later."""
 
     def __init__(self) -> None:
-        self._told, self._last = 0, 0
+        self._points, self._last = 0, 0
 
     def due(self, count: int) -> bool:
         """Whether a point is due at this count; true answers are remembered."""
-        if count <= self._last or (self._told >= POINTS and count < LATER * self._last):
+        if count <= self._last or (self._points >= POINTS and count < LATER * self._last):
             return False
-        self._told, self._last = self._told + 1, count
+        self._points, self._last = self._points + 1, count
         return True
