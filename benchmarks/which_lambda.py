@@ -21,8 +21,8 @@ import torch
 
 from datamask.config.lambda_question import LambdaQuestion, Target
 from datamask.evaluation.lambdas import which_lambda
+from datamask.evaluation.lambdas.holdout import RestrictedPool
 from datamask.evaluation.lambdas.selecting import scales, select_all, settings
-from datamask.evaluation.lambdas.worlds import RestrictedPool
 from datamask.evaluation.pool import Pool
 from tests.evaluation.lambdas.planted import TRIED, WANTED, noise_corpus, planted_corpus
 

@@ -2,8 +2,8 @@
 
 | module | what |
 |---|---|
-| `worlds` | the corpus without the held-out text and its near-copies, five times over |
-| `selecting` | the selection at every lambda in such a world |
+| `holdout` | the held-out text, and the corpus without it and its near-copies, five times over |
+| `selecting` | the selection at every lambda from such a corpus |
 | `kept` | what is selected so far, so that a stopped search goes on where it was |
 | `measuring` | what each selection teaches: one number per held-out text |
 | `statistics` | differences with intervals, the best lambda chosen on one half and reported on the other |

@@ -1,7 +1,7 @@
 """What a search has selected so far, on disk, so that a search that was stopped goes on where it was.
 
 A selection belongs to one question on one corpus, and is named by its place in it. With each one goes the point where
-its solver ended, from which the next world's search starts: what is found after a stop is what would have been found
+its solver ended, from which the next holdout's search starts: what is found after a stop is what would have been found
 without it.
 """
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from datamask.evaluation.lambdas.holdout import HeldOutTexts, hashed
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.statistics import Losses
-from datamask.evaluation.lambdas.worlds import Asked, hashed
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import Words
 from datamask.objectives.contract import Poll, no_poll
@@ -27,11 +27,10 @@ Selections = Mapping[Any, np.ndarray]
 """By a name of any type, rows of the corpus."""
 
 
-def random_rows(rest: np.ndarray, size: int, split: int, half: int, seed: int) -> list[np.ndarray]:
-    """`DRAWS` random selections of `size` rows of the rest."""
-    return [
-        np.random.default_rng([seed, 31, split, half, draw]).choice(rest, size, replace=False) for draw in range(DRAWS)
-    ]
+def random_rows(remaining: np.ndarray, size: int, split: int, half: int, seed: int) -> list[np.ndarray]:
+    """`DRAWS` random selections of `size` of the remaining rows."""
+    generators = [np.random.default_rng([seed, 31, split, half, draw]) for draw in range(DRAWS)]
+    return [generator.choice(remaining, size, replace=False) for generator in generators]
 
 
 def cut(words: Words, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
@@ -47,10 +46,10 @@ def measure(
     words: Words,
     meaning: Meaning,
     selections: Selections,
-    rest: np.ndarray,
+    remaining: np.ndarray,
     size: int,
     budget: int,
-    asked: Asked,
+    held_out: HeldOutTexts,
     units: np.ndarray,
     split: int,
     seed: int,
@@ -60,7 +59,7 @@ def measure(
 
     Args:
         selections: name -> rows of the corpus. Random comes last in the losses.
-        rest, size: what random selections are drawn from, and how many rows they hold.
+        remaining, size: what random selections are drawn from, and how many rows they hold.
         units: by text number, texts of one number are near-copies.
 
     Returns:
@@ -71,7 +70,7 @@ def measure(
     coverage: list[Losses] = []
     spread = np.empty((2, DRAWS))
     known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-    for half, texts in enumerate((asked.choose, asked.report)):
+    for half, texts in enumerate((held_out.choose, held_out.report)):
         poll()
         known.clear()
         tokens, owner = words.of(texts)
@@ -97,7 +96,7 @@ def measure(
                 )
             return known[key]
 
-        drawn = [losses(rows) for rows in random_rows(rest, size, split, half, seed)]
+        drawn = [losses(rows) for rows in random_rows(remaining, size, split, half, seed)]
         columns = [losses(rows) for rows in selections.values()]
         lengths = words.lengths[texts].astype(float)
         spread[0] = [nats.sum() / lengths.sum() for nats, _ in drawn]

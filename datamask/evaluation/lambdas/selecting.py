@@ -1,7 +1,7 @@
-"""The selection at every lambda in one world, by the quickest solver there is for the objective.
+"""The selection at every lambda without the held-out text, by the quickest solver there is for the objective.
 
 Lambda means what it means in a run: the calibrated scales are those of the whole corpus, which hardly differ from those
-of a world and are the same in all of them.
+of the remaining rows and are the same for all holdouts.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from torch import Tensor
 
 from datamask import learning
 from datamask.config import SelectionConfig
+from datamask.evaluation.lambdas.holdout import RestrictedPool
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
-from datamask.evaluation.lambdas.worlds import RestrictedPool
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem, pose
 from datamask.learning.loop import learn
@@ -43,12 +43,12 @@ def settings(objective: str, ratio: float, seed: int) -> SelectionConfig:
 
 
 def scales(pool: Pool, config: SelectionConfig, poll: Poll = no_poll) -> PosedProblem:
-    """The problem on the whole corpus, whose scales all worlds share."""
+    """The problem on the whole corpus, whose scales all holdouts share."""
     return pose(pool, config, poll)
 
 
 def select_all(
-    world: RestrictedPool,
+    pool: RestrictedPool,
     whole: PosedProblem,
     config: SelectionConfig,
     lambdas: Sequence[float],
@@ -57,41 +57,41 @@ def select_all(
     tick: Callable[[float], None] = lambda lamb: None,
     kept: Kept = NOTHING_KEPT,
 ) -> list[np.ndarray]:
-    """Select at every lambda in a world.
+    """Select at every lambda from the remaining rows.
 
     Args:
-        lambdas: rising. starts: where the solver ended at each lambda in an earlier world; filled for the next one.
+        lambdas: rising. starts: where the solver ended at each lambda in an earlier holdout; filled for the next one.
         tick: called with each lambda before it is solved.
-        kept: what an earlier search of this world and curve selected, and where this one's selections go.
+        kept: what an earlier search of this holdout and curve selected, and where this one's selections go.
 
     Returns:
-        int64 ``(S,)`` rows of the world for each lambda, rising.
+        int64 ``(S,)`` rows of the pool for each lambda, rising.
     """
-    size = config.size(len(world))
+    size = config.size(len(pool))
     terms = tuple(
-        Term(term.name, term.weight, world.function(term.name, size), term.scale) for term in whole.problem.joint.terms
+        Term(term.name, term.weight, pool.function(term.name, size), term.scale) for term in whole.problem.joint.terms
     )
-    ties, everyone = world.ties(config.seed), torch.arange(len(world), device=world.device)
+    ties, eligible = pool.ties(config.seed), torch.arange(len(pool), device=pool.device)
     y: Tensor | None = None
-    found = []
+    selections = []
     for place, lamb in enumerate(lambdas):
         poll()
         tick(lamb)
-        known = kept.find(str(place), size, len(world))
-        if known is not None:
-            if known[1] is not None:
-                starts[lamb] = y = torch.from_numpy(known[1]).to(world.device)
-            found.append(known[0])
+        stored = kept.find(str(place), size, len(pool))
+        if stored is not None:
+            if stored[1] is not None:
+                starts[lamb] = y = torch.from_numpy(stored[1]).to(pool.device)
+            selections.append(stored[0])
             continue
-        joint = Joint(world.quality, terms, lamb, whole.problem.joint.quality_scale)
-        problem = Problem(joint, size, everyone, ties, world.features)
+        joint = Joint(pool.quality, terms, lamb, whole.problem.joint.quality_scale)
+        problem = Problem(joint, size, eligible, ties, pool.features)
         mask, end = select_quickly(problem, replace(config, lamb=lamb), starts.get(lamb, y), poll)
         if end is not None:
             starts[lamb] = y = end
-        found.append(np.flatnonzero(mask.cpu().numpy()))
+        selections.append(np.flatnonzero(mask.cpu().numpy()))
         end = starts.get(lamb)
-        kept.put(str(place), found[-1], None if end is None else end.cpu().numpy())
-    return found
+        kept.put(str(place), selections[-1], None if end is None else end.cpu().numpy())
+    return selections
 
 
 def select_quickly(
@@ -112,12 +112,12 @@ def nearly_best(
     """The selection within `CLOSE` of the best, cut off the relaxation's weights, and where the next search starts."""
     if dual.modular:
         return problem.subset(dual.b), start
-    best = here = dual.begin(start, poll)
+    best = point = dual.begin(start, poll)
     idle = 0
     for _ in range(STEPS):
         if best.gap <= CLOSE or idle >= PATIENCE:
             break
-        here = dual.advance(here, poll)
-        idle = 0 if here.gap < 0.95 * best.gap else idle + 1
-        best = min(best, here, key=lambda point: point.gap)
+        point = dual.advance(point, poll)
+        idle = 0 if point.gap < 0.95 * best.gap else idle + 1
+        best = min(best, point, key=lambda candidate: candidate.gap)
     return problem.subset(best.weights), best.y

@@ -1,4 +1,4 @@
-"""From a question to its answer: worlds, selections, losses, statistics, a plain record."""
+"""From a question to its answer: holdouts, selections, losses, statistics, a plain record."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError
 from datamask.evaluation.lambdas import wording
+from datamask.evaluation.lambdas.holdout import (
+    SPLITS,
+    Holdout,
+    Report,
+    RestrictedPool,
+    held_out_own_texts,
+    held_out_rows,
+    subset,
+    units_of,
+)
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.meaning import SAME_KIND, Meaning, agreement
 from datamask.evaluation.lambdas.measuring import DRAWS, available, measure
 from datamask.evaluation.lambdas.selecting import scales, select_all, settings
 from datamask.evaluation.lambdas.statistics import Losses, Sample, judge, verdict
-from datamask.evaluation.lambdas.worlds import (
-    SPLITS,
-    Report,
-    RestrictedPool,
-    World,
-    held_out_worlds,
-    own_world,
-    subset,
-    units_of,
-)
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
@@ -51,10 +51,10 @@ TOP_QUALITY = "top-quality"
 
 @dataclass
 class _Ratio:
-    """What one ratio's worlds gave.
+    """What was selected at one ratio.
 
     Attributes:
-        chosen: per world, (objective, lambda) -> rows of the corpus. sizes: S per world.
+        chosen: per holdout, (objective, lambda) -> rows of the corpus. sizes: S per holdout.
     """
 
     chosen: list[dict[tuple[str, float], np.ndarray]]
@@ -117,23 +117,23 @@ def which_lambda(
     meaning = Meaning(words, question.seed, poll)
     units = np.concatenate([units_of(graph, words), 2 * len(corpus) + np.arange(len(words) - len(corpus))])
     if question.target.kind == "texts":
-        worlds = [own_world(corpus, words, meaning, poll)]
+        holdouts = [held_out_own_texts(corpus, words, meaning, poll)]
     else:
-        worlds = held_out_worlds(corpus, words, graph, question.target, poll)
-    made = _select(pool, worlds, question, progress, poll, keep)
-    found = _measured(worlds, made, words, meaning, units, question, progress, poll)
+        holdouts = held_out_rows(corpus, words, graph, question.target, poll)
+    by_ratio = _select(pool, holdouts, question, progress, poll, keep)
+    measures = _measured(holdouts, by_ratio, words, meaning, units, question, progress, poll)
     notes = _notes(whole_rows, len(corpus), agreement(meaning, graph, question.seed))
-    asked = [split for world in worlds for split in world.splits]
+    splits = [split for holdout in holdouts for split in holdout.splits]
     target = {
         "label": question.target.label,
         "kind": question.target.kind,
         "circular": question.target.circular,
-        "texts": int(sum(len(split.choose) + len(split.report) for split in asked)),
-        "words": int(sum(words.lengths[half].sum() for split in asked for half in (split.choose, split.report))),
+        "texts": int(sum(len(split.choose) + len(split.report) for split in splits)),
+        "words": int(sum(words.lengths[half].sum() for split in splits for half in (split.choose, split.report))),
         "held_out": 0
         if question.target.kind == "texts"
-        else int(len(corpus) - np.mean([len(world.rest) + world.near_copies for world in worlds])),
-        "near_copies": int(np.mean([world.near_copies for world in worlds])),
+        else int(len(corpus) - np.mean([len(holdout.remaining) + holdout.near_copies for holdout in holdouts])),
+        "near_copies": int(np.mean([holdout.near_copies for holdout in holdouts])),
     }
     result = {
         "question": question.to_dict(),
@@ -144,7 +144,7 @@ def which_lambda(
         "target": target,
         "splits": SPLITS,
         "draws": DRAWS,
-        "measures": found,
+        "measures": measures,
         "notes": notes,
         "seconds": time.monotonic() - start,
         "created": time.time(),
@@ -176,10 +176,10 @@ def _longest(question: LambdaQuestion, n: int) -> int:
 
 
 def _select(
-    pool: Pool, worlds: Sequence[World], question: LambdaQuestion, progress: Report, poll: Poll, kept: Kept
+    pool: Pool, holdouts: Sequence[Holdout], question: LambdaQuestion, progress: Report, poll: Poll, kept: Kept
 ) -> dict[float, _Ratio]:
-    """Every selection in every world, one world's features at a time."""
-    made = {ratio: _Ratio([], []) for ratio in question.ratios}
+    """Every selection in every holdout, one holdout's features at a time."""
+    by_ratio = {ratio: _Ratio([], []) for ratio in question.ratios}
     curves = [
         settings(objective, ratio, question.seed) for ratio in question.ratios for objective in question.objectives
     ]
@@ -188,40 +188,40 @@ def _select(
     for config in curves:
         progress(PREPARED, f"finding the ends of the scale of {wording.spoken_objective(config.objective)}")
         whole.append(scales(pool, config, poll))
-    total, done = len(worlds) * len(curves) * len(question.lambdas), 0
-    for number, world in enumerate(worlds, 1):
-        here = RestrictedPool(pool, world.rest, poll)
+    total, solved = len(holdouts) * len(curves) * len(question.lambdas), 0
+    for number, holdout in enumerate(holdouts, 1):
+        remaining_pool = RestrictedPool(pool, holdout.remaining, poll)
         for curve, (config, posed, start) in enumerate(zip(curves, whole, starts)):
-            ratio = made[config.select_ratio]
+            ratio = by_ratio[config.select_ratio]
             if len(ratio.chosen) < number:
                 ratio.chosen.append({})
-                ratio.sizes.append(config.size(len(here)))
+                ratio.sizes.append(config.size(len(remaining_pool)))
 
             def tick(lamb: float, config: SelectionConfig = config, number: int = number) -> None:
-                nonlocal done
-                where = f", round {number} of {len(worlds)}" if len(worlds) > 1 else ""
+                nonlocal solved
+                where = f", round {number} of {len(holdouts)}" if len(holdouts) > 1 else ""
                 progress(
-                    PREPARED + (SELECTING - PREPARED) * done / total,
+                    PREPARED + (SELECTING - PREPARED) * solved / total,
                     f"selecting by {wording.spoken_objective(config.objective)} at lambda {lamb:g}{where}",
                 )
-                done += 1
+                solved += 1
 
-            found = select_all(
-                here, posed, config, question.lambdas, start, poll, tick, kept.under(f"{number}-{curve}")
+            selections = select_all(
+                remaining_pool, posed, config, question.lambdas, start, poll, tick, kept.under(f"{number}-{curve}")
             )
-            for lamb, rows in zip(question.lambdas, found):
-                ratio.chosen[-1][config.objective, lamb] = world.rest[rows]
+            for lamb, rows in zip(question.lambdas, selections):
+                ratio.chosen[-1][config.objective, lamb] = holdout.remaining[rows]
         for config in curves[:: len(question.objectives)]:
-            best = np.lexsort((here.ties(question.seed).cpu().numpy(), -here.corpus.quality))
-            made[config.select_ratio].chosen[-1][TOP_QUALITY, 1.0] = np.sort(
-                world.rest[best[: made[config.select_ratio].sizes[-1]]]
+            best = np.lexsort((remaining_pool.ties(question.seed).cpu().numpy(), -remaining_pool.corpus.quality))
+            by_ratio[config.select_ratio].chosen[-1][TOP_QUALITY, 1.0] = np.sort(
+                holdout.remaining[best[: by_ratio[config.select_ratio].sizes[-1]]]
             )
-    return made
+    return by_ratio
 
 
 def _measured(
-    worlds: Sequence[World],
-    made: dict[float, _Ratio],
+    holdouts: Sequence[Holdout],
+    by_ratio: dict[float, _Ratio],
     words: Words,
     meaning: Meaning,
     units: np.ndarray,
@@ -231,9 +231,9 @@ def _measured(
 ) -> list[dict[str, Any]]:
     """The records of both measures."""
     entropy, coverage = _measure("cross_entropy"), _measure("coverage")
-    steps, done = len(made) * SPLITS, 0
-    for ratio, one in made.items():
-        budget = min(question.words, *(available(words, list(chosen.values())) for chosen in one.chosen))
+    steps, done = len(by_ratio) * SPLITS, 0
+    for ratio, selected in by_ratio.items():
+        budget = min(question.words, *(available(words, list(chosen.values())) for chosen in selected.chosen))
         if budget < LEAST_WORDS:
             raise InputError(
                 f"A selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
@@ -241,14 +241,24 @@ def _measured(
             )
         halves: tuple[list[list[Losses]], list[list[Losses]]] = ([[], []], [[], []])
         spreads: list[np.ndarray] = []
-        for world, chosen, size in zip(worlds, one.chosen, one.sizes):
-            for asked in world.splits:
+        for holdout, chosen, size in zip(holdouts, selected.chosen, selected.sizes):
+            for split in holdout.splits:
                 progress(
                     SELECTING + (1 - SELECTING) * done / steps,
                     f"training on {budget:,} words of each selection, round {done % SPLITS + 1} of {SPLITS}",
                 )
                 *both, spread = measure(
-                    words, meaning, chosen, world.rest, size, budget, asked, units, len(spreads), question.seed, poll
+                    words,
+                    meaning,
+                    chosen,
+                    holdout.remaining,
+                    size,
+                    budget,
+                    split,
+                    units,
+                    len(spreads),
+                    question.seed,
+                    poll,
                 )
                 for into, (choosing, reporting) in zip(halves, both):
                     into[0].append(choosing)
@@ -260,11 +270,11 @@ def _measured(
                 record,
                 Sample(choose, 0),
                 Sample(report, 1),
-                list(one.chosen[0]),
+                list(selected.chosen[0]),
                 values,
                 question,
                 ratio,
-                one.sizes,
+                selected.sizes,
                 budget,
             )
     return [entropy, coverage]

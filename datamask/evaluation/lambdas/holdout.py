@@ -1,4 +1,4 @@
-"""The corpus as it would be without the held-out text: five worlds for rows of the corpus, one for own texts.
+"""Held-out text, and the corpus as it would be without it: five times for rows of the corpus, once for own texts.
 
 Whatever is held out, and every near-copy of it, leaves the corpus before anything is selected: the selection is the one
 that a corpus without that text would get. To select first and drop afterwards would be unfair in another way: a
@@ -37,7 +37,7 @@ ENOUGH_TEXTS = 400
 HALF_WORDS = 100_000
 """Words asked per half of a split at most; more would cost time and hardly narrow an interval."""
 
-LEAST_REST = 0.25
+LEAST_REMAINING = 0.25
 """Share of the rows that must be left to select from."""
 
 LONGEST_CHAIN = 50
@@ -46,7 +46,7 @@ ROWS_AT_ONCE = 32_768
 
 
 @dataclass(frozen=True)
-class Asked:
+class HeldOutTexts:
     """The held-out texts of one split, as text numbers of the `Words`, in two halves that share no near-copies."""
 
     choose: np.ndarray
@@ -54,17 +54,17 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class World:
+class Holdout:
     """What may be selected, and what is then asked.
 
     Attributes:
-        rest: int64, rows of the corpus that are left. near_copies: how many left besides the held-out rows.
-        splits: what is asked; several where all are asked of the same rest.
+        remaining: int64, rows of the corpus that may be selected. near_copies: how many left besides the held-out rows.
+        splits: what is asked; several where all are asked of the same remaining rows.
     """
 
-    rest: np.ndarray
+    remaining: np.ndarray
     near_copies: int
-    splits: tuple[Asked, ...]
+    splits: tuple[HeldOutTexts, ...]
 
 
 class RestrictedPool(Pool):
@@ -81,7 +81,7 @@ class RestrictedPool(Pool):
         """What is left of the first k listed neighbours of each row."""
         k = min(k, len(self))
         if self._graph is None or self._graph.k < k:
-            self._graph = remaining(self._whole.graph(k), self._rows, self._poll)
+            self._graph = restricted_graph(self._whole.graph(k), self._rows, self._poll)
         return self._graph
 
 
@@ -105,7 +105,7 @@ def subset(corpus: Corpus, rows: np.ndarray) -> Corpus:
     )
 
 
-def remaining(graph: NeighborGraph, rows: np.ndarray, poll: Poll = no_poll) -> NeighborGraph:
+def restricted_graph(graph: NeighborGraph, rows: np.ndarray, poll: Poll = no_poll) -> NeighborGraph:
     """The lists of `rows` (rising) without all other rows, renumbered; see `RestrictedPool`."""
     place = np.full(len(graph.indices), -1, np.int32)
     place[rows] = np.arange(len(rows), dtype=np.int32)
@@ -114,17 +114,17 @@ def remaining(graph: NeighborGraph, rows: np.ndarray, poll: Poll = no_poll) -> N
     for low in range(0, len(rows), ROWS_AT_ONCE):
         poll()
         part = rows[low : low + ROWS_AT_ONCE]
-        found = place[graph.indices[part]]
-        order = np.argsort(found < 0, axis=1, kind="stable")
-        found = np.take_along_axis(found, order, 1)
-        gone = found < 0
-        here = slice(low, low + len(part))
-        indices[here] = np.where(gone, np.arange(low, low + len(part), dtype=np.int32)[:, None], found)
-        similarities[here] = np.where(gone, 0.0, np.take_along_axis(graph.similarities[part], order, 1))
+        listed = place[graph.indices[part]]
+        order = np.argsort(listed < 0, axis=1, kind="stable")
+        listed = np.take_along_axis(listed, order, 1)
+        absent = listed < 0
+        block = slice(low, low + len(part))
+        indices[block] = np.where(absent, np.arange(low, low + len(part), dtype=np.int32)[:, None], listed)
+        similarities[block] = np.where(absent, 0.0, np.take_along_axis(graph.similarities[part], order, 1))
     return NeighborGraph(indices, similarities, False)
 
 
-def wanted_rows(corpus: Corpus, target: Target) -> np.ndarray:
+def target_rows(corpus: Corpus, target: Target) -> np.ndarray:
     """bool ``(N,)``: the rows that are of the target's kind (before any are held out).
 
     Raises:
@@ -145,32 +145,32 @@ def wanted_rows(corpus: Corpus, target: Target) -> np.ndarray:
     return np.ones(len(corpus), bool)
 
 
-def held_out_worlds(
+def held_out_rows(
     corpus: Corpus, words: Words, graph: NeighborGraph, target: Target, poll: Poll = no_poll
-) -> list[World]:
-    """A world per split, its target held-out rows of the corpus.
+) -> list[Holdout]:
+    """A holdout per split, its target held-out rows of the corpus.
 
     Raises:
         OptionError: too few rows of the target. InputError: nearly all rows repeat the held-out ones.
     """
-    wanted = wanted_rows(corpus, target) & (words.lengths[: len(corpus)] > 0)
+    of_target = target_rows(corpus, target) & (words.lengths[: len(corpus)] > 0)
     fold = (row_hash(corpus.ids, 0) % np.uint64(FOLDS)).astype(np.int64)
-    each = int(np.clip(np.ceil(ENOUGH_TEXTS * FOLDS / max(wanted.sum(), 1)), 1, FOLDS // SPLITS))
-    texts = int((wanted & (fold < each * SPLITS)).sum())
+    each = int(np.clip(np.ceil(ENOUGH_TEXTS * FOLDS / max(of_target.sum(), 1)), 1, FOLDS // SPLITS))
+    texts = int((of_target & (fold < each * SPLITS)).sum())
     if texts < LEAST_TEXTS:
         raise OptionError(
             f"--target: there are {texts:,} texts of the kind {target.label!r}; at least {LEAST_TEXTS} "
             "are needed to tell selections apart"
         )
     unit, text = units_of(graph, words), words.text_of[: len(corpus)]
-    found = []
+    holdouts = []
     for j in range(SPLITS):
         poll()
         held = fold // each == j
-        away = near_rows(graph, held, poll) | np.isin(text, text[held])
-        rows = np.flatnonzero(held & wanted)
-        found.append(_world(away, int(away.sum() - held.sum()), (halves(rows, unit[rows], words, j),)))
-    return found
+        leaving = near_rows(graph, held, poll) | np.isin(text, text[held])
+        rows = np.flatnonzero(held & of_target)
+        holdouts.append(_holdout(leaving, int(leaving.sum() - held.sum()), (halves(rows, unit[rows], words, j),)))
+    return holdouts
 
 
 def units_of(graph: NeighborGraph, words: Words) -> np.ndarray:
@@ -189,35 +189,35 @@ def units_of(graph: NeighborGraph, words: Words) -> np.ndarray:
 
 def near_rows(graph: NeighborGraph, held: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
     """The rows of `held`, and those at cosine `NEAR` or above to one of them, as far as either lists the other."""
-    away = held.copy()
+    leaving = held.copy()
     for low in range(0, len(held), ROWS_AT_ONCE):
         poll()
         part = slice(low, low + ROWS_AT_ONCE)
         near = graph.similarities[part] >= NEAR - ROUNDING
-        away[part] |= (near & held[graph.indices[part]]).any(axis=1)
-        mine = held[part]
-        away[graph.indices[part][mine][near[mine]]] = True
-    return away
+        leaving[part] |= (near & held[graph.indices[part]]).any(axis=1)
+        held_part = held[part]
+        leaving[graph.indices[part][held_part][near[held_part]]] = True
+    return leaving
 
 
-def _world(away: np.ndarray, near_copies: int, splits: tuple[Asked, ...]) -> World:
-    """The world without the rows that are `away`.
+def _holdout(leaving: np.ndarray, near_copies: int, splits: tuple[HeldOutTexts, ...]) -> Holdout:
+    """The holdout whose remaining rows are all but the `leaving` ones.
 
     Raises:
         InputError: next to nothing is left.
     """
-    rest = np.flatnonzero(~away)
-    if len(rest) < LEAST_REST * len(away):
+    remaining_rows = np.flatnonzero(~leaving)
+    if len(remaining_rows) < LEAST_REMAINING * len(leaving):
         raise InputError(
-            f"{near_copies:,} of {len(away):,} rows nearly repeat the held-out text, so that too little "
+            f"{near_copies:,} of {len(leaving):,} rows nearly repeat the held-out text, so that too little "
             "is left to select from; judge by texts of your own that are less like the corpus, or open a "
             "corpus whose features tell its samples apart"
         )
-    return World(rest, near_copies, splits)
+    return Holdout(remaining_rows, near_copies, splits)
 
 
-def own_world(corpus: Corpus, words: Words, meaning: Meaning, poll: Poll = no_poll) -> World:
-    """One world for texts of the person's own, numbered after the corpus's rows: dealt into five splits.
+def held_out_own_texts(corpus: Corpus, words: Words, meaning: Meaning, poll: Poll = no_poll) -> Holdout:
+    """One holdout for texts of the person's own, numbered after the corpus's rows: dealt into five splits.
 
     Raises:
         InputError: too few texts with words in them, or nearly all rows repeat them.
@@ -232,19 +232,19 @@ def own_world(corpus: Corpus, words: Words, meaning: Meaning, poll: Poll = no_po
             f"--target: {len(texts):,} different texts have words in them; at least {LEAST_TEXTS} are "
             "needed to tell selections apart"
         )
-    away = np.isin(words.text_of[:n], words.text_of[texts]) | (meaning.nearest(np.arange(n), texts, poll) >= NEAR)
+    leaving = np.isin(words.text_of[:n], words.text_of[texts]) | (meaning.nearest(np.arange(n), texts, poll) >= NEAR)
     dealt = words.text_of[texts] // np.uint64(2) % np.uint64(SPLITS)
     splits = tuple(halves(texts[dealt == j], texts[dealt == j], words, j) for j in range(SPLITS))
-    return _world(away, int(away.sum()), splits)
+    return _holdout(leaving, int(leaving.sum()), splits)
 
 
-def halves(texts: np.ndarray, units: np.ndarray, words: Words, split: int) -> Asked:
+def halves(texts: np.ndarray, units: np.ndarray, words: Words, split: int) -> HeldOutTexts:
     """Deal texts into the half that chooses and the half that reports; those of one unit stay together."""
     drawn = np.random.default_rng([split, 7]).permutation(len(texts))
     texts, units = texts[drawn], units[drawn]
     # whole units go to one half, by a hash that knows nothing of the texts' order
     side = hashed(units, split) % np.uint64(2) == 0
-    return Asked(_within(texts[side], words.lengths), _within(texts[~side], words.lengths))
+    return HeldOutTexts(_within(texts[side], words.lengths), _within(texts[~side], words.lengths))
 
 
 def hashed(numbers: np.ndarray, seed: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Worlds without the held-out text: who leaves, what the lists still hold, who is asked where."""
+"""The corpus without the held-out text: who leaves, what the lists still hold, who is asked where."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from datamask.corpus import row_hash
 from datamask.corpus.neighbors import build_neighbors
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.lambdas import selecting
+from datamask.evaluation.lambdas.holdout import (
+    RestrictedPool,
+    held_out_own_texts,
+    held_out_rows,
+    restricted_graph,
+    subset,
+    target_rows,
+    units_of,
+)
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.measuring import DRAWS, available, cut, hashed, measure, random_rows
-from datamask.evaluation.lambdas.worlds import (
-    RestrictedPool,
-    held_out_worlds,
-    own_world,
-    remaining,
-    subset,
-    units_of,
-    wanted_rows,
-)
 from datamask.evaluation.measures.ngrams import Bigrams
 from datamask.evaluation.measures.words import read_words
 from datamask.evaluation.pool import Pool
@@ -49,30 +49,30 @@ def graph(corpus):
 def test_nothing_like_the_held_out_text_is_left(corpus, words, graph, target):
     texts = corpus.metadata["text"].to_pylist()
     fold, family = row_hash(corpus.ids, 0) % np.uint64(20), units_of(graph, words)
-    wanted, asked_before = wanted_rows(corpus, target), set()
-    for world in held_out_worlds(corpus, words, graph, target):
-        (split,) = world.splits
+    wanted, asked_before = target_rows(corpus, target), set()
+    for holdout in held_out_rows(corpus, words, graph, target):
+        (split,) = holdout.splits
         asked = [*split.choose, *split.report]
         assert wanted[asked].all() and not asked_before & set(asked)
         asked_before |= set(asked)
         held = set(fold[asked].tolist())
-        gone = np.setdiff1d(np.arange(len(corpus)), world.rest)
-        assert not np.isin(fold[world.rest], list(held)).any()
-        assert not {texts[i] for i in asked} & {texts[i] for i in world.rest}
+        gone = np.setdiff1d(np.arange(len(corpus)), holdout.remaining)
+        assert not np.isin(fold[holdout.remaining], list(held)).any()
+        assert not {texts[i] for i in asked} & {texts[i] for i in holdout.remaining}
         near = (corpus.features[np.isin(fold, list(held))] @ corpus.features.T).max(axis=0) >= 0.95 - 1e-6
         repeats = np.isin(texts, [texts[i] for i in np.flatnonzero(np.isin(fold, list(held)))])
         # lists of 64 hold every near-copy here, so the graph sees what all pairs see
         assert set(gone) == set(np.flatnonzero(near | repeats))
-        assert len(gone) == np.isin(fold, list(held)).sum() + world.near_copies
+        assert len(gone) == np.isin(fold, list(held)).sum() + holdout.near_copies
         assert not set(family[split.choose]) & set(family[split.report])
     assert len(asked_before) >= 60
 
 
 def test_a_target_that_is_too_small_is_refused(corpus, words, graph):
     with pytest.raises(OptionError, match="at least 60"):
-        held_out_worlds(corpus, words, graph, Target("column", "domain", "nowhere"))
+        held_out_rows(corpus, words, graph, Target("column", "domain", "nowhere"))
     with pytest.raises(OptionError, match="no column 'dialect'"):
-        held_out_worlds(corpus, words, graph, Target("column", "dialect", "x"))
+        held_out_rows(corpus, words, graph, Target("column", "dialect", "x"))
 
 
 def test_a_long_chain_of_near_copies_is_no_unit(rng):
@@ -82,12 +82,12 @@ def test_a_long_chain_of_near_copies_is_no_unit(rng):
     near, words = build_neighbors(chain.features, 64), read_words(chain.metadata["text"])
     assert len(set(units_of(near, words).tolist())) == len(set(words.text_of.tolist()))
     with pytest.raises(InputError, match="nearly repeat the held-out text"):
-        held_out_worlds(chain, words, near, Target())
+        held_out_rows(chain, words, near, Target())
 
 
 def test_lists_of_a_world_are_the_true_ones_as_far_as_they_go(corpus, graph, rng):
     rows = np.sort(rng.choice(len(corpus), 900, replace=False))
-    found, true = remaining(graph, rows), build_neighbors(corpus.features[rows], 64)
+    found, true = restricted_graph(graph, rows), build_neighbors(corpus.features[rows], 64)
     own = np.arange(len(rows))[:, None]
     real = (found.indices != own) | (np.arange(64) == 0)
     assert (real.sum(axis=1) >= 30).all() and (np.diff(real.astype(int), axis=1) <= 0).all()
@@ -101,10 +101,11 @@ def test_a_world_of_own_texts(rng):
     corpus = corpus_of(features, text=texts)
     own = [texts[5], texts[9], *(f"own{i} word{i % 60} other{i % 7} {'x' * (i % 9)}" for i in range(120))]
     words = read_words(corpus_of(rng.normal(size=(len(own) + 300, 4)), text=[*texts, *own]).metadata["text"])
-    world = own_world(corpus, words, Meaning(words))
-    assert 5 not in world.rest and 9 not in world.rest and len(world.rest) + world.near_copies == 300
-    asked = np.concatenate([half for split in world.splits for half in (split.choose, split.report)])
-    assert len(world.splits) == 5 and sorted(asked.tolist()) == list(range(300, 300 + len(own)))
+    holdout = held_out_own_texts(corpus, words, Meaning(words))
+    assert 5 not in holdout.remaining and 9 not in holdout.remaining
+    assert len(holdout.remaining) + holdout.near_copies == 300
+    asked = np.concatenate([half for split in holdout.splits for half in (split.choose, split.report)])
+    assert len(holdout.splits) == 5 and sorted(asked.tolist()) == list(range(300, 300 + len(own)))
 
 
 def test_the_quick_pairwise_selection_is_nearly_the_best(corpus, tmp_path):
@@ -150,13 +151,13 @@ def test_the_subset_is_a_corpus_of_its_own(corpus):
 
 def test_losses_are_those_of_models_trained_on_equally_many_words(corpus, words, graph):
     meaning = Meaning(words)
-    world = held_out_worlds(corpus, words, graph, Target())[2]
-    (asked,) = world.splits
+    holdout = held_out_rows(corpus, words, graph, Target())[2]
+    (asked,) = holdout.splits
     rng = np.random.default_rng(1)
-    selections = {"a": np.sort(rng.choice(world.rest, 150, replace=False)), "b": world.rest[:120]}
+    selections = {"a": np.sort(rng.choice(holdout.remaining, 150, replace=False)), "b": holdout.remaining[:120]}
     budget = available(words, list(selections.values())) - 7
     units = units_of(graph, words)
-    entropy, coverage, spread = measure(words, meaning, selections, world.rest, 120, budget, asked, units, 2, 0)
+    entropy, coverage, spread = measure(words, meaning, selections, holdout.remaining, 120, budget, asked, units, 2, 0)
     for half, texts, one, two in zip((0, 1), (asked.choose, asked.report), entropy, coverage):
         seed = 2 * 2 + half + 100
         trained = cut(words, selections["a"], budget, seed)
@@ -172,6 +173,7 @@ def test_losses_are_those_of_models_trained_on_equally_many_words(corpus, words,
             assert two.sums[place, 0] == pytest.approx(1 - nearest, abs=1e-5)
         assert one.sums.shape == (len(texts), 3) and (one.weights == words.lengths[texts]).all()
         assert (one.unit_of == units[texts]).all()
-    drawn = random_rows(world.rest, 120, 2, 1, 0)
-    assert len(drawn) == DRAWS and all(np.isin(rows, world.rest).all() and len(set(rows)) == 120 for rows in drawn)
+    drawn = random_rows(holdout.remaining, 120, 2, 1, 0)
+    assert len(drawn) == DRAWS
+    assert all(np.isin(rows, holdout.remaining).all() and len(set(rows)) == 120 for rows in drawn)
     assert entropy[1].sums[:, 2].sum() / entropy[1].weights.sum() == pytest.approx(spread[0].mean())
