@@ -139,7 +139,7 @@ def texts_of(content: str, name: str = "the text") -> list[str]:
     Raises:
         InputError: a line begins like JSON, and is none with a ``text``.
     """
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for number, line in enumerate(content.splitlines(), 1):
         line = line.strip().lstrip("\ufeff")
         if line.startswith("{") and name.lower().endswith((".jsonl", ".json", ".ndjson")):
@@ -150,8 +150,8 @@ def texts_of(content: str, name: str = "the text") -> list[str]:
                     f'{name} line {number:,}: expected a JSON object with a "text", got {line[:60]!r} ({error})'
                 ) from error
         if line:
-            found[line] = None
-    return list(found)
+            texts[line] = None
+    return list(texts)
 
 
 def read_texts(path: str | Path) -> list[str]:
@@ -162,15 +162,15 @@ def read_texts(path: str | Path) -> list[str]:
     """
     try:
         with Path(path).expanduser().open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            content = file.read(MOST_BYTES + 1)
     except (OSError, RuntimeError) as error:  # RuntimeError: ~somebody names no user
         why = getattr(error, "strerror", None) or error
         raise InputError(f"--target {path} cannot be read: {why}") from error
-    if len(data) > MOST_BYTES:
+    if len(content) > MOST_BYTES:
         raise InputError(
             f"--target {path} must have at most {MOST_BYTES:,} bytes, got more; name a file with fewer texts"
         )
-    return check_texts(texts_of(data.decode("utf-8", "replace"), str(path)), str(path))
+    return check_texts(texts_of(content.decode("utf-8", "replace"), str(path)), str(path))
 
 
 def check_texts(texts: list[str], name: str) -> list[str]:

@@ -29,10 +29,10 @@ def parse_tokens(value: Any, option: str = "budget") -> float:
 
 def tokens_text(tokens: float) -> str:
     """The shortest text that `parse_tokens` reads back as exactly this number: 150M, 1.5G, 1234567."""
-    found = [f"{tokens:.0f}" if tokens == round(tokens) else repr(tokens)]
-    found += [
+    spellings = [f"{tokens:.0f}" if tokens == round(tokens) else repr(tokens)]
+    spellings += [
         text
         for suffix, scale in SUFFIXES.items()
         if suffix != "B" and parse_tokens(text := f"{tokens / scale:.12g}{suffix}") == tokens
     ]
-    return min(found, key=len)
+    return min(spellings, key=len)

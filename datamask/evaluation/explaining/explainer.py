@@ -130,15 +130,15 @@ class Explainer:
         witnesses: dict[str, tuple[Witness, ...]] = {}
         counts: dict[str, int] = {}
         for name, find in self._witnesses.items():
-            shown, counts[name] = find(row)
+            listed, counts[name] = find(row)
             witnesses[name] = tuple(
                 Witness(w.kind, w.row, w.similarity, w.otherwise, w.amount * self._weights[name] * self._scale[row])
-                for w in shown
+                for w in listed
             )
         state = self._state(row)
         winner = int(self._winner[row]) if state == states.COPY else -1
         score = float(self.score[row])
-        told = Explanation(
+        explanation = Explanation(
             row,
             self.pool.corpus.ids[row].as_py(),
             bool(self.mask[row]),
@@ -155,7 +155,7 @@ class Explainer:
             similarity,
             winner,
         )
-        return sentence(told, None if winner < 0 else self.pool.corpus.ids[winner].as_py())
+        return sentence(explanation, None if winner < 0 else self.pool.corpus.ids[winner].as_py())
 
     def _state(self, row: int) -> str:
         if self.eligible[row]:
@@ -173,11 +173,11 @@ class Explainer:
         if len(members) == 1 and self.mask[rows].all():
             return nearest, similarity
         candidates = self.pool.features[members]
-        here = torch.from_numpy(rows).to(self.pool.device)
+        row_index = torch.from_numpy(rows).to(self.pool.device)
         for part in chunks(len(rows), SIMILARITIES_AT_ONCE // len(members)):
             poll()
-            near = self.pool.features[here[part]] @ candidates.T
-            near[members[None, :] == here[part, None]] = -torch.inf
+            near = self.pool.features[row_index[part]] @ candidates.T
+            near[members[None, :] == row_index[part, None]] = -torch.inf
             best = near.max(1)
             similarity[part], nearest[part] = best.values.cpu().numpy(), members[best.indices].cpu().numpy()
         return nearest, similarity
@@ -208,9 +208,9 @@ def _thresholds(
     if loose.any():
         out[:] = _cut(score[loose], int((mask & loose).sum()))
     for number in bound.nonzero()[0]:
-        here = free & (group == number)
-        if here.any():
-            out[group == number] = _cut(score[here], int((mask & here).sum()))
+        free_of_group = free & (group == number)
+        if free_of_group.any():
+            out[group == number] = _cut(score[free_of_group], int((mask & free_of_group).sum()))
     return out
 
 

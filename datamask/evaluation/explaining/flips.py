@@ -49,14 +49,14 @@ def intervals(lambdas: Sequence[float], inside: Sequence[bool]) -> list[tuple[fl
         lambdas: of a sweep, in any order; inside: whether the sample is in the selection at each.
     """
     order = np.argsort(lambdas, kind="stable")
-    found: list[tuple[float, float]] = []
+    runs: list[tuple[float, float]] = []
     before = False
     for place in order:
-        here = float(lambdas[place])
+        lamb = float(lambdas[place])
         if inside[place]:
-            found = [*found[:-1], (found[-1][0], here)] if before else [*found, (here, here)]
+            runs = [*runs[:-1], (runs[-1][0], lamb)] if before else [*runs, (lamb, lamb)]
         before = bool(inside[place])
-    return found
+    return runs
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,9 @@ class Again:
             return None
         lambdas = np.linspace(low, high, GRID)
         margins = []
-        for there in lambdas:
+        for trial in lambdas:
             poll()
-            score = there * quality + (1 - there) * diversity
+            score = trial * quality + (1 - trial) * diversity
             margins.append(float(score[own] - torch.kthvalue(score, len(score) - members + 1).values))
         above = np.asarray(margins) >= 0
         turns = np.flatnonzero(above[1:] != above[:-1])
@@ -160,7 +160,7 @@ class Again:
         self._bits[lamb] = np.packbits(mask)
         while len(self._bits) > KEPT:
             # the run's own selection stays
-            del self._bits[next(known for known in self._bits if known != self.config.lamb)]
+            del self._bits[next(stored for stored in self._bits if stored != self.config.lamb)]
 
 
 def find_flip(
@@ -180,27 +180,30 @@ def find_flip(
     Raises:
         Stopped: from `poll`.
     """
-    here, before, told = again.config.lamb, again.made, 0.0
+    run_lambda, before, reported = again.config.lamb, again.made, 0.0
 
     def report(share: float, what: str) -> None:
-        nonlocal told
-        told = max(told, share)
-        progress(told, what)
+        nonlocal reported
+        reported = max(reported, share)
+        progress(reported, what)
 
     sides = {**(stored or {}), **again.known(row)}
-    if nearest_change(sides, here) is None:
+    if nearest_change(sides, run_lambda) is None:
         # first towards where it is foretold to change, then the other way
         ends = sorted(
             (0.0, 1.0),
-            key=lambda end: (again.forecast(row, here, min(end, here), max(end, here), poll) is None, abs(end - here)),
+            key=lambda end: (
+                again.forecast(row, run_lambda, min(end, run_lambda), max(end, run_lambda), poll) is None,
+                abs(end - run_lambda),
+            ),
         )
         for place, end in enumerate(ends):
-            if nearest_change(sides, here) is None and end not in sides:
+            if nearest_change(sides, run_lambda) is None and end not in sides:
                 again.select(end, poll, _part_of(report, 0.1 * place, 0.1))
                 sides |= again.known(row)
-    first = nearest_change(sides, here)
+    first = nearest_change(sides, run_lambda)
     if first is None:
-        return Flip(None, sides[here], (min(sides), max(sides)), again.made - before)
+        return Flip(None, sides[run_lambda], (min(sides), max(sides)), again.made - before)
     bracket = first
     last = min(again.known(row), key=lambda lamb: min(abs(end - lamb) for end in first))
     missed, most = 0, math.log2((first[1] - first[0]) / tolerance)
@@ -228,8 +231,8 @@ def _part_of(report: Progress, start: float, share: float) -> Progress:
     return lambda part, what: report(start + share * part, what)
 
 
-def nearest_change(sides: Mapping[float, bool], here: float) -> tuple[float, float] | None:
-    """Of neighbouring lambdas with the sample on different sides the two nearest to `here`; None: there are none."""
+def nearest_change(sides: Mapping[float, bool], lamb: float) -> tuple[float, float] | None:
+    """Of neighbouring lambdas with the sample on different sides the two nearest to `lamb`; None: there are none."""
     lambdas = sorted(sides)
     changes = [pair for pair in pairwise(lambdas) if sides[pair[0]] != sides[pair[1]]]
-    return min(changes, key=lambda pair: min(abs(end - here) for end in pair), default=None)
+    return min(changes, key=lambda pair: min(abs(end - lamb) for end in pair), default=None)

@@ -11,60 +11,60 @@ WORTH_SAYING = 0.1
 """A part counts in the sentence from this share of the largest part on."""
 
 
-def sentence(told: Explanation, winner: object) -> Explanation:
+def sentence(explanation: Explanation, winner: object) -> Explanation:
     """The same explanation with its sentence. `winner`: id of the sample that was kept instead of a near-copy."""
-    return replace(told, sentence=_sentence(told, winner))
+    return replace(explanation, sentence=_sentence(explanation, winner))
 
 
-def _sentence(told: Explanation, winner: object) -> str:
-    if told.state == states.PINNED:
+def _sentence(explanation: Explanation, winner: object) -> str:
+    if explanation.state == states.PINNED:
         return "In because you pinned it, whatever its score."
-    if told.state == states.GIVEN:
+    if explanation.state == states.GIVEN:
         return "You have it already, so it counts as in and is not selected again."
-    if told.state == states.BANNED:
+    if explanation.state == states.BANNED:
         return "Out because you banned it, whatever its score."
-    if told.state == states.PRUNED:
+    if explanation.state == states.PRUNED:
         return (
-            f"Out before learning: its quality, below that of {_percent(told.facts['quality_below'])} of "
+            f"Out before learning: its quality, below that of {_percent(explanation.facts['quality_below'])} of "
             "the corpus, was among the lowest, which were pruned."
         )
-    if told.state == states.COPY:
+    if explanation.state == states.COPY:
         return f"Out before learning: it is a near-copy of {winner}, which was kept for its quality."
-    reasons = told.parts[1:]
+    reasons = explanation.parts[1:]
     pro = max(reasons, key=lambda part: part.value)
     con = min(reasons, key=lambda part: part.value)
-    lead, other = (pro, con) if told.selected else (con, pro)
-    against = -1 if told.selected else 1
-    text = f"{'Kept' if told.selected else 'Left out'}: {_phrase(lead, told)}"
+    lead, other = (pro, con) if explanation.selected else (con, pro)
+    against = -1 if explanation.selected else 1
+    text = f"{'Kept' if explanation.selected else 'Left out'}: {_phrase(lead, explanation)}"
     largest = max(abs(part.value) for part in reasons)
     if other is not lead and other.value * against > WORTH_SAYING * largest:
-        text += f", although {_phrase(other, told)}"
+        text += f", although {_phrase(other, explanation)}"
     text += "."
-    if not told.expected:
-        side = "below" if told.selected else "above"
+    if not explanation.expected:
+        side = "below" if explanation.selected else "above"
         text += f" By its score alone it lies just {side} the threshold; the learner, its rounding or a swap decided."
     return text
 
 
-def _phrase(part: Part, told: Explanation) -> str:
-    above = told.facts.get(f"{part.name}_above", 0.0)
+def _phrase(part: Part, explanation: Explanation) -> str:
+    above = explanation.facts.get(f"{part.name}_above", 0.0)
     if part.name == "quality":
         if part.value > 0:
-            return f"its quality is above that of {_percent(told.facts['quality_above'])} of the corpus"
-        return f"its quality is below that of {_percent(told.facts['quality_below'])} of the corpus"
+            return f"its quality is above that of {_percent(explanation.facts['quality_above'])} of the corpus"
+        return f"its quality is below that of {_percent(explanation.facts['quality_below'])} of the corpus"
     if part.name == "pairwise":
         return (
             f"it is {'less' if part.value > 0 else 'more'} similar to the selection as a whole than "
             f"{_percent(above if part.value > 0 else 1 - above)} of the corpus"
         )
     if part.name == "facility":
-        count = told.witness_counts.get("facility", 0)
+        count = explanation.witness_counts.get("facility", 0)
         samples = f"{count:,} sample{'' if count == 1 else 's'}"
-        if told.selected:
+        if explanation.selected:
             if count:
                 return f"it is the closest member for {samples}"
             return (
-                f"it is a kind of its own (its nearest other member has cosine {told.nearest_similarity:.2f})"
+                f"it is a kind of its own (its nearest other member has cosine {explanation.nearest_similarity:.2f})"
                 if part.value > 0
                 else "no other sample relies on it"
             )
@@ -73,10 +73,10 @@ def _phrase(part: Part, told: Explanation) -> str:
             f"it would be closer than any member to {only}{samples}"
             if count
             else f"what it could stand for is covered already (its nearest member has cosine "
-            f"{told.nearest_similarity:.2f})"
+            f"{explanation.nearest_similarity:.2f})"
         )
     if part.name == "graphcut":
-        count = told.witness_counts.get("graphcut", 0)
+        count = explanation.witness_counts.get("graphcut", 0)
         return f"{count:,} of its near neighbours {'is' if count == 1 else 'are'} selected too"
     if part.name in ("disf", "disf_fixed"):
         return (

@@ -60,10 +60,10 @@ def covered(function: Facility, mask: Tensor, coverage: Coverage, row: int) -> F
         other = coverage.best[rows].double()
         kind, gain = "would cover", near[rows] - other
     order = gain.argsort(descending=True, stable=True)[:SHOWN]
-    shown = tuple(
+    witnesses = tuple(
         Witness(kind, int(rows[i]), float(near[rows[i]]), float(other[i]), float(gain[i]) / function.n) for i in order
     )
-    return shown, len(rows)
+    return witnesses, len(rows)
 
 
 def graphcut(function: GraphCut, mask: Tensor, poll: Poll) -> Finder:
@@ -82,8 +82,8 @@ def listed(function: GraphCut, mask: Tensor, row: int) -> Found:
     order = rows[total[rows].argsort(descending=True, stable=True)[:SHOWN]]
     size = int(mask.sum())
     cosine = function.features @ function.features[row]
-    shown = tuple(Witness("similar", int(i), float(cosine[i]), None, -float(total[i]) / size) for i in order)
-    return shown, len(rows)
+    witnesses = tuple(Witness("similar", int(i), float(cosine[i]), None, -float(total[i]) / size) for i in order)
+    return witnesses, len(rows)
 
 
 def disf(function: DiSF, mask: Tensor, poll: Poll) -> Finder:
@@ -98,8 +98,8 @@ def dimensions(function: DiSF, mask: Tensor, row: int) -> Found:
     """
     amount = function.by_dimension(mask, row)
     order = amount.abs().argsort(descending=True, stable=True)[:SHOWN]
-    shown = tuple(Witness("dimension", int(a), None, None, float(amount[a])) for a in order)
-    return shown, int((amount != 0).sum())
+    witnesses = tuple(Witness("dimension", int(a), None, None, float(amount[a])) for a in order)
+    return witnesses, int((amount != 0).sum())
 
 
 BY_OBJECTIVE: dict[type[SetFunction], Callable[..., Finder]] = {Facility: facility, GraphCut: graphcut, DiSF: disf}

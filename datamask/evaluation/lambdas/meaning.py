@@ -39,18 +39,18 @@ class Meaning:
         for low in range(0, len(words), AT_ONCE):
             poll()
             rows = np.arange(low, min(low + AT_ONCE, len(words)))
-            found = np.asarray(words.tf_idf(rows) @ axes, np.float32)
-            norms = np.linalg.norm(found, axis=1, keepdims=True)
+            projected = np.asarray(words.tf_idf(rows) @ axes, np.float32)
+            norms = np.linalg.norm(projected, axis=1, keepdims=True)
             # a text whose words hardly touch the axes would be scaled up from rounding noise
-            self.directions[rows] = np.where(norms < 1e-4, 0.0, found / np.maximum(norms, 1e-4))
+            self.directions[rows] = np.where(norms < 1e-4, 0.0, projected / np.maximum(norms, 1e-4))
 
-    def nearest(self, asked: np.ndarray, among: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
-        """Cosine of each asked text to the nearest of `among`: float64 ``(A,)``."""
-        best = np.empty(len(asked))
+    def nearest(self, texts: np.ndarray, among: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
+        """Cosine of each of `texts` to the nearest of `among`: float64 ``(A,)``."""
+        best = np.empty(len(texts))
         those = self.directions[among].T
-        for low in range(0, len(asked), AT_ONCE):
+        for low in range(0, len(texts), AT_ONCE):
             poll()
-            best[low : low + AT_ONCE] = (self.directions[asked[low : low + AT_ONCE]] @ those).max(axis=1)
+            best[low : low + AT_ONCE] = (self.directions[texts[low : low + AT_ONCE]] @ those).max(axis=1)
         return best
 
 

@@ -69,10 +69,10 @@ def measure(
     entropy: list[Losses] = []
     coverage: list[Losses] = []
     spread = np.empty((2, DRAWS))
-    known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    losses_of: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
     for half, texts in enumerate((held_out.choose, held_out.report)):
         poll()
-        known.clear()
+        losses_of.clear()
         tokens, owner = words.of(texts)
         shuffle = 2 * (SEEDS * seed + split) + half + 100
 
@@ -86,23 +86,23 @@ def measure(
             trained = cut(words, rows, budget, order)
             key = trained.tobytes()
             # two lambdas may give one selection, and quality alone is the same under every objective
-            if key not in known:
+            if key not in losses_of:
                 poll()
                 learned, of = words.of(trained)
                 model = Bigrams(learned[:budget], of[:budget], words.vocabulary)
-                known[key] = (
+                losses_of[key] = (
                     np.bincount(owner, model.nats(tokens, owner), len(texts)),
                     1.0 - meaning.nearest(texts, trained, poll),
                 )
-            return known[key]
+            return losses_of[key]
 
         drawn = [losses(rows) for rows in random_rows(remaining, size, split, half, seed)]
         columns = [losses(rows) for rows in selections.values()]
         lengths = words.lengths[texts].astype(float)
         spread[0] = [nats.sum() / lengths.sum() for nats, _ in drawn]
-        spread[1] = [apart.mean() for _, apart in drawn]
+        spread[1] = [distances.mean() for _, distances in drawn]
         for into, which, weights in ((entropy, 0, lengths), (coverage, 1, np.ones(len(texts)))):
-            both = [*(found[which] for found in columns), np.mean([found[which] for found in drawn], axis=0)]
+            both = [*(pair[which] for pair in columns), np.mean([pair[which] for pair in drawn], axis=0)]
             into.append(Losses(np.column_stack(both), weights, units[texts]))
     return (entropy[0], entropy[1]), (coverage[0], coverage[1]), spread
 

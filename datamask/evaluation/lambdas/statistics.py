@@ -52,8 +52,10 @@ class Sample:
     """
 
     def __init__(self, splits: Sequence[Losses], seed: int = 0) -> None:
-        self.values = np.stack([one.sums.sum(0) / one.weights.sum() for one in splits])
-        self.draws = np.stack([_draws(one, np.random.default_rng([20251224, seed, j])) for j, one in enumerate(splits)])
+        self.values = np.stack([split.sums.sum(0) / split.weights.sum() for split in splits])
+        self.draws = np.stack(
+            [_draws(split, np.random.default_rng([20251224, seed, j])) for j, split in enumerate(splits)]
+        )
 
     def means(self) -> np.ndarray:
         """float64 ``(C,)``: the value of each selection."""
@@ -75,12 +77,12 @@ class Sample:
         self, first: int, second: int, excess: float, confidence: float = CONFIDENCE
     ) -> tuple[float, float, float]:
         """``first - second`` and the ends of its interval."""
-        apart = float((self.values[:, first] - self.values[:, second]).mean())
+        difference = float((self.values[:, first] - self.values[:, second]).mean())
         reach = (
             quantile(excess, len(self.values), confidence)
             * (excess * self.spread(first, second)[0] / len(self.values)) ** 0.5
         )
-        return apart, apart - reach, apart + reach
+        return difference, difference - reach, difference + reach
 
 
 def quantile(excess: float, splits: int, confidence: float = CONFIDENCE) -> float:

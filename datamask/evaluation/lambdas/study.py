@@ -335,9 +335,15 @@ def _judged(
             }
         )
     top = names.index((TOP_QUALITY, 1.0))
-    apart = report.difference(top, random, report.excess([(top, random)]))
+    difference = report.difference(top, random, report.excess([(top, random)]))
     record["named"].append(
-        {"name": TOP_QUALITY, **common, "value": float(means[top]), **_interval(apart), "verdict": verdict(apart)}
+        {
+            "name": TOP_QUALITY,
+            **common,
+            "value": float(means[top]),
+            **_interval(difference),
+            "verdict": verdict(difference),
+        }
     )
     record["random"].append(
         {**common, "value": float(means[random]), "spread": float(random_values.std(axis=1, ddof=1).mean())}
@@ -380,11 +386,11 @@ def _notes(n: int, rows: int, agrees: float) -> list[str]:
     if rows < n:
         notes.append(f"Everything was done on a uniform sample of {rows:,} of {n:,} rows.")
     if np.isfinite(agrees):
-        alike = f"(rank correlation {agrees:.2f})".replace("-", "−")
+        measured = f"(rank correlation {agrees:.2f})".replace("-", "−")
         notes.append(
             f"The second measure is hardly a second opinion here: it orders neighbouring texts much as the "
-            f"corpus's own features do {alike}."
+            f"corpus's own features do {measured}."
             if agrees >= SAME_KIND
-            else f"The second measure orders neighbouring texts otherwise than the corpus's features do {alike}."
+            else f"The second measure orders neighbouring texts otherwise than the corpus's features do {measured}."
         )
     return notes

@@ -28,21 +28,21 @@ def near_copies_inside(
     """
     inside = np.zeros(len(features), bool)
     inside[rows] = True
-    found, full = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    has_copy, full = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     for low in range(0, len(rows), ROWS_AT_ONCE):
         poll()
         part = rows[low : low + ROWS_AT_ONCE]
         near = graph.similarities[part, 1:] >= cosine - ROUNDING
-        found[low : low + ROWS_AT_ONCE] = (near & inside[graph.indices[part, 1:]]).any(1)
+        has_copy[low : low + ROWS_AT_ONCE] = (near & inside[graph.indices[part, 1:]]).any(1)
         full[low : low + ROWS_AT_ONCE] = near.all(1)
-    open_ = np.flatnonzero(full & ~found) if graph.k < len(features) else np.empty(0, np.int64)
+    open_ = np.flatnonzero(full & ~has_copy) if graph.k < len(features) else np.empty(0, np.int64)
     for low in range(0, len(open_), step := max(1, SIMILARITIES_AT_ONCE // len(rows))):
         poll()
         part = open_[low : low + step]
         products = features[rows[part]] @ features[rows].T
         products[np.arange(len(part)), part] = -1.0  # its own
-        found[part] = products.max(1) >= cosine - ROUNDING
-    return found
+        has_copy[part] = products.max(1) >= cosine - ROUNDING
+    return has_copy
 
 
 def near_copy_rate(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:

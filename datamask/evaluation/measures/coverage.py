@@ -21,13 +21,13 @@ def nearest_selected(words: Words, queries: np.ndarray, rows: np.ndarray, poll: 
 
     A row does not cover itself: all selections of one size would get the same share of ones for their own members.
     """
-    asked = words.tf_idf(queries)
+    query_vectors = words.tf_idf(queries)
     selected = words.tf_idf(rows).T.tocsr()
     best = np.zeros(len(queries), np.float32)
     for low in range(0, len(queries), QUERIES_AT_ONCE):
         poll()
         part = slice(low, low + QUERIES_AT_ONCE)
-        products = (asked[part] @ selected).tocoo()
+        products = (query_vectors[part] @ selected).tocoo()
         products.data[rows[products.col] == queries[part][products.row]] = 0.0
         best[part] = products.tocsr().max(axis=1).toarray().ravel()
     return best
@@ -55,10 +55,10 @@ def agreement(ground: Ground, words: Words, queries: np.ndarray) -> float:
 
     graph = ground.graph()
     each = graph.k - 1
-    asked = queries[: max(1, PAIRS // max(each, 1))]
-    left, right = np.repeat(asked, each), graph.indices[asked, 1:].ravel()
+    sampled = queries[: max(1, PAIRS // max(each, 1))]
+    left, right = np.repeat(sampled, each), graph.indices[sampled, 1:].ravel()
     if len(left) < 3:
         return float("nan")
     cosines = words.tf_idf(left).multiply(words.tf_idf(right)).sum(axis=1)
     ground.poll()
-    return float(spearmanr(np.asarray(cosines).ravel(), graph.similarities[asked, 1:].ravel()).statistic)
+    return float(spearmanr(np.asarray(cosines).ravel(), graph.similarities[sampled, 1:].ravel()).statistic)

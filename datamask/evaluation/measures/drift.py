@@ -44,7 +44,7 @@ def js_distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def domain_drift(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
     """Jensen-Shannon distance to the corpus for every column of few values, with each level's change of share."""
-    found = []
+    measurements = []
     for column, levels, labels in domains(ground.corpus):
         ground.poll()
         whole = np.bincount(labels, minlength=len(levels)) / len(labels)
@@ -72,22 +72,22 @@ def domain_drift(ground: Ground, selections: Selections, entry: MeasureEntry) ->
             readings[name] = Reading(
                 float(js_distance(shares, whole)), draws, "bootstrap", note, {"levels": table}, (0.0, 1.0)
             )
-        found.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}"))
-    return found
+        measurements.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}"))
+    return measurements
 
 
 def number_drift(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
     """Standardised mean difference to the corpus, (mean of selection - mean of corpus) / sd of corpus, per column."""
-    found = []
+    measurements = []
     for column, values in number_columns(ground.corpus):
         ground.poll()
-        known = ~np.isnan(values)
-        mean, sd = values[known].mean(), values[known].std()
+        not_null = ~np.isnan(values)
+        mean, sd = values[not_null].mean(), values[not_null].std()
         if not sd > 1e-12 * abs(mean):
             continue  # a constant cannot drift
         standard, readings = (values - mean) / sd, {}
         for name, rows in selections.items():
-            rows = rows[known[rows]]
+            rows = rows[not_null[rows]]
             if not len(rows):
                 readings[name] = Reading(None, note="every value is null")
                 continue
@@ -98,16 +98,16 @@ def number_drift(ground: Ground, selections: Selections, entry: MeasureEntry) ->
                 "bootstrap",
                 f"mean {mean + sd * share:.4g}, corpus {mean:.4g} (sd {sd:.4g})",
             )
-        found.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}"))
-    return found
+        measurements.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}"))
+    return measurements
 
 
 def domains(corpus: Corpus) -> list[tuple[str, list[str], np.ndarray]]:
     """Columns of 2 to 50 different texts or truth values: name, levels by falling count, each row's level ``(N,)``."""
-    found: list[tuple[str, list[str], np.ndarray]] = []
+    columns: list[tuple[str, list[str], np.ndarray]] = []
     for field in corpus.metadata.schema:
         kind = field.type.value_type if pt.is_dictionary(field.type) else field.type
-        if len(found) == COLUMNS or not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_boolean(kind)):
+        if len(columns) == COLUMNS or not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_boolean(kind)):
             continue
         column = corpus.metadata[field.name]
         if not _few(column):
@@ -121,8 +121,8 @@ def domains(corpus: Corpus) -> list[tuple[str, list[str], np.ndarray]]:
         place[order] = np.arange(len(order))
         if 2 <= len(order) <= LEVELS:
             spelled = encoded.dictionary.to_pylist()
-            found.append((field.name, [spelled[k] for k in order], place[labels]))
-    return found
+            columns.append((field.name, [spelled[k] for k in order], place[labels]))
+    return columns
 
 
 def _few(column: pa.ChunkedArray) -> bool:
@@ -133,14 +133,14 @@ def _few(column: pa.ChunkedArray) -> bool:
 
 def number_columns(corpus: Corpus) -> list[tuple[str, np.ndarray]]:
     """Length, quality, and every column of numbers, float64 ``(N,)``, NaN where null."""
-    found = [("quality", corpus.quality)]
+    columns = [("quality", corpus.quality)]
     if corpus.lengths is not None:
-        found.append((corpus.provenance.columns.get("length") or "length", corpus.lengths))
+        columns.append((corpus.provenance.columns.get("length") or "length", corpus.lengths))
     for field in corpus.metadata.schema:
-        if len(found) == COLUMNS:
+        if len(columns) == COLUMNS:
             break
         if pt.is_integer(field.type) or pt.is_floating(field.type):
             values = numbers(corpus.metadata[field.name].combine_chunks())[0]
             if np.isfinite(values).any() and not np.isinf(values).any():
-                found.append((field.name, values))
-    return found
+                columns.append((field.name, values))
+    return columns

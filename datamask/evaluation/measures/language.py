@@ -69,11 +69,11 @@ def cross_entropy(ground: Ground, selections: Selections, entry: MeasureEntry) -
     targets = _targets(ground)
     values = {name: np.full((len(targets), SPLITS), np.nan) for name in selections}
     for j, split in enumerate(folds):
-        asked, owner = words.of(_within(split.held_out, lengths, HELD_OUT_WORDS))
+        tokens, owner = words.of(_within(split.held_out, lengths, HELD_OUT_WORDS))
         asked_rows = split.held_out[owner]
         for name, rows in selections.items():
             ground.poll()
-            nats = Bigrams(*_training(words, rows, split, budget), words.vocabulary).nats(asked, owner)
+            nats = Bigrams(*_training(words, rows, split, budget), words.vocabulary).nats(tokens, owner)
             for t, target in enumerate(targets.values()):
                 if (chosen := target[asked_rows]).any():
                     values[name][t, j] = nats[chosen].mean()
@@ -88,7 +88,7 @@ def splits(ids: pa.Array, words: Words, graph: NeighborGraph, poll: Poll = no_po
     """The five hold-outs, each with the rows that would give it away: itself, near-copies by graph, equal texts."""
     fold = (row_hash(ids, 0) % np.uint64(FOLDS)).astype(np.int64)
     first, second = _near_pairs(graph, poll)
-    found = []
+    folds = []
     for j in range(SPLITS):
         poll()
         held = fold == j
@@ -97,8 +97,8 @@ def splits(ids: pa.Array, words: Words, graph: NeighborGraph, poll: Poll = no_po
         leaking[second[held[first]]] = True
         order = row_hash(ids, j + 1)
         rows = np.flatnonzero(held)
-        found.append(Split(rows[np.argsort(order[rows], kind="stable")], leaking, order))
-    return found
+        folds.append(Split(rows[np.argsort(order[rows], kind="stable")], leaking, order))
+    return folds
 
 
 def _near_pairs(graph: NeighborGraph, poll: Poll) -> tuple[np.ndarray, np.ndarray]:

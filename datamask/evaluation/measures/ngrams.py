@@ -45,10 +45,10 @@ class Bigrams:
         """P(word | word before it): float64 ``(T,)``; the start sign is V."""
         keys = before * np.int64(self.vocabulary) + tokens
         place = np.minimum(np.searchsorted(self._pairs, keys), len(self._pairs) - 1)
-        kept = np.where(self._pairs[place] == keys, self._kept[place], 0.0)
-        seen, single = self._after[before], self._single[tokens]
-        mixed = (kept + DISCOUNT * self._different[before] * single) / np.maximum(seen, 1.0)
-        probabilities: np.ndarray = np.where(seen > 0, mixed, single)
+        discounted = np.where(self._pairs[place] == keys, self._kept[place], 0.0)
+        context_counts, single = self._after[before], self._single[tokens]
+        mixed = (discounted + DISCOUNT * self._different[before] * single) / np.maximum(context_counts, 1.0)
+        probabilities: np.ndarray = np.where(context_counts > 0, mixed, single)
         return probabilities
 
     def nats(self, tokens: np.ndarray, owner: np.ndarray) -> np.ndarray:

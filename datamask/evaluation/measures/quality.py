@@ -23,7 +23,7 @@ def mean_quality(ground: Ground, selections: Selections, entry: MeasureEntry) ->
 
 def column_means(ground: Ground, selections: Selections, entry: MeasureEntry) -> list[Measured]:
     """Mean of each quality column as it stands in the input, where several make up the quality."""
-    corpus, found = ground.corpus, []
+    corpus, measurements = ground.corpus, []
     columns = corpus.provenance.columns.get("quality") or []
     for column in columns:
         if len(columns) < 2 or column not in corpus.metadata.column_names:
@@ -31,16 +31,18 @@ def column_means(ground: Ground, selections: Selections, entry: MeasureEntry) ->
         values, null = numbers(corpus.metadata[column].combine_chunks())
         readings = {}
         for name, rows in selections.items():
-            known = rows[~null[rows]]
-            if not len(known):
+            valid_rows = rows[~null[rows]]
+            if not len(valid_rows):
                 readings[name] = Reading(None, note="every value is null")
                 continue
-            missing = len(rows) - len(known)
+            missing = len(rows) - len(valid_rows)
             readings[name] = Reading(
-                float(np.mean(values[known])),
-                ground.mean_draws(values[known], known),
+                float(np.mean(values[valid_rows])),
+                ground.mean_draws(values[valid_rows], valid_rows),
                 "bootstrap",
                 note=f"{missing:,} nulls left out" if missing else "",
             )
-        found.append(entry.measured(readings, column=column, label=f"{entry.label}: {column}", circular=("quality",)))
-    return found
+        measurements.append(
+            entry.measured(readings, column=column, label=f"{entry.label}: {column}", circular=("quality",))
+        )
+    return measurements

@@ -97,6 +97,6 @@ def difference(first: Reading, second: Reading) -> tuple[float, float, float] | 
     """Value and 95 % interval of ``first - second``, paired draw by draw; None where either has no draws."""
     if first.value is None or second.value is None or first.draws is None or second.draws is None:
         return None
-    apart = first.value - second.value
+    change = first.value - second.value
     reach = half_width(first.draws - second.draws, first.kind)
-    return apart, apart - reach, apart + reach
+    return change, change - reach, change + reach

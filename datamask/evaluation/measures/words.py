@@ -83,8 +83,10 @@ class Words:
 
         tokens, owner = self.of(rows)
         limit = max(COMMON_SHARE * len(self), COMMON_ROWS)
-        kept = (tokens != UNKNOWN) & (self.rows_with[tokens] <= limit)
-        keys, counts = np.unique(owner[kept] * np.int64(self.vocabulary) + tokens[kept], return_counts=True)
+        informative = (tokens != UNKNOWN) & (self.rows_with[tokens] <= limit)
+        keys, counts = np.unique(
+            owner[informative] * np.int64(self.vocabulary) + tokens[informative], return_counts=True
+        )
         row, word = np.divmod(keys, self.vocabulary)
         weight = (1.0 + np.log(counts)) * np.log(len(self) / np.maximum(self.rows_with[word], 1))
         norms = np.sqrt(np.bincount(row, weight**2, len(rows)))
@@ -127,10 +129,10 @@ def _most_frequent(numbers: np.ndarray) -> tuple[np.ndarray, int]:
     """Word numbers by falling frequency, from 1 on; rare ones are `UNKNOWN`. And how many numbers there are."""
     counts = np.bincount(numbers) if len(numbers) else np.zeros(1, np.int64)
     order = np.argsort(-counts, kind="stable")
-    known = order[: min(VOCABULARY - 1, int((counts >= LEAST_COUNT).sum()))]
+    frequent = order[: min(VOCABULARY - 1, int((counts >= LEAST_COUNT).sum()))]
     renumbered = np.zeros(len(counts), np.int32)
-    renumbered[known] = np.arange(1, len(known) + 1)
-    return renumbered[numbers], len(known) + 1
+    renumbered[frequent] = np.arange(1, len(frequent) + 1)
+    return renumbered[numbers], len(frequent) + 1
 
 
 def _rows_with(tokens: np.ndarray, starts: np.ndarray, vocabulary: int, poll: Poll) -> np.ndarray:
