@@ -33,6 +33,10 @@ DUAL_STEPS = 300
 ENOUGH = 1e-6
 """A gap, on the scale of the objective's attainable gain, that is not worth closing further."""
 
+PROGRESS = 3e-5
+"""What `facility_dual.LAST_STEPS` steps of a dual bound must bring at least, on the same scale, for it to go on. On
+20,000 rows the steps that this leaves out would have closed 1 to 5 % of the gap."""
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -144,6 +148,7 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         choose=choose,
         steps=effort.dual_steps,
         tolerance=ENOUGH / weight,
+        progress=PROGRESS / weight,
         poll=poll,
         on_bound=lambda steps, bound: record(steps, constant + weight * (bound - dual.scale.zero)),
     )

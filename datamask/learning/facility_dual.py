@@ -30,6 +30,9 @@ STEPS_AT_ONCE = 10
 PATIENCE = 10
 """Steps without a better bound after which the step length is halved."""
 
+LAST_STEPS = 30
+"""Steps over which the descent's progress is looked at."""
+
 MEMORY = 0.5
 """Share of the last direction that the next one keeps: subgradients zigzag, and their running sum does so less."""
 
@@ -62,6 +65,7 @@ def descend(
     choose: Callable[[np.ndarray], np.ndarray] | None = None,
     steps: int = 400,
     tolerance: float = 0.0,
+    progress: float = 0.0,
     poll: Poll = no_poll,
     on_bound: Callable[[int, float], None] = lambda steps, bound: None,
 ) -> DualBound:
@@ -76,6 +80,7 @@ def descend(
         choose: from scores ``(n,)`` to the weights ``(n,)`` in [0, 1] of the best allowed subset, where rules or a
             budget restrict it, or of a relaxed one that no allowed subset surpasses; None: S largest.
         steps, tolerance: stop after so many steps, or once ``bound - value`` is at most the tolerance.
+        progress: stop where `LAST_STEPS` steps lowered the bound by less.
         on_bound: gets the steps taken and the lowest bound so far; after the first `STEPS_AT_ONCE`, of every tenth.
     """
     n, k = indices.shape
@@ -89,8 +94,13 @@ def descend(
     best_scores = own
     direction = None
     length, stalled, step_count = 1.0, 0, 0
+    bounds: list[float] = []
+    """The lowest bound after every `STEPS_AT_ONCE` steps."""
     while step_count < steps:
         poll()
+        bounds.append(float(best))
+        if len(bounds) > LAST_STEPS // STEPS_AT_ONCE and bounds[-1 - LAST_STEPS // STEPS_AT_ONCE] - best < progress:
+            break
         for _ in range(min(STEPS_AT_ONCE, steps - step_count)):
             scores = own + _surplus(indices, similarities, theta) / n
             member_weights = _largest(scores, size) if choose is None else choose(scores)

@@ -13,7 +13,7 @@ from datamask import catalogue, learning, objectives
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.certificates import certify, provable
-from datamask.learning.facility_dual import product_error
+from datamask.learning.facility_dual import LAST_STEPS, STEPS_AT_ONCE, descend, product_error
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import advance, begin, concave, upper_bound
@@ -265,3 +265,19 @@ def test_relaxed_has_no_selection_before_its_first_step(objective, rng):
     learner = learning.load("relaxed")(problem, SelectionConfig.from_options(estimator="relaxed"))
     with pytest.raises(ValueError, match="call step first"):
         learner.result(learner.init())
+
+
+def test_a_descent_that_brings_nothing_more_ends(rng):
+    """Its bounds on the way are those of the descent that goes on, so what is left out is what they brought."""
+    x, size = torch.from_numpy(truth.unit_rows(rng, 400, 8)).float(), 40
+    lists = [part.numpy() for part in exact_lists(x, 400)]
+    value, start = truth.facility(x.double().numpy(), range(size)), np.full(400, 0.7)
+    lowest: dict[int, float] = {}
+    whole = descend(*lists, size, value, start, steps=300, on_bound=lowest.__setitem__)
+    least = (lowest[100] - lowest[130]) * 1.01
+    early = descend(*lists, size, value, start, steps=300, progress=least)
+    assert LAST_STEPS < early.steps <= 130 < whole.steps
+    assert early.upper_bound == lowest[early.steps] >= whole.upper_bound
+    assert lowest[early.steps - LAST_STEPS] - early.upper_bound < least
+    first = descend(*lists, size, value, start, steps=300, progress=np.inf)
+    assert first.steps == LAST_STEPS + STEPS_AT_ONCE, "not before there are steps to look back at"
