@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 from datamask import catalogue
 from datamask.config import QualityColumn
@@ -62,7 +64,7 @@ def add_options(group: Group, *names: str) -> None:
     """Options of a selection, by their names; None where not given."""
     for name in names:
         option = OPTIONS[name]
-        about = {"dest": name, "help": f"{option.line.format_map(NAMES)}{default_words(option)}"}
+        about: dict[str, Any] = {"dest": name, "help": f"{option.line.format_map(NAMES)}{default_words(option)}"}
         if isinstance(option.kind, Flag):
             about |= {"action": "store_true", "default": None}
         else:
@@ -142,5 +144,5 @@ def quota(text: str) -> Quota:
         raise argparse.ArgumentTypeError(str(error).removeprefix("--quota ")) from None
 
 
-READ_AS = {Whole: whole, Number: decimal, Quotas: quota}
+READ_AS: dict[type, Callable[[str], object]] = {Whole: whole, Number: decimal, Quotas: quota}
 """Kind of an option -> what reads its word; all others are words, and checked with the settings."""

@@ -69,15 +69,12 @@ def rooted(config: RunConfig) -> RunConfig:
     def absolute(path: str | None) -> str | None:
         return None if path is None else str(user_path(path).absolute())
 
-    selection = replace(
-        config.selection,
-        **{
-            name: absolute(getattr(config.selection, name))
-            for name, option in OPTIONS.items()
-            if isinstance(option.kind, IdFile)
-        },
-    )
-    return replace(config, corpus=absolute_corpus(config.corpus), selection=selection)
+    paths: dict[str, Any] = {
+        name: absolute(getattr(config.selection, name))
+        for name, option in OPTIONS.items()
+        if isinstance(option.kind, IdFile)
+    }
+    return replace(config, corpus=absolute_corpus(config.corpus), selection=replace(config.selection, **paths))
 
 
 def absolute_corpus(config: CorpusConfig) -> CorpusConfig:

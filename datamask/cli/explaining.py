@@ -50,12 +50,13 @@ def explain(options: argparse.Namespace) -> int:
             rows = read_rows(options.ids, corpus).rows
         else:
             rows = _rows_of(options.sample, corpus)
-        told: list[Explanation] = []
+        poll = poll_of(stop.is_set, "explaining was stopped; nothing was written")
+        explanations: list[Explanation] = []
         for part in _parts(rows):
-            told += explainer.explain(part, poll=poll_of(stop.is_set, "explaining was stopped; nothing was written"))
-            progress(0.5 + 0.5 * len(told) / len(rows), f"{len(told):,} of {len(rows):,} samples")
+            explanations += explainer.explain(part, poll=poll)
+            progress(0.5 + 0.5 * len(explanations) / len(rows), f"{len(explanations):,} of {len(rows):,} samples")
     if output is not None:
-        _write(told, corpus, output)
+        _write(explanations, corpus, output)
     if options.json:
         print_json(
             {
@@ -63,13 +64,13 @@ def explain(options: argparse.Namespace) -> int:
                 "exceptions": explainer.exceptions,
                 "sd": explainer.sd,
                 "output": output,
-                "samples": [_plain(one, corpus) for one in told],
+                "samples": [_plain(explanation, corpus) for explanation in explanations],
             }
         )
     elif output is None:
-        print("\n\n".join(_text(one, corpus) for one in told))
+        print("\n\n".join(_text(explanation, corpus) for explanation in explanations))
     else:
-        print(f"{len(told):,} explanations: {output}")
+        print(f"{len(explanations):,} explanations: {output}")
     if explainer.exceptions:
         say(
             f"{explainer.exceptions:,} of {len(corpus):,} samples lie on the other side of the threshold than their "
@@ -90,7 +91,7 @@ def _rows_of(ids: Sequence[str], corpus: Corpus) -> np.ndarray:
     Raises:
         InputError: an id is not in the corpus.
     """
-    place = {str(found): row for row, found in enumerate(corpus.ids.to_pylist())}
+    place = {str(sample_id): row for row, sample_id in enumerate(corpus.ids.to_pylist())}
     unknown = [word for word in ids if word not in place]
     if unknown:
         raise InputError(f"{unknown[0]!r} is not an id of the corpus; its ids are such as {next(iter(place))!r}")
@@ -108,19 +109,19 @@ def _id_of(row: int, corpus: Corpus) -> Any:
     return None if row < 0 else corpus.ids[row].as_py()
 
 
-def _plain(told: Explanation, corpus: Corpus) -> dict[str, Any]:
+def _plain(explanation: Explanation, corpus: Corpus) -> dict[str, Any]:
     """An explanation for JSON, its rows as ids."""
-    plain = told.to_dict()
-    plain["nearest_selected"] = _id_of(told.nearest_selected, corpus)
-    plain["copy_of"] = _id_of(told.copy_of, corpus)
-    for found in plain["witnesses"].values():
-        for witness in found:
+    plain = explanation.to_dict()
+    plain["nearest_selected"] = _id_of(explanation.nearest_selected, corpus)
+    plain["copy_of"] = _id_of(explanation.copy_of, corpus)
+    for witnesses in plain["witnesses"].values():
+        for witness in witnesses:
             if witness["kind"] != "dimension":
                 witness["id"] = _id_of(witness["row"], corpus)
     return plain
 
 
-def _write(told: Sequence[Explanation], corpus: Corpus, output: str) -> None:
+def _write(explanations: Sequence[Explanation], corpus: Corpus, output: str) -> None:
     """One row per sample, one column per part, to parquet or CSV."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -128,27 +129,32 @@ def _write(told: Sequence[Explanation], corpus: Corpus, output: str) -> None:
     from datamask.files import replacing
     from datamask.runs.exports import table_csv
 
-    names = [part.name for part in told[0].parts] if told else []
+    names = [part.name for part in explanations[0].parts] if explanations else []
     table = pa.table(
         {
-            corpus.provenance.columns["id"]: corpus.ids.take(pa.array([one.row for one in told], pa.int64())),
-            "selected": [one.selected for one in told],
-            "state": [one.state for one in told],
-            "score": [one.score for one in told],
-            "threshold": [one.threshold for one in told],
-            "margin": [one.margin for one in told],
+            corpus.provenance.columns["id"]: corpus.ids.take(
+                pa.array([sample.row for sample in explanations], pa.int64())
+            ),
+            "selected": [sample.selected for sample in explanations],
+            "state": [sample.state for sample in explanations],
+            "score": [sample.score for sample in explanations],
+            "threshold": [sample.threshold for sample in explanations],
+            "margin": [sample.margin for sample in explanations],
             **{
-                f"part_{name.replace(' ', '_')}": [one.parts[place].value for one in told]
+                f"part_{name.replace(' ', '_')}": [sample.parts[place].value for sample in explanations]
                 for place, name in enumerate(names)
             },
             "nearest_selected": corpus.ids.take(
-                pa.array([one.nearest_selected if one.nearest_selected >= 0 else None for one in told], pa.int64())
+                pa.array(
+                    [sample.nearest_selected if sample.nearest_selected >= 0 else None for sample in explanations],
+                    pa.int64(),
+                )
             ),
-            "nearest_similarity": [one.nearest_similarity for one in told],
+            "nearest_similarity": [sample.nearest_similarity for sample in explanations],
             "copy_of": corpus.ids.take(
-                pa.array([one.copy_of if one.copy_of >= 0 else None for one in told], pa.int64())
+                pa.array([sample.copy_of if sample.copy_of >= 0 else None for sample in explanations], pa.int64())
             ),
-            "sentence": [one.sentence for one in told],
+            "sentence": [sample.sentence for sample in explanations],
         }
     )
     with replacing(output) as path:
@@ -158,25 +164,25 @@ def _write(told: Sequence[Explanation], corpus: Corpus, output: str) -> None:
             pq.write_table(table, path)
 
 
-def _text(told: Explanation, corpus: Corpus) -> str:
+def _text(sample: Explanation, corpus: Corpus) -> str:
     """One sample for people."""
-    lines = [f"{told.id}: {told.sentence}", ""]
-    width = max(len(part.name) for part in told.parts)
-    lines += [f"  {part.name:<{width}}  {part.value:+.3e}" for part in told.parts]
+    lines = [f"{sample.id}: {sample.sentence}", ""]
+    width = max(len(part.name) for part in sample.parts)
+    lines += [f"  {part.name:<{width}}  {part.value:+.3e}" for part in sample.parts]
     lines.append(
-        f"  {'score - threshold':<{width}}  {told.score - told.threshold:+.3e}, {told.margin:+.2f} standard "
+        f"  {'score - threshold':<{width}}  {sample.score - sample.threshold:+.3e}, {sample.margin:+.2f} standard "
         "deviations of all scores"
     )
-    if told.nearest_selected >= 0:
+    if sample.nearest_selected >= 0:
         lines.append(
-            f"  Nearest selected: {_id_of(told.nearest_selected, corpus)}, cosine {told.nearest_similarity:.3f}"
+            f"  Nearest selected: {_id_of(sample.nearest_selected, corpus)}, cosine {sample.nearest_similarity:.3f}"
         )
-    for objective, found in told.witnesses.items():
-        for witness in found[:5]:
+    for objective, witnesses in sample.witnesses.items():
+        for witness in witnesses[:5]:
             what = witness.row if witness.kind == "dimension" else _id_of(witness.row, corpus)
             cosine = "" if witness.similarity is None else f", cosine {witness.similarity:.3f}"
             other = "" if witness.otherwise is None else f" (otherwise {witness.otherwise:.3f})"
             lines.append(f"  {objective}: {WITNESS_WORDS[witness.kind]} {what}{cosine}{other}, {witness.amount:+.3e}")
-        if told.witness_counts[objective] > 5:
-            lines.append(f"  {objective}: and {told.witness_counts[objective] - 5:,} more")
+        if sample.witness_counts[objective] > 5:
+            lines.append(f"  {objective}: and {sample.witness_counts[objective] - 5:,} more")
     return "\n".join(lines)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from datamask.cli.common import DONE, absolute_corpus, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, table_text
@@ -36,7 +38,7 @@ def which_lambda(options: argparse.Namespace) -> int:
 
     with stop_on_signals() as stop, Progress() as progress:
         corpus = open_corpus(corpus_wanted, progress=progress, should_stop=stop.is_set)
-        found = answer(
+        answered = answer(
             corpus,
             question,
             RunStore(options.runs_dir).cache_dir,
@@ -46,11 +48,11 @@ def which_lambda(options: argparse.Namespace) -> int:
             should_stop=stop.is_set,
         )
     if options.output is not None:
-        write_text(options.output, json.dumps(found, indent=1))
+        write_text(options.output, json.dumps(answered, indent=1))
     if options.json:
-        print_json({**found, "output": options.output})
+        print_json({**answered, "output": options.output})
     else:
-        print(text_of(found))
+        print(text_of(answered))
     return DONE
 
 
@@ -86,10 +88,10 @@ def ratios_of(text: str) -> tuple[float, ...]:
         raise OptionError(f"--ratios must be numbers such as 0.1,0.3, got {text!r}") from error
 
 
-def text_of(found: dict) -> str:
+def text_of(answered: Mapping[str, Any]) -> str:
     """An answer for people."""
-    parts = [found["headline"]]
-    for measure in found["measures"]:
+    parts = [answered["headline"]]
+    for measure in answered["measures"]:
         parts.append(f"\n{measure['label']}: difference to a random selection in {measure['unit']}, lower is better")
         rows = [
             {
@@ -107,14 +109,16 @@ def text_of(found: dict) -> str:
         ]
         parts.append(table_text(rows))
         parts += [
-            f"{one['name']}, ratio {one['ratio']:g}: {one['difference']:+.4f}, {one['low']:+.4f} to {one['high']:+.4f}"
-            for one in measure["named"]
+            f"{point['name']}, ratio {point['ratio']:g}: {point['difference']:+.4f}, "
+            f"{point['low']:+.4f} to {point['high']:+.4f}"
+            for point in measure["named"]
         ]
         parts += [curve["sentence"] for curve in measure["curves"]]
-    target = found["target"]
-    first = found["measures"][0]["curves"][0]
+    target = answered["target"]
+    first = answered["measures"][0]["curves"][0]
     parts.append(
         f"\n{target['texts']:,} texts of the target, {target['near_copies']:,} near-copies of them left out, "
-        f"{first['words']:,} words of each selection trained on, {found['splits']} splits. " + " ".join(found["notes"])
+        f"{first['words']:,} words of each selection trained on, {answered['splits']} splits. "
+        + " ".join(answered["notes"])
     )
     return "\n".join(parts)

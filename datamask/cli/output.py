@@ -36,7 +36,7 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
         self._pace = pace or Eta()
-        self._shown = -LINE_SECONDS
+        self._drawn = -LINE_SECONDS
         self._topic = ""
 
     def __enter__(self) -> Progress:
@@ -60,9 +60,9 @@ class Progress:
         # "step 12 of 100" and "step 13 of 100" are one topic
         topic = "".join(letter for letter in what if not letter.isdigit())
         patience = BAR_SECONDS if self._terminal else LINE_SECONDS
-        if now - self._shown < patience and (self._terminal or topic == self._topic):
+        if now - self._drawn < patience and (self._terminal or topic == self._topic):
             return
-        self._shown, self._topic = now, topic
+        self._drawn, self._topic = now, topic
         share = min(max(share, 0.0), 1.0)
         eta = "" if left is None else f", {duration(left)} left"
         if self._terminal:
@@ -79,9 +79,9 @@ def say(sentence: str) -> None:
     print(f"datamask: {sentence}", file=sys.stderr, flush=True)
 
 
-def print_json(data: Mapping[str, Any]) -> None:
+def print_json(record: Mapping[str, Any]) -> None:
     """One JSON object on one line of stdout; what is not finite becomes null."""
-    print(json.dumps(to_plain(data), allow_nan=False), flush=True)
+    print(json.dumps(to_plain(record), allow_nan=False), flush=True)
 
 
 def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> str:

@@ -55,17 +55,17 @@ def check_objective(options: argparse.Namespace) -> int:
     from datamask.objectives import own
     from datamask.testing import check_objective as checked
 
-    found = checked(own.permit(options.name))
-    failed = sum(not one.passed for one in found)
+    checks = checked(own.permit(options.name))
+    failed = sum(not check.passed for check in checks)
     if options.json:
         print_json(
             {
                 "objective": options.name,
                 "failed": failed,
-                "checks": [{"name": one.name, "says": one.says, "failure": one.failure} for one in found],
+                "checks": [{"name": check.name, "says": check.says, "failure": check.failure} for check in checks],
             }
         )
     else:
-        print("\n".join(map(str, found)))
-        print(f"{failed} of {len(found)} checks failed" if failed else f"all {len(found)} checks hold")
+        print("\n".join(map(str, checks)))
+        print(f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks hold")
     return BAD if failed else DONE

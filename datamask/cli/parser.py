@@ -145,10 +145,10 @@ def inputs(options: argparse.Namespace) -> tuple[str, ...]:
     Raises:
         OptionError: there are none.
     """
-    found = (*options.inputs, *options.input)
-    if not found:
+    paths = (*options.inputs, *options.input)
+    if not paths:
         raise OptionError(f"INPUT is required: `datamask {options.command}` needs at least one file, folder or glob")
-    return found
+    return paths
 
 
 # -- the commands ------------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
 
 def _underscored(words: Sequence[str]) -> list[str]:
     """Option names with underscores; values, and everything after a bare ``--``, as they came."""
-    out = []
+    out: list[str] = []
     for place, word in enumerate(words):
         if word == "--":
             return [*out, *words[place:]]

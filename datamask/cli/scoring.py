@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def score(options: argparse.Namespace) -> int:
     """`score`: values of all objectives for id lists, and their overlaps beside what chance would give."""
     from datamask.corpus import open_corpus
-    from datamask.evaluation import panel_rows, score_selection
+    from datamask.evaluation.comparing import panel_rows
     from datamask.evaluation.id_lists import overlaps, read_rows
+    from datamask.evaluation.scoring import score_selection
 
     if options.center and options.panel:
         raise OptionError("--center and --panel exclude each other: the panel measures the features as they are")
@@ -37,10 +38,10 @@ def score(options: argparse.Namespace) -> int:
         scores = [
             {
                 "selection": path,
-                "unknown_ids": found.unknown,
+                "unknown_ids": id_list.unknown,
                 **score_selection(
                     corpus,
-                    found.rows,
+                    id_list.rows,
                     store.cache_dir,
                     options.device,
                     progress,
@@ -49,12 +50,12 @@ def score(options: argparse.Namespace) -> int:
                     objectives=own,
                 ),
             }
-            for path, found in lists.items()
+            for path, id_list in lists.items()
         ]
         board = (
             _board(
                 corpus,
-                {path: found.rows for path, found in lists.items()},
+                {path: id_list.rows for path, id_list in lists.items()},
                 store.cache_dir,
                 options.device,
                 progress,
@@ -63,21 +64,21 @@ def score(options: argparse.Namespace) -> int:
             if options.panel
             else None
         )
-    result: dict[str, Any] = {
+    report: dict[str, Any] = {
         "n": len(corpus),
         "selections": scores,
-        "overlaps": overlaps({path: found.rows for path, found in lists.items()}, len(corpus)),
+        "overlaps": overlaps({path: id_list.rows for path, id_list in lists.items()}, len(corpus)),
     }
     if board is not None:
-        result["scoreboard"] = board
+        report["scoreboard"] = board
         for entry in scores:
             entry["panel"] = panel_rows(board, entry["selection"])
     if options.json:
-        print_json(result)
+        print_json(report)
         return DONE
     for entry in scores:
         print(score_text(entry))
-    for pair in result["overlaps"]:
+    for pair in report["overlaps"]:
         print(
             f"{pair['a']} and {pair['b']} share {pair['shared']:,} samples: overlap {pair['overlap']:.3f}, by chance "
             f"{pair['chance']:.3f}"
@@ -91,20 +92,21 @@ def _board(
     corpus: Corpus, lists: dict[str, Any], cache_dir: Path, device: str, progress: Progress, poll: Callable[[], None]
 ) -> dict[str, Any]:
     """The scoreboard of id lists; what each was made by stands in its file."""
-    from datamask.evaluation import optimised_by, scoreboard
+    from datamask.evaluation.comparing import scoreboard
     from datamask.evaluation.id_lists import read_config
+    from datamask.evaluation.verdicts import optimised_by
 
-    made = {path: config for path in lists if (config := read_config(path)) is not None}
+    configs = {path: config for path in lists if (config := read_config(path)) is not None}
     board = scoreboard(
         corpus,
         lists,
         cache_dir,
-        optimised={path: optimised_by(made[path]) for path in made},
+        optimised={path: optimised_by(config) for path, config in configs.items()},
         cut=True,
         device=device,
         progress=progress,
         poll=poll,
     )
-    if unknown := [path for path in lists if path not in made]:
+    if unknown := [path for path in lists if path not in configs]:
         board["notes"].append(f"How {', '.join(unknown)} came about is not known, so no measure is taken as its own.")
     return board

@@ -22,7 +22,7 @@ def select(options: argparse.Namespace) -> int:
     check_device(config.selection.device)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
-    return _work(run, output, options, fresh=True)
+    return _work(run, output, options, new=True)
 
 
 def resume(options: argparse.Namespace) -> int:
@@ -43,23 +43,24 @@ def resume(options: argparse.Namespace) -> int:
     return _work(run, output, options)
 
 
-def _work(run: Run, output: str | None, options: argparse.Namespace, *, fresh: bool = False) -> int:
+def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: bool = False) -> int:
     say(f"run {run.id} in {run.path}")
     # loading torch on a cold machine takes longer than a queued run without an owner is believed
     with run.queued(), stop_on_signals() as stop, Progress() as progress:
-        if not fresh:
+        if not new:
             with run.writer() as writer:
                 writer.set_status("queued")
         outcome = attempt(run, should_stop=stop.is_set, progress=progress, warn=progress.warn)
-    if outcome.faulty:
-        traceback.print_exception(outcome.error)
-        say(fault_sentence(outcome.error))
+    error = outcome.error
+    if error is not None and outcome.faulty:
+        traceback.print_exception(error)
+        say(fault_sentence(error))
         return FAULT
-    if outcome.error is not None:
-        if fresh and isinstance(outcome.error, InputError) and not (run.path / "checkpoint.npz").exists():
+    if error is not None:
+        if new and isinstance(error, InputError) and not (run.path / "checkpoint.npz").exists():
             # nothing was learned and nothing can be resumed: a mistyped column leaves no run behind
             RunStore(options.runs_dir).remove(run.id)
-        raise outcome.error
+        raise error
     if outcome.status.state != "done":
         words = ["resume", run.id, *([] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir])]
         say(f"run {run.id} {outcome.status.state} at step {outcome.status.step:,}; go on with: {shell(words)}")
@@ -74,7 +75,7 @@ def prepare(options: argparse.Namespace) -> int:
     from datamask.corpus.preparation import prepare_shards
 
     with stop_on_signals() as stop, Progress() as progress:
-        found = prepare_shards(
+        report = prepare_shards(
             list(inputs(options)),
             options.output,
             text_column=options.text_column,
@@ -85,7 +86,7 @@ def prepare(options: argparse.Namespace) -> int:
             should_stop=stop.is_set,
         )
     if options.json:
-        print_json(found)
+        print_json(report)
     else:
-        print("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in found.items()))
+        print("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in report.items()))
     return DONE

@@ -23,8 +23,10 @@ def runs_list(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"runs": rows})
     elif rows:
-        shown = [{**row, "quality": percent(row["quality"]), "diversity": percent(row["diversity"])} for row in rows]
-        print(table_text(shown))
+        in_percent = [
+            {**row, "quality": percent(row["quality"]), "diversity": percent(row["diversity"])} for row in rows
+        ]
+        print(table_text(in_percent))
     else:
         say(f"there are no runs in {options.runs_dir} yet; `datamask select` makes one")
     return DONE
@@ -32,7 +34,7 @@ def runs_list(options: argparse.Namespace) -> int:
 
 def _listed(run: Run) -> dict[str, Any]:
     status = run.status()
-    row = {
+    row: dict[str, Any] = {
         "run": run.id,
         "state": status.state,
         "objective": "?",

@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 
 def sweep(options: argparse.Namespace) -> int:
     """`sweep`: the cross product of what is varied, as runs that share one corpus."""
-    found = points(given_options(options), [parse_vary(text) for text in options.vary], options.seeds)
-    plan = _plan(options, found)
+    spanned = points(given_options(options), [parse_vary(text) for text in options.vary], options.seeds)
+    plan = _plan(options, spanned)
     from datamask.runs import sweep as sweeps
 
     if options.output is not None:
         sweeps.table_format(options.output)
         options.output = check_output(options.output, plan.corpus.inputs)
     pace = RunPace()
-    with stop_on_signals() as stop, Progress(pace=pace if len(found) > TELLING_RUNS else None) as progress:
+    with stop_on_signals() as stop, Progress(pace=pace if len(spanned) > TELLING_RUNS else None) as progress:
         done = sweeps.sweep(RunStore(options.runs_dir), plan, progress=progress, should_stop=stop.is_set, turn=pace.run)
-    rows = sweeps.whole_rows([one.row() for one in done])
+    rows = sweeps.whole_rows([point_done.row() for point_done in done])
     if options.output is not None:
         sweeps.write_rows(rows, options.output)
     if options.json:
         print_json({"sweep": plan.id, "points": len(plan.points), "rows": rows, "output": options.output})
     elif rows:
-        print(table_text(list(map(_shown, rows))))
+        print(table_text(list(map(_for_people, rows))))
         print(
             f"Sweep {plan.id} in {options.runs_dir}. 0 % is a random subset of the size, 100 % the best a term "
             "reaches alone."
@@ -59,14 +59,14 @@ def sweep(options: argparse.Namespace) -> int:
 
 def study(options: argparse.Namespace) -> int:
     """`study`: one of the paper's experiments, as a sweep with its own table and figure."""
-    found = arms(
+    studied = arms(
         options.kind,
         given_options(options),
         seeds=options.seeds,
         quick=options.quick,
         objectives=options.objectives.split(",") if options.objectives else None,
     )
-    plan = _plan(options, points_of(found))
+    plan = _plan(options, points_of(studied))
     from datamask.runs import study as studies
     from datamask.runs import study_report as report
 
@@ -74,65 +74,65 @@ def study(options: argparse.Namespace) -> int:
     check_apart("output", str(folder), plan.corpus.inputs)
     check_output(str(folder / "study.md"), plan.corpus.inputs)
     with stop_on_signals() as stop, Progress() as progress:
-        result = studies.study(
-            options.kind, RunStore(options.runs_dir), plan, found, progress=progress, should_stop=stop.is_set
+        completed = studies.study(
+            options.kind, RunStore(options.runs_dir), plan, studied, progress=progress, should_stop=stop.is_set
         )
-    ending = _ending(result.done, len(plan.points))
+    ending = _ending(completed.done, len(plan.points))
     if ending != DONE:
         return ending
-    written = report.write(result, folder)
+    written = report.write(completed, folder)
     if options.json:
         print_json(
             {
                 "study": options.kind,
                 "sweep": plan.id,
-                "rows": result.rows,
-                "notes": result.notes,
+                "rows": completed.rows,
+                "notes": completed.notes,
                 "output": [str(path) for path in written],
             }
         )
     else:
-        print(report.markdown(result))
+        print(report.markdown(completed))
         print("\n".join(map(str, written)))
     return DONE
 
 
-def _plan(options: argparse.Namespace, found: Sequence[Point]) -> Plan:
+def _plan(options: argparse.Namespace, spanned: Sequence[Point]) -> Plan:
     """The points on the corpus that was asked for, with absolute paths, after checking what can be checked now.
 
     Raises:
         OptionError: no such device, or the runs would lie among the inputs.
     """
-    corpus = absolute_corpus(corpus_config(options, found[0].selection.seed))
+    corpus = absolute_corpus(corpus_config(options, spanned[0].selection.seed))
     check_apart("runs_dir", options.runs_dir, corpus.inputs)
-    check_device(found[0].selection.device)
-    placed = tuple(replace(point, selection=rooted(RunConfig(corpus, point.selection)).selection) for point in found)
+    check_device(spanned[0].selection.device)
+    placed = tuple(replace(point, selection=rooted(RunConfig(corpus, point.selection)).selection) for point in spanned)
     return Plan(corpus, placed, options.name or "")
 
 
-def _ending(done: Sequence[Done], wanted: int) -> int:
+def _ending(done: Sequence[Done], planned: int) -> int:
     """What went wrong, on stderr, and the exit code."""
-    for one in done:
-        if one.error is not None:
-            say(f"{one.point.words or 'the only point'}: {one.error}")
+    for point_done in done:
+        if point_done.error is not None:
+            say(f"{point_done.point.words or 'the only point'}: {point_done.error}")
     if done and done[-1].fault is not None:
         traceback.print_exception(done[-1].fault)
         return FAULT
-    if any(one.error is not None for one in done):
+    if any(point_done.error is not None for point_done in done):
         return BAD
-    finished = sum(one.status.state == "done" for one in done)
-    if finished < wanted:
-        say(f"stopped after {finished:,} of {wanted:,} points; the same command goes on from there")
+    finished = sum(point_done.status.state == "done" for point_done in done)
+    if finished < planned:
+        say(f"stopped after {finished:,} of {planned:,} points; the same command goes on from there")
         return STOPPED
     return DONE
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     """A row as people read it: shares in percent, a hyphen where there is nothing, no raw values."""
-    shown = {}
+    cells: dict[str, Any] = {}
     for name, value in row.items():
         if name in ("quality", "diversity", "joint"):
-            shown[name] = percent(value)
+            cells[name] = percent(value)
         elif name != "error" and not name.startswith("raw_"):
-            shown[name] = f"{value:.4g}" if isinstance(value, float) else "-" if value is None else value
-    return shown
+            cells[name] = f"{value:.4g}" if isinstance(value, float) else "-" if value is None else value
+    return cells

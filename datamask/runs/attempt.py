@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datamask import endings
 from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
@@ -41,7 +41,7 @@ class Outcome:
     """
 
     status: RunStatus
-    summary: dict | None = None
+    summary: dict[str, Any] | None = None
     error: Exception | None = None
 
     @property
@@ -71,9 +71,7 @@ def attempt(
         endings.load("datamask.runs.execute", stop)
         from datamask.runs.execute import execute
 
-        shared = {} if pool is None else {"pool": pool}
-        shared |= {} if warn is None else {"warn": warn}
-        summary = execute(run, should_stop=stop, progress=progress, threads=threads, **shared)
+        summary = execute(run, should_stop=stop, progress=progress, threads=threads, pool=pool, warn=warn)
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")
         return Outcome(run.status())
@@ -95,14 +93,15 @@ def attempt(
 
 def _or_asked(run: Run, should_stop: Callable[[], bool]) -> Callable[[], bool]:
     """`should_stop`, or a request by any other process; the disk is asked every `ASK_SECONDS` at most."""
-    asked = [time.monotonic(), False]
+    looked, requested = time.monotonic(), False
 
     def stop() -> bool:
-        if should_stop() or asked[1]:
+        nonlocal looked, requested
+        if should_stop() or requested:
             return True
-        if time.monotonic() - asked[0] >= ASK_SECONDS:
-            asked[:] = time.monotonic(), run.stop_requested()
-        return asked[1]
+        if time.monotonic() - looked >= ASK_SECONDS:
+            looked, requested = time.monotonic(), run.stop_requested()
+        return requested
 
     return stop
 
@@ -119,14 +118,14 @@ def fault_sentence(error: BaseException) -> str:
     return f"datamask failed, which is a fault of the program: {type(error).__name__}: {one_sentence(error)}"
 
 
-def _record(run: Run, state: str, **fields: str) -> None:
+def _record(run: Run, state: str, *, ending: str = "", **fields: str) -> None:
     if run.status().state == "done":
         return
     try:
         with run.writer() as writer:
-            writer.finish(state, **fields)
+            writer.finish(state, None, ending, **fields)
     except RunStateError as held:
         log.info("%s; its status is left as it is", held)
     except DatamaskError:
         # no room even for the status: it stays "running" with a free lock, which readers see as interrupted
-        log.exception("the ending of run %s (%s: %s) could not be written", run.id, state, fields)
+        log.exception("the ending of run %s (%s: %s) could not be written", run.id, state, {"ending": ending, **fields})

@@ -40,16 +40,16 @@ def agreement_entry(run: Run, fingerprint: str) -> Entry:
     return Entry(fingerprint, "agreement", VERSION, run.id, old=f"agreement-{VERSION}-{run.id}.npz")
 
 
-def read_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path) -> dict | None:
+def read_board(runs: Sequence[Run], fingerprint: str, cache_dir: str | Path) -> dict[str, Any] | None:
     """The stored scoreboard of these runs, as `datamask.evaluation.scoreboard` gives it, by run id; None: not there.
 
     While it is being measured, and after a stop, ``left`` names the measures that are not there yet.
     """
     names = {run.id for run in runs}
-    return Cache(cache_dir).find(board_entry(runs, fingerprint), lambda content: _kept_board(content, names))
+    return Cache(cache_dir).find(board_entry(runs, fingerprint), lambda content: _checked_board(content, names))
 
 
-def keep_board(board: dict, runs: Sequence[Run], fingerprint: str, cache_dir: str | Path) -> None:
+def keep_board(board: Mapping[str, Any], runs: Sequence[Run], fingerprint: str, cache_dir: str | Path) -> None:
     """Keep a scoreboard of plain values, whole or half measured.
 
     Raises:
@@ -59,18 +59,18 @@ def keep_board(board: dict, runs: Sequence[Run], fingerprint: str, cache_dir: st
     Cache(cache_dir).keep(board_entry(runs, fingerprint), board, sync=False, required=True)
 
 
-def read_boards(fingerprint: str, cache_dir: str | Path) -> list[dict]:
+def read_boards(fingerprint: str, cache_dir: str | Path) -> list[dict[str, Any]]:
     """Every scoreboard of a corpus's runs, the newest first."""
     cache = Cache(cache_dir)
     boards = (
-        cache.find(_board_entry(fingerprint, key), _kept_board) for key in cache.keys(_board_entry(fingerprint, "*"))
+        cache.find(_board_entry(fingerprint, key), _checked_board) for key in cache.keys(_board_entry(fingerprint, "*"))
     )
     return [board for board in boards if board is not None]
 
 
 def read_agreement(run: Run, fingerprint: str, cache_dir: str | Path) -> tuple[np.ndarray, np.ndarray] | None:
     """``appeared, selected``, int32 ``(N,)`` each (`datamask.evaluation.agreement.Agreement`); None: not there."""
-    return Cache(cache_dir).find(agreement_entry(run, fingerprint), _kept_agreement)
+    return Cache(cache_dir).find(agreement_entry(run, fingerprint), _checked_agreement)
 
 
 def keep_agreement(
@@ -85,7 +85,7 @@ def keep_agreement(
     Cache(cache_dir).keep(agreement_entry(run, fingerprint), arrays=arrays, required=True)
 
 
-def _kept_board(content: Content, names: Collection[str] | None = None) -> dict:
+def _checked_board(content: Content, names: Collection[str] | None = None) -> dict[str, Any]:
     """The scoreboard that a file holds. Raises Implausible where it is none, or of other runs than these."""
     # those from before measures were kept one by one are whole
     board = {"left": [], **content.value}
@@ -115,7 +115,7 @@ def _check_cell(cell: Mapping[str, Any]) -> None:
     require(low is None or high is None or low <= high, "an interval ends before it begins")
 
 
-def _kept_agreement(content: Content) -> tuple[np.ndarray, np.ndarray]:
+def _checked_agreement(content: Content) -> tuple[np.ndarray, np.ndarray]:
     """The counts that a file holds. Raises Implausible where they are none."""
     appeared, selected = content.arrays["appeared"], content.arrays["selected"]
     require(

@@ -56,13 +56,13 @@ def shards_of(run: Run) -> list[ShardRows]:
     if isinstance(names, pa.ChunkedArray):
         names = names.combine_chunks()
     codes = names.indices.to_numpy(zero_copy_only=False)
-    known = names.dictionary.to_pylist()
-    files = list(dict.fromkeys([*facts.get("files", []), *known]))
+    with_rows = names.dictionary.to_pylist()
+    files = list(dict.fromkeys([*facts.get("files", []), *with_rows]))
     rows = table["source_row"].to_numpy()
     selected = table["selected"].to_numpy()
     shards = []
     for file in files:
-        where = np.flatnonzero(codes == known.index(file)) if file in known else np.zeros(0, np.int64)
+        where = np.flatnonzero(codes == with_rows.index(file)) if file in with_rows else np.zeros(0, np.int64)
         where = where[np.argsort(rows[where], kind="stable")]
         ids = table[id_name].take(pa.array(where))
         shards.append(ShardRows(Path(file), rows[where], ids, selected[where], id_name))
@@ -186,17 +186,17 @@ class Digest:
         buffer, width = values.buffers()[1], values.type.bit_width // 8
         if buffer is None:
             return
-        data = np.frombuffer(buffer, np.uint8)[values.offset * width : (values.offset + len(values)) * width]
+        content = np.frombuffer(buffer, np.uint8)[values.offset * width : (values.offset + len(values)) * width]
         if values.null_count:
-            data = data.reshape(len(values), width) * pc.is_valid(values).to_numpy(zero_copy_only=False)[:, None]
-        self._hasher(name).update(np.ascontiguousarray(data))
+            content = content.reshape(len(values), width) * pc.is_valid(values).to_numpy(zero_copy_only=False)[:, None]
+        self._hasher(name).update(np.ascontiguousarray(content).data)
 
     def _update_bytes(self, name: str, values: pa.LargeBinaryArray) -> None:
-        _, offsets, data = values.buffers()
-        if data is None or not len(values):
+        _, offsets, content = values.buffers()
+        if content is None or not len(values):
             return
         edges = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-        self._hasher(name).update(memoryview(data)[int(edges[0]) : int(edges[-1])])
+        self._hasher(name).update(memoryview(content)[int(edges[0]) : int(edges[-1])])
 
     def _hasher(self, name: str) -> hashlib.blake2b:
         if name not in self._parts:
@@ -205,7 +205,7 @@ class Digest:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return (
+    return bool(
         pa.types.is_list(kind)
         or pa.types.is_large_list(kind)
         or pa.types.is_fixed_size_list(kind)
@@ -215,7 +215,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return (
+    return bool(
         pa.types.is_string(kind)
         or pa.types.is_large_string(kind)
         or pa.types.is_string_view(kind)

@@ -47,10 +47,10 @@ def still_same(config: CorpusConfig, corpus: Corpus, should_stop: Callable[[], b
         Stopped: `should_stop` answered true.
     """
     try:
-        again = open_corpus(config, should_stop=should_stop, row_limit=corpus.provenance.rows_read)
+        reread = open_corpus(config, should_stop=should_stop, row_limit=corpus.provenance.rows_read)
     except InputError:
         return False
-    return again.fingerprint == corpus.fingerprint and _digest(again.metadata) == _digest(corpus.metadata)
+    return reread.fingerprint == corpus.fingerprint and _digest(reread.metadata) == _digest(corpus.metadata)
 
 
 def _digest(rows: pa.Table) -> str:

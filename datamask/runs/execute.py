@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,9 +28,10 @@ from datamask.learning.loop import Estimator, Learned, learn
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
 from datamask.runs import contents, digests, outcome
+from datamask.runs.folders import RUN_ID
 from datamask.runs.recording import Clock, Recorder
 from datamask.runs.records import CHECKPOINT, TRACED, check
-from datamask.runs.store import RUN_ID, Run, RunStore
+from datamask.runs.store import Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
 
@@ -79,7 +81,7 @@ def execute(
     threads: int | None = None,
     pool: Pool | None = None,
     warn: Callable[[str], None] | None = None,
-) -> dict:
+) -> dict[str, Any]:
     """Do a run from where it stands to its end, or to where it is stopped.
 
     Args:
@@ -133,15 +135,15 @@ class _Execution:
         self.first = 0
         """The step, from 0, at which learning began: a warm start enters later."""
 
-    def go(self, pool: Pool | None = None) -> dict:
+    def go(self, pool: Pool | None = None) -> dict[str, Any]:
         if pool is None or (pool.center, pool.neighbors) != (self.config.center, self.config.neighbors):
             pool = self.open()
         corpus, graph_before = pool.corpus, pool.seconds_graph
         self.poll()
-        known = self.run.facts().get("fingerprint")
-        if known and known != corpus.fingerprint:
+        before = self.run.facts().get("fingerprint")
+        if before and before != corpus.fingerprint:
             raise RunStateError(
-                f"the corpus of run {self.run.id} has changed since it started (fingerprint {known[:12]}, now "
+                f"the corpus of run {self.run.id} has changed since it started (fingerprint {before[:12]}, now "
                 f"{corpus.fingerprint[:12]}); start a new run on the new files"
             )
         self.writer.update_facts(
@@ -275,7 +277,7 @@ class _Execution:
         self.writer.truncate_metrics(state.step + traced)
         return learn(estimator, state, poll=self.poll, watch=recorder), recorder
 
-    def resumed(self, estimator: Estimator, arrays: dict[str, np.ndarray], meta: dict) -> State:
+    def resumed(self, estimator: Estimator, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> State:
         """The state of a checkpoint, after making sure that it is one of this estimator on this problem.
 
         Raises:
@@ -284,7 +286,7 @@ class _Execution:
         try:
             check(meta, CHECKPOINT)
             check(meta, TRACED)
-            state = State.from_arrays(arrays, meta["state"], estimator.device)
+            state = State.from_arrays(arrays, meta["state"], estimator.problem.joint.device)
             estimator.check(state)
         except (ValueError, TypeError) as error:  # TypeError: an array of what torch has no numbers for
             raise self.writer.refused_checkpoint(error) from error

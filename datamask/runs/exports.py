@@ -85,7 +85,8 @@ def table_csv(table: pa.Table) -> bytes:
     names = _without_formulas(pa.chunked_array([pa.array(table.column_names, pa.string())])).to_pylist()
     sink = pa.BufferOutputStream()
     pa.csv.write_csv(pa.table(columns, names=names), sink)
-    return sink.getvalue().to_pybytes()
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -118,7 +119,7 @@ def filtered_rows(
         RunStateError: the run has not finished.
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
-    shards, known = [shard for shard in shards_of(run) if shard.selected.any()], _known(run)
+    shards, noted = [shard for shard in shards_of(run) if shard.selected.any()], _noted_digests(run)
     schema = _common_schema(shards)
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
     poll = poll_of(should_stop, "the export was stopped")
@@ -131,7 +132,7 @@ def filtered_rows(
                 written += rows.num_rows
                 if progress is not None:
                     progress(written / total, f"writing row {written:,} of {total:,}")
-            _check_contents(shard.path, digest, known)
+            _check_contents(shard.path, digest, noted)
     return written
 
 
@@ -153,11 +154,11 @@ def mask_per_shard(
         RunStateError: the run has not finished.
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
-    shards, known = shards_of(run), _known(run)
+    shards, noted = shards_of(run), _noted_digests(run)
     counts = [_row_count(shard) for shard in shards]
-    if known is not None:
+    if noted is not None:
         for shard in shards:
-            _check_unread(shard, known, poll_of(should_stop, "the export was stopped"))
+            _check_unread(shard, noted, poll_of(should_stop, "the export was stopped"))
     names = _mask_names([shard.path for shard in shards])
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
@@ -177,8 +178,8 @@ def mask_per_shard(
 
 def unchecked(run: Run) -> str | None:
     """Why an export of this run's rows cannot be checked, in a sentence; None where it can."""
-    known = _known(run)
-    if known is not None and None not in known.values():
+    noted = _noted_digests(run)
+    if noted is not None and None not in noted.values():
         return None
     return (
         "This run keeps no digest of what its selected rows hold: whether the shards still hold the same cannot be "
@@ -206,20 +207,22 @@ def _gathering(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], N
         flush()
 
 
-def _known(run: Run) -> dict[str, str | None] | None:
-    return run.facts().get("contents")
+def _noted_digests(run: Run) -> dict[str, str | None] | None:
+    """What was noted of the files' contents when the run ended, by path; None for a run from before that was done."""
+    noted: dict[str, str | None] | None = run.facts().get("contents")
+    return noted
 
 
-def _check_unread(shard: ShardRows, known: dict[str, str | None], poll: Callable[[], None]) -> None:
+def _check_unread(shard: ShardRows, noted: dict[str, str | None], poll: Callable[[], None]) -> None:
     if shard.selected.any():
         digest = Digest()
         for rows in selected_rows(shard, poll):
             digest.add(rows)
-        _check_contents(shard.path, digest, known)
+        _check_contents(shard.path, digest, noted)
 
 
-def _check_contents(path: Path, digest: Digest, known: dict[str, str | None] | None) -> None:
-    expected = None if known is None else known.get(str(path))
+def _check_contents(path: Path, digest: Digest, noted: dict[str, str | None] | None) -> None:
+    expected = None if noted is None else noted.get(str(path))
     if expected == UNSETTLED:
         raise changed(path, "it was written anew while the run was going on")
     if expected is not None and expected != digest.text():

@@ -39,10 +39,10 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-def write_json(path: Path, data: Mapping[str, Any], *, sync: bool = True) -> None:
-    """Replace `path` by `data` as strict JSON, whole or not at all."""
+def write_json(path: Path, record: Mapping[str, Any], *, sync: bool = True) -> None:
+    """Replace `path` by `record` as strict JSON, whole or not at all."""
     # as ASCII: a file name that is no UTF-8 reaches us with lone surrogates, which only escapes can carry
-    text = json.dumps(to_plain(data), indent=1, allow_nan=False)
+    text = json.dumps(to_plain(record), indent=1, allow_nan=False)
     with replacing(path, sync=sync) as part:
         part.write_text(text + "\n", encoding="ascii")
 
@@ -78,17 +78,17 @@ def _integer(text: str) -> int | None:
     return number if abs(number) < LARGEST_INTEGER else None
 
 
-def read_json(path: Path) -> dict:
+def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in `path`, see `parse_json`.
 
     Raises:
         OSError: it cannot be read, is no ordinary file, or has more than `MOST_BYTES`.
         ValueError: it is no JSON object.
     """
-    data = parse_json(read_bounded(path, MOST_BYTES).decode())
-    if not isinstance(data, dict):
-        raise ValueError(f"{path.name} must hold a JSON object, got {type(data).__name__}")
-    return data
+    record = parse_json(read_bounded(path, MOST_BYTES).decode())
+    if not isinstance(record, dict):
+        raise ValueError(f"{path.name} must hold a JSON object, got {type(record).__name__}")
+    return record
 
 
 @contextlib.contextmanager
@@ -134,7 +134,7 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str,
     if meta is not None:
         stored[META] = np.frombuffer(json.dumps(to_plain(meta)).encode(), dtype=np.uint8)
     with replacing(path) as part, part.open("wb") as sink:
-        np.savez(sink, **stored)
+        np.savez(sink, **stored)  # type: ignore[arg-type]  # the stub takes an array's name for the flag allow_pickle
 
 
 def save_sealed(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
@@ -143,7 +143,7 @@ def save_sealed(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str,
     save_arrays(path, arrays, {**plain, SEAL: _seal(arrays, plain)})
 
 
-def load_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict]:
+def load_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read what `save_sealed` wrote, or `save_arrays` of a version that knew no digests.
 
     Raises:
@@ -168,7 +168,7 @@ def _seal(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def load_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict | None]:
+def load_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
     """Read what `save_arrays` wrote; executes no code from the file.
 
     Raises:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Concern:
         return f"{self.what} {self.advice}"
 
 
-def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> tuple[Concern, ...]:
+def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]) -> tuple[Concern, ...]:
     """What is wrong with a run so far, worst first; empty for a healthy one, and for one that takes no steps.
 
     Args:
@@ -119,7 +120,8 @@ def signal_so_far(metrics: Metrics, config: SelectionConfig) -> np.ndarray:
         return signal
     steps = np.arange(1, len(signal) + 1)
     mean = np.cumsum(signal) / steps
-    return np.sqrt(np.maximum(mean, 0.0) * steps * (config.partial or 1.0))
+    ratio: np.ndarray = np.sqrt(np.maximum(mean, 0.0) * steps * (config.partial or 1.0))
+    return ratio
 
 
 def reward_shares(metrics: Metrics, config: SelectionConfig) -> dict[str, float]:
@@ -131,22 +133,23 @@ def reward_shares(metrics: Metrics, config: SelectionConfig) -> dict[str, float]
     if not names:
         return {}
     shares = np.stack([metrics[name] for name in names])
-    there = np.isfinite(shares).all(0)
-    if not there.any():
+    measured = np.isfinite(shares).all(0)
+    if not measured.any():
         return {}
-    weights = np.ones(there.sum())
+    weights = np.ones(measured.sum())
     if config.estimator == "reinforce":
-        weights = metrics["batch_joint_std"][there] ** 2
+        weights = metrics["batch_joint_std"][measured] ** 2
     return {
-        name.removeprefix("share_"): float(np.average(row[there], weights=weights)) for name, row in zip(names, shares)
+        name.removeprefix("share_"): float(np.average(row[measured], weights=weights))
+        for name, row in zip(names, shares)
     }
 
 
-def gains(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> dict[str, float]:
+def gains(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]) -> dict[str, float]:
     """How far the latest subset is from random (0) to the best (1) in ``quality`` and ``diversity``, where known."""
     if config.scale == "calibrated":
-        known = {name: finite(metrics, name) for name in ("quality", "diversity")}
-        return {name: float(values[-1]) for name, values in known.items() if len(values)}
+        terms = {name: finite(metrics, name) for name in ("quality", "diversity")}
+        return {name: float(values[-1]) for name, values in terms.items() if len(values)}
     shares_of_gain, anchors = {}, facts.get("anchors") or {}
     # a raw weighted sum of objectives has no anchor of its own
     for name, anchor in (
@@ -159,7 +162,7 @@ def gains(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> dict[str
     return shares_of_gain
 
 
-def reach(config: SelectionConfig, facts: Mapping) -> float:
+def reach(config: SelectionConfig, facts: Mapping[str, Any]) -> float:
     """Joint value between a random subset and both terms at their best, on the run's scale; 0 where unknown."""
     if config.scale == "calibrated":
         return 1.0
@@ -168,7 +171,7 @@ def reach(config: SelectionConfig, facts: Mapping) -> float:
     weighted += [
         ((1 - config.lamb) * weight, (anchors.get("diversity") or {}).get(name)) for name, weight in config.terms
     ]
-    return sum(weight * (anchor["best"] - anchor["random"]) for weight, anchor in weighted if anchor)
+    return float(sum(weight * (anchor["best"] - anchor["random"]) for weight, anchor in weighted if anchor))
 
 
 def finite(metrics: Metrics, name: str) -> np.ndarray:
@@ -177,7 +180,7 @@ def finite(metrics: Metrics, name: str) -> np.ndarray:
     return np.zeros(0) if values is None else values[np.isfinite(values)]
 
 
-def _divergence(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Concern | None:
+def _divergence(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]) -> Concern | None:
     values = finite(metrics, "joint")
     # without a step size nothing runs away: `relaxed` ends with the best rounding met, however later ones fall
     if len(values) <= SETTLED_EVALUATIONS or config.max_lr is None:
@@ -197,19 +200,19 @@ def _divergence(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Co
 
 def _collapse(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     spread, total = metrics.get("batch_joint_std"), config.n_epochs
-    if config.estimator != "reinforce" or spread is None or len(spread) <= FEWEST_STEPS:
+    if config.estimator != "reinforce" or total is None or spread is None or len(spread) <= FEWEST_STEPS:
         return None
     spread = np.nan_to_num(spread)
     steps = metrics["step"]
     first = np.median(spread[:SETTLED_EVALUATIONS])
     # a median of neighbours: a single step may be alike by chance
     smooth = np.array([np.median(spread[k : k + SETTLED_EVALUATIONS]) for k in range(len(spread) - 2)])
-    alike = np.flatnonzero(smooth < SPREAD_LEFT * first)
-    if not len(alike) or steps[alike[0]] > TOO_EARLY * total:
+    collapsed = np.flatnonzero(smooth < SPREAD_LEFT * first)
+    if not len(collapsed) or steps[collapsed[0]] > TOO_EARLY * total:
         return None
     return Concern(
         "collapse",
-        f"The sampled masks have been all alike since step {steps[alike[0]]:,.0f} of {total:,}, "
+        f"The sampled masks have been all alike since step {steps[collapsed[0]]:,.0f} of {total:,}, "
         "so the later steps learn nothing.",
         f"Lower --max_lr (now {config.max_lr:g}){_more_masks(config)}.",
     )
@@ -219,7 +222,7 @@ def _one_sided(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     if not BALANCED[0] <= config.lamb <= BALANCED[1]:
         return None
     # a run that starts from quality begins with quality's own selection
-    if config.init == "quality" and metrics["step"][-1] < TOO_EARLY * config.n_epochs:
+    if config.init == "quality" and metrics["step"][-1] < TOO_EARLY * (config.n_epochs or 0):
         return None
     overlaps = {
         name.removeprefix("overlap_"): finite(metrics, name)[-1]
@@ -238,11 +241,11 @@ def _one_sided(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     )
 
 
-def _dominated(metrics: Metrics, config: SelectionConfig, facts: Mapping) -> Concern | None:
+def _dominated(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]) -> Concern | None:
     shares = reward_shares(metrics, config)
     if len(shares) < 2 or not BALANCED[0] <= config.lamb <= BALANCED[1] or len(metrics["step"]) < FEWEST_STEPS:
         return None
-    name, share = max(shares.items(), key=lambda item: item[1])
+    name, share = max(shares.items(), key=lambda term: term[1])
     others = "diversity" if name == "quality" else "quality"
     gained = gains(metrics, config, facts).get(others)
     if share <= DOMINATED or gained is None or gained >= UNHEARD:
@@ -289,8 +292,8 @@ def _faint(metrics: Metrics, config: SelectionConfig) -> Concern | None:
 
 def _more_masks(config: SelectionConfig) -> str:
     more = f" or raise --n_rollout (now {config.n_rollout})" if config.estimator == "reinforce" else ""
-    kept = "; the best selection met on the way is kept" if config.estimator == "counterfactual" else ""
-    return more + kept
+    best_kept = "; the best selection met on the way is kept" if config.estimator == "counterfactual" else ""
+    return more + best_kept
 
 
 def _balance(config: SelectionConfig) -> str:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.shards import list_files
 from datamask.corpus.shelf import shelf
-from datamask.errors import DatamaskError, InputError, poll_of
+from datamask.errors import DatamaskError, InputError, OptionError, poll_of
 from datamask.evaluation.id_lists import IdList, read_rows
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
@@ -50,8 +51,12 @@ def import_ids(
     Raises:
         InputError: the list cannot be read, is no selection of this corpus, or holds ids that are not in it and
             ``config.ignore_unknown`` is false.
-        OptionError, StoreError: as they come. Stopped: `should_stop` answered true; nothing was written.
+        OptionError: ``config.ids`` is None, or a setting does not hold. StoreError: as it comes. Stopped:
+            `should_stop` answered true; nothing was written.
     """
+    ids = config.ids
+    if ids is None:
+        raise OptionError("--ids is required: the file of the ids that are to be imported")
     began = time.perf_counter()
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
@@ -59,17 +64,17 @@ def import_ids(
     corpus = shelf().get(
         config.corpus, progress=lambda share, what: progress(0.3 * share, what), should_stop=should_stop
     )
-    id_list = read_rows(config.ids, corpus)
+    id_list = read_rows(ids, corpus)
     if id_list.unknown and not config.ignore_unknown:
         raise InputError(
-            f"{config.ids}: {id_list.unknown:,} of its {id_list.unknown + len(id_list.rows):,} ids are "
+            f"{ids}: {id_list.unknown:,} of its {id_list.unknown + len(id_list.rows):,} ids are "
             f"not in the corpus of {len(corpus):,} rows, the first of them {id_list.example!r}; "
             "--ignore_unknown imports the others"
         )
     config = replace(
         config,
         selection=_sized(config.selection, len(id_list.rows), len(corpus)),
-        name=config.name or Path(config.ids).stem,
+        name=config.name or Path(ids).stem,
     )
     reached = 0.3
 
@@ -119,7 +124,7 @@ def import_ids(
         facts,
         selection,
         summary,
-        _ending(config.ids, id_list),
+        _ending(ids, id_list),
         lambda run: digests.digests(
             contents.shards_of(run), opened, poll, same=lambda: digests.still_same(config.corpus, corpus, should_stop)
         ),
@@ -140,9 +145,9 @@ def _sized(selection: SelectionConfig, size: int, n: int) -> SelectionConfig:
 def _written(
     store: RunStore,
     config: RunConfig,
-    facts: dict,
+    facts: Mapping[str, Any],
     selection: Selection,
-    summary: dict,
+    summary: Mapping[str, Any],
     ending: str,
     digested: Callable[[Run], dict[str, str | None]],
 ) -> Run:
@@ -155,7 +160,7 @@ def _written(
             writer.write_rows(selection.rows_table())
             writer.update_facts(contents=digested(run))
             writer.write_selection(selection.table(), outcome.provenance(run))
-            writer.finish("done", {"run_id": run.id, "status": "done"} | summary, ending)
+            writer.finish("done", {"run_id": run.id, "status": "done", **summary}, ending)
     except BaseException:
         with contextlib.suppress(DatamaskError):  # what went wrong first is what counts
             store.remove(run.id)

@@ -172,7 +172,7 @@ class Office:
 
     def _entry(self, run_id: str) -> tuple[_Entry, Job] | None:
         with self._lock:
-            self._entries = {known: pair for known, pair in self._entries.items() if not pair[1].ended}
+            self._entries = {queued_id: pair for queued_id, pair in self._entries.items() if not pair[1].ended}
             return self._entries.get(run_id)
 
 

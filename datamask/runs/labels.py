@@ -35,12 +35,12 @@ class Label:
         return {"name": self.name, "notes": self.notes, "tags": list(self.tags), "archived": self.archived}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Label:
+    def from_dict(cls, record: Mapping[str, Any]) -> Label:
         """Whatever of it makes sense; the rest is as if it had not been written."""
-        texts = {key: data[key] for key in ("name", "notes") if isinstance(data.get(key), str)}
-        tags = data.get("tags")
+        texts = {key: record[key] for key in ("name", "notes") if isinstance(record.get(key), str)}
+        tags = record.get("tags")
         return cls(
-            **texts, tags=clean_tags(tags if isinstance(tags, list) else ()), archived=data.get("archived") is True
+            **texts, tags=clean_tags(tags if isinstance(tags, list) else ()), archived=record.get("archived") is True
         )
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from datamask.runs.formats import to_plain
 from datamask.work.cache import Cache
@@ -24,27 +26,27 @@ def answer_entry(fingerprint: str, key: str) -> Entry:
     return Entry(fingerprint, "lambda-answer", VERSION, key, old=f"which-lambda/{key}.json")
 
 
-def save(cache_dir: str | Path, answer: dict) -> bool:
+def save(cache_dir: str | Path, answer: Mapping[str, Any]) -> bool:
     """Keep an answer under its question's key; whether it could be written."""
     return Cache(cache_dir).keep(answer_entry(answer["fingerprint"], answer["key"]), to_plain(answer))
 
 
-def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict | None:
+def load(cache_dir: str | Path, fingerprint: str, key: str) -> dict[str, Any] | None:
     """The answer of that key; None where there is none, or only a damaged or outdated one."""
     if not _KEY.fullmatch(key):
         return None
     entry = answer_entry(fingerprint, key)
-    return Cache(cache_dir).find(entry, lambda content: _kept_answer(content, entry))
+    return Cache(cache_dir).find(entry, lambda content: _checked_answer(content, entry))
 
 
-def answers(cache_dir: str | Path, fingerprint: str) -> list[dict]:
+def answers(cache_dir: str | Path, fingerprint: str) -> list[dict[str, Any]]:
     """All answers on a corpus, newest first."""
     keys = Cache(cache_dir).keys(answer_entry(fingerprint, "*"))
     loaded = (load(cache_dir, fingerprint, key) for key in keys)
     return sorted((answer for answer in loaded if answer), key=lambda answer: -answer["created"])
 
 
-def _kept_answer(content: Content, entry: Entry) -> dict:
+def _checked_answer(content: Content, entry: Entry) -> dict[str, Any]:
     """The answer that a file holds. Raises Implausible where it is none to that question on that corpus."""
     answer = content.value
     require(answer["version"] == VERSION, f"its version is {answer['version']!r}, not {VERSION}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
@@ -22,7 +23,7 @@ def answer(
     device: str = "auto",
     progress: Callable[[float, str], None] = lambda share, what: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> dict:
+) -> dict[str, Any]:
     """Compute the answer and keep it; see `datamask.evaluation.lambdas.which_lambda` for what it holds.
 
     What is selected on the way is kept until the answer is, of the newest question on a corpus only: asked the same

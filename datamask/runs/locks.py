@@ -25,7 +25,7 @@ PATIENCE = 0.3
 class FileLock:
     """An exclusive lock on `path`; the file is made if missing and never deleted, only its lock matters."""
 
-    def __init__(self, path: str | os.PathLike) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._handle: int | None = None
 
@@ -64,7 +64,7 @@ class FileLock:
             os.close(handle)
 
 
-def is_held(path: str | os.PathLike) -> bool:
+def is_held(path: str | os.PathLike[str]) -> bool:
     """Whether some process holds the lock on `path` at this moment; a missing file is held by nobody."""
     try:
         file = open_regular(path)

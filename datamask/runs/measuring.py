@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from datamask.corpus.corpus import Corpus
 from datamask.errors import RunStateError, poll_of
-from datamask.evaluation import optimised_by, scoreboard
 from datamask.evaluation.agreement import agreement
-from datamask.evaluation.comparing import measure_all
+from datamask.evaluation.comparing import measure_all, scoreboard
 from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
+from datamask.evaluation.verdicts import optimised_by
 from datamask.runs.boards import keep_agreement, keep_board, read_board
 from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
@@ -30,7 +31,7 @@ def write_board(
     *,
     progress: Progress = lambda share, what: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> dict:
+) -> dict[str, Any]:
     """Measure these runs' selections on the whole panel, beside random and top quality, and keep the scoreboard.
 
     Selections of unequal size are cut at random to equal tokens (rows where the corpus has no lengths). Values are raw:
@@ -89,7 +90,10 @@ def objective_values(run: Run, corpus: Corpus, cache_dir: Path) -> dict[str, flo
     rows = _selected(run, corpus)
     ground = Ground(Pool(corpus, torch.device("cpu"), Path(cache_dir)), resampling=False)
     ground.calibrating = False
-    return {measure.name: measure.readings["run"].value for measure in measure_all(ground, {"run": rows}, OBJECTIVES)}
+    measured = {
+        measure.name: measure.readings["run"].value for measure in measure_all(ground, {"run": rows}, OBJECTIVES)
+    }
+    return {name: value for name, value in measured.items() if value is not None}
 
 
 def _selected(run: Run, corpus: Corpus) -> np.ndarray:
@@ -97,10 +101,11 @@ def _selected(run: Run, corpus: Corpus) -> np.ndarray:
     state = run.status().state
     if state != "done":
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to measure")
-    known = run.facts().get("fingerprint")
-    if known != corpus.fingerprint:
+    before = run.facts().get("fingerprint")
+    if before != corpus.fingerprint:
         raise RunStateError(
-            f"run {run.id} selected from other rows (fingerprint {str(known)[:12]}, this corpus has "
+            f"run {run.id} selected from other rows (fingerprint {str(before)[:12]}, this corpus has "
             f"{corpus.fingerprint[:12]})"
         )
-    return run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool).nonzero()[0]
+    selected: np.ndarray = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    return selected.nonzero()[0]

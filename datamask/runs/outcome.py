@@ -21,7 +21,7 @@ from datamask.objectives.contract import Poll
 from datamask.runs.store import Run
 
 
-def of_corpus(corpus: Corpus) -> dict:
+def of_corpus(corpus: Corpus) -> dict[str, Any]:
     """Facts of the corpus, as they are kept in every run."""
     source = corpus.provenance
     return {
@@ -36,7 +36,7 @@ def of_corpus(corpus: Corpus) -> dict:
     }
 
 
-def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
+def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What the code of objectives of one's own was, where the run has any.
 
     Raises:
@@ -50,7 +50,7 @@ def of_own_code(config: SelectionConfig, facts: Mapping[str, Any]) -> dict:
     return {"own_code": now} if now else {}
 
 
-def of_problem(posed: PosedProblem, poll: Poll) -> dict:
+def of_problem(posed: PosedProblem, poll: Poll) -> dict[str, Any]:
     """Facts of the posed problem: rows that may be taken, the ends of the scales, and what lies between them."""
     problem = posed.problem
     return {
@@ -78,7 +78,7 @@ def alone(pool: Pool, posed: PosedProblem, poll: Poll) -> dict[str, Tensor]:
     }
 
 
-def references(posed: PosedProblem, best_quality: Tensor, poll: Poll) -> dict:
+def references(posed: PosedProblem, best_quality: Tensor, poll: Poll) -> dict[str, Any]:
     """Where random and top-quality subsets of the same size lie, on the run's scale and calibrated.
 
     Args:
@@ -102,7 +102,7 @@ def references(posed: PosedProblem, best_quality: Tensor, poll: Poll) -> dict:
     }
 
 
-def provenance(run: Run) -> dict:
+def provenance(run: Run) -> dict[str, Any]:
     """What travels inside selection.parquet: the settings, the corpus and the command line."""
     facts = run.facts()
     return {

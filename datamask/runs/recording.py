@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -92,8 +93,8 @@ class Recorder(Watch):
         self._step, self._traced, self._traced_before = state.step, traced, traced
         m = len(state.logits)
         with contextlib.suppress(StoreError):
-            kept = self._run.history()
-            steps, logits = kept.get("step", np.zeros(0, int)), kept.get("logits", np.zeros((0, m)))
+            history = self._run.history()
+            steps, logits = history.get("step", np.zeros(0, int)), history.get("logits", np.zeros((0, m)))
             if steps.dtype.kind == "i" and logits.dtype.kind == "f" and logits.shape == (len(steps), m):
                 self._history = {int(step): row for step, row in zip(steps, logits) if step <= state.step}
 
@@ -154,9 +155,11 @@ class Recorder(Watch):
                 self._warn(sentence)
         return list(concerns.values())
 
-    def _line(self, step: int, metrics: Mapping[str, float], values: Values | None, subset: Tensor | None) -> dict:
+    def _line(
+        self, step: int, metrics: Mapping[str, float], values: Values | None, subset: Tensor | None
+    ) -> dict[str, Any]:
         """One line of metrics.jsonl."""
-        line = {"step": step, "seconds": self._clock.learning, **metrics}
+        line: dict[str, Any] = {"step": step, "seconds": self._clock.learning, **metrics}
         if values is not None:
             if subset is not None:
                 line |= {f"overlap_{name}": overlap(subset, mask) for name, mask in self._alone.items()}

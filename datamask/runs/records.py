@@ -31,7 +31,7 @@ class ValueType:
         return ValueType(f"{self.words} or {other.words}", lambda value: self.fits(value) or other.fits(value))
 
 
-class Complete(dict):
+class Complete(dict[str, Any]):
     """A schema none of whose entries may be missing."""
 
 
@@ -194,8 +194,8 @@ def check(value: Any, schema: Any, name: str = "") -> None:
         _require(schema.fits(value), name, schema.words, value)
     elif isinstance(schema, list):
         _require(isinstance(value, list), name, "a list", value)
-        for place, item in enumerate(value):
-            check(item, schema[0], f"{name}[{place}]")
+        for place, member in enumerate(value):
+            check(member, schema[0], f"{name}[{place}]")
     else:
         _require(isinstance(value, dict), name, "an object", value)
         missing = [key for key in schema if key not in value] if isinstance(schema, Complete) else ()
@@ -221,13 +221,13 @@ class RunRecord:
     created: float | None
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunRecord:
+    def from_dict(cls, record: Mapping[str, Any]) -> RunRecord:
         """Raises:
         ValueError: it is not of a run.
         """
-        check(data, RECORD)
+        check(record, RECORD)
         try:
-            config = RunConfig.from_dict(data["config"])
+            config = RunConfig.from_dict(record["config"])
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"its config is not of a run: {error!r}") from error
-        return cls(config, data.get("facts", {}), data.get("format_version"), data.get("created"))
+        return cls(config, record.get("facts", {}), record.get("format_version"), record.get("created"))

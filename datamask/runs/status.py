@@ -43,7 +43,7 @@ class RunStatus:
     queued: float | None = None
     started: float | None = None
     ended: float | None = None
-    summary: dict | None = None
+    summary: dict[str, Any] | None = None
     ending: str = ""
     pid: int | None = None
 
@@ -57,19 +57,19 @@ class RunStatus:
         """Whether `resume` makes sense: it has ended, and not by finishing."""
         return self.state in ("stopped", "failed", "interrupted")
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunStatus:
+    def from_dict(cls, record: Mapping[str, Any]) -> RunStatus:
         """Read a record, ignoring keys of newer versions.
 
         Raises:
             ValueError: it names no known state, or an entry is of another type than `datamask.runs.records` says.
         """
-        state = data.get("state")
+        state = record.get("state")
         if not isinstance(state, str) or state not in STATES:
             raise ValueError(f"state must be one of {', '.join(STATES)}, got {str(state)[:60]!r}")
-        check(data, STATUS)
-        known = {f.name for f in fields(cls)}
-        return cls(**{k: v for k, v in data.items() if k in known})
+        check(record, STATUS)
+        names = {f.name for f in fields(cls)}
+        return cls(**{name: value for name, value in record.items() if name in names})

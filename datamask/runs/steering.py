@@ -142,12 +142,12 @@ class RuleShelf:
             text = read_bounded(self._path(name, ".json"), MOST_BYTES)
             if _digest(text.removesuffix(b"\n")) != name:
                 return None
-            data = parse_json(text)
+            record = parse_json(text)
             rules = tuple(
                 Rule(**{**rule, "quota": None if rule["quota"] is None else Quota(**rule["quota"])})
-                for rule in data["rules"]
+                for rule in record["rules"]
             )
-            return RuleBook(str(data["fingerprint"]), rules)
+            return RuleBook(str(record["fingerprint"]), rules)
         except (OSError, ValueError, KeyError, TypeError, DatamaskError):
             return None
 
@@ -202,12 +202,12 @@ def check(config: SelectionConfig, corpus: Corpus, pinned: np.ndarray, banned: n
     if config.budget is not None:
         _check_budget(config.budget, corpus, pinned, banned, given)
         return
-    wanted = config.size(len(corpus))
-    size = wanted + int(given.sum())
+    to_select = config.size(len(corpus))
+    size = to_select + int(given.sum())
     left = int((~banned & ~given).sum())
-    if left <= wanted:
+    if left <= to_select:
         raise OptionError(
-            f"--ban and --given leave {left:,} samples, but {wanted:,} are to be selected; ban fewer, or "
+            f"--ban and --given leave {left:,} samples, but {to_select:,} are to be selected; ban fewer, or "
             "lower --select_ratio"
         )
     if config.ruled:
@@ -249,8 +249,8 @@ def rule_words(config: SelectionConfig, facts: Mapping[str, Any]) -> list[str]:
     if config.prune:
         rules.append(f"the worst {100 * config.prune:.4g} % by quality left out")
     if config.collapse != "none":
-        alike = "exact copies" if config.collapse == "exact" else f"near-copies (cosine from {config.collapse})"
-        rules.append(f"of {alike} only the best kept")
+        copies = "exact copies" if config.collapse == "exact" else f"near-copies (cosine from {config.collapse})"
+        rules.append(f"of {copies} only the best kept")
     rules += [f"{quota.column} {quota.value}: {share_words(quota)} of the selection" for quota in config.quotas]
     return rules
 
@@ -261,5 +261,5 @@ def share_words(quota: Quota) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:20]
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:20]

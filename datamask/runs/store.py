@@ -37,6 +37,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -153,7 +154,7 @@ class Run:
         label = self.label()
         return self._record().config.renamed(label.name, label.notes)
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         """What was found out about the run: ``fingerprint, n, selected, total_rows, dim, anchors, versions, columns,
         command, output ...``, and ``format_version``, ``created``; each of the type `datamask.runs.records` says.
 
@@ -308,8 +309,15 @@ class Run:
     ) -> None:
         """Give it another name, other notes or tags, put it away or bring it back; None keeps what there is."""
         label = self.label()
-        given = {"name": name, "notes": notes, "tags": None if tags is None else clean_tags(tags), "archived": archived}
-        writer.write_label(self.path, replace(label, **{k: v for k, v in given.items() if v is not None}))
+        given: dict[str, Any] = {
+            "name": name,
+            "notes": notes,
+            "tags": None if tags is None else clean_tags(tags),
+            "archived": archived,
+        }
+        writer.write_label(
+            self.path, replace(label, **{key: value for key, value in given.items() if value is not None})
+        )
 
     def attach(self, results: Sequence[Result]) -> None:
         """Attach numbers measured elsewhere, in the place of those attached before; none takes them off."""

@@ -111,8 +111,8 @@ def _spread(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float |
     """Mean and standard deviation of each measure over the seeds; None where a seed has no value, or is alone."""
     out: dict[str, float | None] = {}
     for name in measured[0]:
-        values = [values_of_seed[name] for values_of_seed in measured]
-        whole = all(value is not None for value in values)
+        values = [value for values_of_seed in measured if (value := values_of_seed[name]) is not None]
+        whole = len(values) == len(measured)
         out[name] = float(np.mean(values)) if whole else None
         out[f"{name}_sd"] = float(np.std(values, ddof=1)) if whole and len(values) > 1 else None
     return out
@@ -121,8 +121,8 @@ def _spread(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float |
 def _curve(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Seconds and whole-corpus joint value of a run's evaluations."""
     metrics = run.metrics()
-    known = np.isfinite(metrics["joint"])
-    return metrics["seconds"][known], metrics["joint"][known]
+    evaluated = np.isfinite(metrics["joint"])
+    return metrics["seconds"][evaluated], metrics["joint"][evaluated]
 
 
 def _mean_curve(runs: Sequence[Run]) -> tuple[list[float], list[float]]:
@@ -179,7 +179,7 @@ def _panel(pool: Pool, arms: Sequence[Arm], rows: list[dict[str, Any]], runs: Ma
 
 def _counting(rows: pa.Table) -> np.ndarray:
     """Which rows count in a run's values: the selected and the given ones, bool ``(N,)``; early runs know no given."""
-    selected = rows["selected"].to_numpy()
+    selected: np.ndarray = rows["selected"].to_numpy()
     return selected | rows["given"].to_numpy() if "given" in rows.column_names else selected.copy()
 
 

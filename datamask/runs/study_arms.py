@@ -119,9 +119,9 @@ def _single(given: Mapping[str, Any], names: Sequence[str], seeds: int, quick: b
 
 
 def _ablation(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
-    rates, steps = (QUICK_RATES, (6, 12)) if quick else (RATES, None)
     full = int(base["n_epochs"])
-    steps = steps or (full // 4, full // 2, full, 2 * full)
+    rates: Sequence[float] = QUICK_RATES if quick else RATES
+    steps: Sequence[int] = (6, 12) if quick else (full // 4, full // 2, full, 2 * full)
     usual = base.get("max_lr", SelectionConfig.from_options(estimator=base["estimator"]).max_lr or rates[-1])
     arms = []
     for init in ("same", "quality"):
@@ -148,11 +148,13 @@ def _ablation(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
 
 
 def _acceleration(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
-    partials, prunes = (QUICK_PARTIALS, QUICK_PRUNES) if quick else (PARTIALS, PRUNES)
+    partials: Sequence[float] = QUICK_PARTIALS if quick else PARTIALS
     usual = 0.5 if quick else 0.1
     # pruning must leave more rows than are selected
-    prunes = [share for share in prunes if 1 - share > base.get("select_ratio", 0.3) + 0.01]
-    kinds = [
+    prunes = [
+        share for share in (QUICK_PRUNES if quick else PRUNES) if 1 - share > base.get("select_ratio", 0.3) + 0.01
+    ]
+    kinds: list[tuple[str, dict[str, Any]]] = [
         ("plain", {}),
         *((f"batch share {share:g}", {"partial": share}) for share in partials if share != usual),
         *((f"pruned by {share:g}", {"prune": share}) for share in prunes),
@@ -171,6 +173,6 @@ def _group_size(base: Mapping[str, Any], seeds: int, quick: bool) -> list[Arm]:
 
 def _reference(base: Mapping[str, Any]) -> Arm:
     """The same problem by the best solver there is for it."""
-    kept = {name: base[name] for name in ("objective", "lamb", *PROBLEM) if name in base}
+    problem = {name: base[name] for name in ("objective", "lamb", *PROBLEM) if name in base}
     solver = catalogue.auto(base["objective"])
-    return _arm(f"reference: {solver}", {**kept, "estimator": solver}, {}, 1)
+    return _arm(f"reference: {solver}", {**problem, "estimator": solver}, {}, 1)

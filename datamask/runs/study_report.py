@@ -19,6 +19,8 @@ from datamask.runs.sweep import write_rows
 from datamask.runs.varying import variable
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from datamask.runs.study import Study
 
 TITLES = {
@@ -27,7 +29,7 @@ TITLES = {
     "acceleration": "Pruning, batch share and start against time",
     "G": "Group size",
 }
-SHOWN = tuple(name for name in variable() if name != "seed")
+VARIED = tuple(name for name in variable() if name != "seed")
 """Settings that a table says where all its arms share them."""
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -74,7 +76,7 @@ def markdown(study: Study) -> str:
     settings = ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in facts["settings"].items()
-        if name in SHOWN
+        if name in VARIED
     )
     return "\n".join(
         [
@@ -143,7 +145,7 @@ def page(study: Study) -> str:
     )
 
 
-def figure(study: Study):
+def figure(study: Study) -> Figure:
     """The study's plotly figure; error bars are standard deviations over seeds."""
     from plotly.subplots import make_subplots
 
@@ -160,7 +162,7 @@ def figure(study: Study):
 
 
 def _points(
-    fig,
+    fig: Figure,
     rows: Sequence[Mapping[str, Any]],
     x: str,
     y: str,
@@ -197,7 +199,7 @@ def _points(
     )
 
 
-def _reference(fig, row: Mapping[str, Any], columns: int) -> None:
+def _reference(fig: Figure, row: Mapping[str, Any], columns: int) -> None:
     """A dashed line across every panel, as a series: axes make room for those, and the legend names it."""
     import plotly.graph_objects as go
 
@@ -218,7 +220,7 @@ def _reference(fig, row: Mapping[str, Any], columns: int) -> None:
         )
 
 
-def _single(fig, study: Study) -> None:
+def _single(fig: Figure, study: Study) -> None:
     skipped = {"arm", "runs", "seconds", "lamb"}
     measures = [name for name in study.rows[0] if name not in skipped and not name.endswith("_sd")]
     for place, name in enumerate(measures):
@@ -228,7 +230,7 @@ def _single(fig, study: Study) -> None:
     fig.add_vline(x=0, line={"color": "#bbbbbb"})
 
 
-def _ablation(fig, study: Study) -> None:
+def _ablation(fig: Figure, study: Study) -> None:
     rows = study.rows[:-1]
     usual = max({row["n_epochs"] for row in rows}, key=lambda steps: sum(row["n_epochs"] == steps for row in rows))
     lr = max({row["max_lr"] for row in rows}, key=lambda rate: sum(row["max_lr"] == rate for row in rows))
@@ -261,13 +263,13 @@ def _ablation(fig, study: Study) -> None:
         fig.update_xaxes(type="log", title_text=title, tickvals=sorted({row[name] for row in rows}), col=column)
 
 
-def _acceleration(fig, study: Study) -> None:
+def _acceleration(fig: Figure, study: Study) -> None:
     for place, row in enumerate(study.rows[:-1]):
         _points(fig, [row], "seconds", "joint", row["arm"], place, mode="markers")
     fig.update_xaxes(type="log", tickvals=SECONDS_TICKS, title_text="seconds of learning")
 
 
-def _group_size(fig, study: Study) -> None:
+def _group_size(fig: Figure, study: Study) -> None:
     rows = study.rows[:-1]
     _points(fig, rows, "n_rollout", "joint", "after all steps", 6, showlegend=False)
     for place, (name, (seconds, joint)) in enumerate(study.curves.items()):

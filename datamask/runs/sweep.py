@@ -76,7 +76,7 @@ def sweep(
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
     reuse: bool = False,
-    turn: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
+    turn: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> list[Done]:
     """Do all points that are not done yet, one after the other.
 
@@ -95,14 +95,14 @@ def sweep(
         InputError: the corpus cannot be opened. Stopped: before the corpus was open.
     """
     pool = open_pool(store, plan, progress, should_stop)
-    known = known_runs(store, plan, pool.corpus.fingerprint, reuse)
+    stored = known_runs(store, plan, pool.corpus.fingerprint, reuse)
     done: list[Done] = []
     ends: dict[str, str] = {}
     for place, point in enumerate(plan.points):
         if should_stop():
             break
         label = f"{f'{plan.name},' if plan.name else 'point'} {place + 1} of {len(plan.points)}"
-        run = known.get(point.selection)
+        run = stored.get(point.selection)
         line = _line(point)
         if run is None:
             run = _fresh(store, plan, point, ends.get(line))

@@ -76,7 +76,7 @@ def parse_vary(text: str) -> tuple[str, tuple[Value, ...]]:
     """
     name, equals, given = text.partition("=")
     name = name.strip().lstrip("-").replace("-", "_")
-    name = next((known for known, option in OPTIONS.items() if f"--{name}" in option.flags), name)
+    name = next((key for key, option in OPTIONS.items() if f"--{name}" in option.flags), name)
     if name not in variable():
         raise OptionError(f"--vary must name one of {', '.join(variable())}, got {name!r}")
     if not equals or not given:

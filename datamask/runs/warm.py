@@ -39,7 +39,7 @@ def warm_start(config: SelectionConfig, runs: Iterable[Run], fingerprint: str) -
     ):
         return None
     nearest: tuple[float, float] | None = None
-    found = None
+    nearest_id: str | None = None
     for run in runs:
         try:
             then, facts, done = run.config.selection, run.facts(), run.status().state == "done"
@@ -49,16 +49,16 @@ def warm_start(config: SelectionConfig, runs: Iterable[Run], fingerprint: str) -
             continue
         if then == config:
             return facts.get("warm_from")
-        apart = _apart(then, config)
-        if apart is not None and run.has_rows and (nearest is None or apart < nearest):
-            nearest, found = apart, run.id
-    return found
+        distance = _distance(then, config)
+        if distance is not None and run.has_rows and (nearest is None or distance < nearest):
+            nearest, nearest_id = distance, run.id
+    return nearest_id
 
 
-def _apart(then: SelectionConfig, now: SelectionConfig) -> tuple[float, float] | None:
+def _distance(then: SelectionConfig, now: SelectionConfig) -> tuple[float, float] | None:
     """How far two settings are from each other, in lambda and in the amount; None: too far, or something else."""
 
-    def bound(settings: SelectionConfig) -> tuple:
+    def bound(settings: SelectionConfig) -> tuple[object, ...]:
         seeded = catalogue.estimator(settings.estimator).seeded
         return (
             settings.estimator,
@@ -74,8 +74,8 @@ def _apart(then: SelectionConfig, now: SelectionConfig) -> tuple[float, float] |
 
     if bound(then) != bound(now):
         return None
-    lamb, much = round(abs(then.lamb - now.lamb), 9), abs(math.log(amount(then) / amount(now)))
-    return (lamb, much) if lamb <= FARTHEST and much <= math.log(LARGEST_RATIO) else None
+    in_lambda, in_amount = round(abs(then.lamb - now.lamb), 9), abs(math.log(amount(then) / amount(now)))
+    return (in_lambda, in_amount) if in_lambda <= FARTHEST and in_amount <= math.log(LARGEST_RATIO) else None
 
 
 def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
@@ -92,7 +92,7 @@ def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
         raise StoreError(f"run {run.id} has {rows.num_rows:,} rows, and the corpus {n:,}")
     given = rows["given"].to_numpy() if "given" in rows.column_names else np.zeros(n, dtype=bool)
     could = rows["eligible"].to_numpy() | given
-    found = {"mask": rows["selected"].to_numpy() | given, "score": rows["score"].to_numpy().astype(np.float64)}
+    end = {"mask": rows["selected"].to_numpy() | given, "score": rows["score"].to_numpy().astype(np.float64)}
     checkpoint = run.path / "checkpoint.npz"
     state = load_sealed(checkpoint)[0].get("logits") if checkpoint.is_file() else None
     if state is not None and (state.ndim != 1 or state.dtype.kind != "f"):
@@ -102,10 +102,10 @@ def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
         # given rows have no line of their own in the selection, but a logit they had
         if state is not None and len(state) == int(could.sum()):
             logits[could] = state
-        found["logits"] = logits
+        end["logits"] = logits
     elif state is not None and len(state) == dim + 2:
-        found["y"] = state[:-2]  # beside the smoothing and the threshold (`datamask.learning.relaxed`)
+        end["y"] = state[:-2]  # beside the smoothing and the threshold (`datamask.learning.relaxed`)
     elif state is not None and len(state) == int(could.sum()):
-        found["weights"] = np.zeros(n)
-        found["weights"][could] = state
-    return found
+        end["weights"] = np.zeros(n)
+        end["weights"][could] = state
+    return end

@@ -197,9 +197,9 @@ class RunWriter:
     def truncate_metrics(self, step: int) -> None:
         """Drop the records past `step`: those a killed run wrote after its last checkpoint."""
         self._close_metrics()
-        data = read_metrics(self.folder)
-        if data:
-            lines = data.splitlines(keepends=True)
+        content = read_metrics(self.folder)
+        if content:
+            lines = content.splitlines(keepends=True)
             with replacing(self.folder / "metrics.jsonl") as part:
                 part.write_bytes(b"".join(line for line in lines if _step_of(line) <= step))
 
@@ -209,7 +209,7 @@ class RunWriter:
         """Replace checkpoint.npz: named arrays of plain numbers, and `meta` as JSON."""
         save_sealed(self.folder / "checkpoint.npz", arrays, meta)
 
-    def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict] | None:
+    def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """The arrays and meta of the last `save_checkpoint`; None if there was none. Executes no code from the file.
 
         Raises:
@@ -259,10 +259,10 @@ class RunWriter:
     def _repair_metrics(self) -> None:
         if not (self.folder / "metrics.jsonl").is_file():
             return
-        data = read_metrics(self.folder)
-        if data and not data.endswith(b"\n"):
+        content = read_metrics(self.folder)
+        if content and not content.endswith(b"\n"):
             with replacing(self.folder / "metrics.jsonl") as part:
-                part.write_bytes(data[: data.rfind(b"\n") + 1])
+                part.write_bytes(content[: content.rfind(b"\n") + 1])
 
     def _close_metrics(self) -> None:
         handle, self._metrics = self._metrics, None

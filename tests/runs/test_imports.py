@@ -59,6 +59,12 @@ def asked(path, name="", ignore_unknown=False, **selection):
     )
 
 
+def test_an_import_without_a_list_is_refused_and_leaves_nothing(store):
+    with pytest.raises(OptionError, match="--ids is required"):
+        import_ids(store, asked(None))
+    assert store.list() == []
+
+
 def test_an_imported_list_is_a_done_run_with_the_lists_own_values(store, raw, tmp_path, rng):
     ids, quality, x = raw
     rows = np.sort(rng.choice(len(ids), 77, replace=False))
