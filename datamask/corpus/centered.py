@@ -61,7 +61,8 @@ def _squarable(norms: np.ndarray | None) -> np.ndarray | None:
     """The norms, all multiplied by one power of two where the largest could not be squared: directions stay."""
     if norms is None or 1e-100 < (largest := float(norms.max())) < 1e100:
         return norms
-    return np.ldexp(norms, -int(np.frexp(largest)[1]))
+    scaled: np.ndarray = np.ldexp(norms, -int(np.frexp(largest)[1]))
+    return scaled
 
 
 def _as_read(corpus: Corpus, norms: np.ndarray | None, part: slice) -> np.ndarray:

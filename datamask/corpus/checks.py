@@ -38,8 +38,7 @@ def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.nda
 
     Rows so small or so large that their squares leave float32's range are measured in float64.
     """
-    result = np.empty(len(features))
-
+    lengths = np.empty(len(features))
     blocks = _blocks(len(features))
 
     def measure(index: int) -> None:
@@ -48,14 +47,14 @@ def norms(features: np.ndarray, should_stop: ShouldStop | None = None) -> np.nda
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
             odd = np.flatnonzero(~((squares > SAFE[0]) & (squares < SAFE[1])))
-            result[block] = np.sqrt(squares)
+            lengths[block] = np.sqrt(squares)
             if len(odd):
                 exact = np.sqrt(np.square(rows[odd], dtype=np.float64).sum(axis=1))
                 exact[~np.isfinite(exact)] = np.nan
-                result[block.start + odd] = exact
+                lengths[block.start + odd] = exact
 
     in_threads(measure, len(blocks), should_stop=should_stop)
-    return result
+    return lengths
 
 
 def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop | None = None) -> list[bytes]:
@@ -68,7 +67,7 @@ def normalise(features: np.ndarray, lengths: np.ndarray, should_stop: ShouldStop
     def work(index: int) -> bytes:
         block = blocks[index]
         rows = features[block]
-        digest = hashlib.blake2b(rows, digest_size=32).digest()
+        digest = hashlib.blake2b(rows.data, digest_size=32).digest()
         scale = lengths[block]
         tiny = np.flatnonzero((scale < 1e-15) | (scale > 1e15))
         exact = rows[tiny] / scale[tiny, None] if len(tiny) else None
@@ -98,25 +97,25 @@ def fingerprint(
     digest.update(b"integers\n" if pt.is_integer(ids.type) else b"strings\n")
     # a fresh array, so that its buffers start at its first value
     text = pa.concat_arrays([ids.cast(pa.string() if pt.is_integer(ids.type) else pa.large_string())])
-    digest.update(np.asarray(pc.binary_length(text), dtype=np.int64))
+    digest.update(np.asarray(pc.binary_length(text), dtype=np.int64).data)
     offsets = np.frombuffer(text.buffers()[1], np.int32 if pt.is_string(text.type) else np.int64)
     low, high = int(offsets[text.offset]), int(offsets[text.offset + len(text)])
     if high > low:
         digest.update(memoryview(text.buffers()[2])[low:high])
-    digest.update(np.ascontiguousarray(quality, np.float64))
+    digest.update(np.ascontiguousarray(quality, np.float64).data)
     for block in blocks:
         digest.update(block)
     if lengths is not None:
-        digest.update(np.ascontiguousarray(lengths, np.float64))
+        digest.update(np.ascontiguousarray(lengths, np.float64).data)
     if exponents is not None:
-        digest.update(np.ascontiguousarray(exponents, np.int16))
+        digest.update(np.ascontiguousarray(exponents, np.int16).data)
     return digest.hexdigest()
 
 
 def named(ids: pa.Array, rows: np.ndarray, at_most: int = 3) -> str:
     """The first few ids of `rows`, for a message."""
-    shown = ", ".join(repr(value) for value in ids.take(pa.array(rows[:at_most])).to_pylist())
-    return shown + (", ..." if len(rows) > at_most else "")
+    first = ", ".join(repr(value) for value in ids.take(pa.array(rows[:at_most])).to_pylist())
+    return first + (", ..." if len(rows) > at_most else "")
 
 
 def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> None:
@@ -154,7 +153,7 @@ def check_unique(ids: pa.Array, place: Place, column: str, seed: int = 0) -> Non
 def invalid_rows(rows: Rows, lengths: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
     """Reason -> rows that cannot be used; a row may have several reasons."""
     feature, quality = repr(columns.feature), ", ".join(repr(column.name) for column in columns.quality)
-    found = {
+    masks = {
         f"null features in column {feature}": rows.no_features,
         f"NaN or infinite features in column {feature}": np.isnan(lengths) & ~rows.no_features,
         f"all-zero features in column {feature}": lengths == 0,
@@ -162,16 +161,16 @@ def invalid_rows(rows: Rows, lengths: np.ndarray, columns: Columns) -> dict[str,
         f"NaN or infinite quality in column {quality}": ~np.isfinite(rows.quality).all(axis=0) & ~rows.no_quality,
     }
     if rows.lengths is not None:
-        found[f"null, infinite or negative length in column {columns.length!r}"] = ~(
+        masks[f"null, infinite or negative length in column {columns.length!r}"] = ~(
             np.isfinite(rows.lengths) & (np.nan_to_num(rows.lengths) >= 0)
         )
-    return {reason: np.flatnonzero(mask) for reason, mask in found.items() if mask.any()}
+    return {reason: np.flatnonzero(mask) for reason, mask in masks.items() if mask.any()}
 
 
-def complaint(bad: dict[str, np.ndarray], ids: pa.Array, place: Place) -> str:
+def complaint(invalid: dict[str, np.ndarray], ids: pa.Array, place: Place) -> str:
     """One sentence about invalid rows: how many, their first ids, where, and the way out."""
     parts = []
-    for reason, where in bad.items():
+    for reason, where in invalid.items():
         verb = "rows have" if len(where) > 1 else "row has"
         parts.append(f"{len(where):,} {verb} {reason} (ids {named(ids, where)}; the first is {place(int(where[0]))})")
     return "; ".join(parts) + "; repair them, or leave them out with --drop-invalid"

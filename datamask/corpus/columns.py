@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -86,7 +87,7 @@ class Columns:
     quality_from: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """Role -> column name, as kept in `Provenance.columns`; ``falling``: quality columns where less is better."""
         falling = [q.name for q in self.quality if q.weight < 0]
         return {
@@ -112,7 +113,7 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 def is_string(kind: pa.DataType) -> bool:
     kind = value_type(kind)
-    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 
 def is_id(kind: pa.DataType) -> bool:
@@ -121,12 +122,12 @@ def is_id(kind: pa.DataType) -> bool:
 
 def is_number(kind: pa.DataType) -> bool:
     kind = value_type(kind)
-    return pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
+    return bool(pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
     kind = value_type(kind)
-    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+    return bool(pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind))
 
 
 def is_feature(kind: pa.DataType) -> bool:
@@ -141,8 +142,8 @@ def candidates(schema: pa.Schema, role: str) -> list[str]:
     """The columns whose type fits `role` (a key of `IS_ROLE`) and whose name no other has, known names first."""
     repeated = set(_repeated(schema, role))
     fitting = [f.name for f in schema if IS_ROLE[role](f.type) and f.name not in repeated]
-    known = [name for name in NAMES[role] if name in fitting]
-    return known + [name for name in fitting if name not in known]
+    by_name = [name for name in NAMES[role] if name in fitting]
+    return by_name + [name for name in fitting if name not in by_name]
 
 
 def _repeated(schema: pa.Schema, role: str) -> list[str]:
@@ -182,11 +183,11 @@ def plausible(schema: pa.Schema, role: str) -> list[str]:
     """The candidates that no other role has a better claim to."""
     fitting = candidates(schema, role)
     if role == "id":
-        taken = {*QUALITY_NAMES, *LENGTH_NAMES, *TEXT_NAMES}
-        return [name for name in fitting if name not in taken]
+        of_other_roles = {*QUALITY_NAMES, *LENGTH_NAMES, *TEXT_NAMES}
+        return [name for name in fitting if name not in of_other_roles]
     if role == "quality":
-        taken = {*ID_NAMES, *LENGTH_NAMES}
-        fitting = [name for name in fitting if name not in taken]
+        of_other_roles = {*ID_NAMES, *LENGTH_NAMES}
+        fitting = [name for name in fitting if name not in of_other_roles]
         # a float is rather a score than an integer is: integers are counts, years, labels
         return [name for name in fitting if not pt.is_integer(value_type(schema.field(name).type))] or fitting
     return fitting
@@ -213,14 +214,14 @@ def guess(schema: pa.Schema, role: str) -> tuple[str | None, str]:
     return None, "several" if fitting else "repeated" if repeated else "none"
 
 
-def _find(schema: pa.Schema, wanted: str | None, role: str, path: str) -> tuple[str, str | None]:
+def _find(schema: pa.Schema, chosen: str | None, role: str, path: str) -> tuple[str, str | None]:
     """The column for `role`, asked for or guessed, and the note to make about it.
 
     Raises:
-        InputError: the wanted column does not fit, or none or several could be meant.
+        InputError: the chosen column does not fit, or none or several could be meant.
     """
-    if wanted is not None:
-        return require(schema, wanted, role, path), None
+    if chosen is not None:
+        return require(schema, chosen, role, path), None
     name, how = guess(schema, role)
     if name is not None:
         usual = NAMES[role][0]
@@ -277,12 +278,12 @@ def resolve(config: CorpusConfig, schemas: dict[str, pa.Schema], paths: dict[str
                 f"--quality-column names a column twice ({', '.join(names)}); give each once, with its weight"
             )
     else:
-        name, note = _find(schemas[side], None, "quality", paths[side])
-        quality.append(QualityColumn(name))
+        quality_name, note = _find(schemas[side], None, "quality", paths[side])
+        quality.append(QualityColumn(quality_name))
         origin.append(side)
         notes.append(note)
     if config.length_column is not None:
-        length = require(main, config.length_column, "length", paths["input"])
+        length: str | None = require(main, config.length_column, "length", paths["input"])
     else:
         length = guess(main, "length")[0]
     text = guess(main, "text")[0]

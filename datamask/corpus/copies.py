@@ -34,7 +34,8 @@ def families(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed
     Raises:
         OptionError: `collapse` is none of these, or a cosine without a graph.
     """
-    return winners(corpus, collapse, graph, seed=seed) == np.arange(len(corpus))
+    kept: np.ndarray = winners(corpus, collapse, graph, seed=seed) == np.arange(len(corpus))
+    return kept
 
 
 def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0) -> np.ndarray:
@@ -47,7 +48,10 @@ def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed:
     if collapse == "exact":
         family = exact_families(corpus.features)
     else:
-        family = near_families(graph, _cosine(collapse, graph))
+        cosine = _cosine(collapse)
+        if graph is None:
+            raise OptionError(f"--collapse {collapse} needs the neighbour graph, and none was given")
+        family = near_families(graph, cosine)
     # the best first within each family; lexsort's last key is its first
     order = np.lexsort((row_hash(corpus.ids, seed), -corpus.quality, family))
     first = np.r_[True, np.diff(family[order]) != 0]
@@ -56,15 +60,13 @@ def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed:
     return winner
 
 
-def _cosine(collapse: str, graph: NeighborGraph | None) -> float:
+def _cosine(collapse: str) -> float:
     try:
         cosine = float(collapse)
     except ValueError:
         cosine = np.nan
     if not 0 < cosine <= 1:
         raise OptionError(f"--collapse must be 'none', 'exact' or a cosine above 0 and at most 1, got {collapse!r}")
-    if graph is None:
-        raise OptionError(f"--collapse {collapse} needs the neighbour graph, and none was given")
     return cosine
 
 
@@ -99,7 +101,8 @@ def near_families(graph: NeighborGraph, cosine: float) -> np.ndarray:
     n = len(graph.indices)
     rows, places = np.nonzero(graph.similarities[:, 1:] >= cosine - ROUNDING)
     pairs = coo_array((np.ones(len(rows), bool), (rows, graph.indices[rows, places + 1])), shape=(n, n))
-    return connected_components(pairs, directed=False)[1].astype(np.int64)
+    family: np.ndarray = connected_components(pairs, directed=False)[1].astype(np.int64)
+    return family
 
 
 def near_copy_rate(graph: NeighborGraph, cosine: float = 0.95) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +26,8 @@ class Provenance:
     files: tuple[str, ...]
     total_rows: int
     rows_read: int
-    columns: dict
-    dropped: dict = field(default_factory=dict)
+    columns: dict[str, Any]
+    dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -64,4 +65,4 @@ class Corpus:
     @property
     def dim(self) -> int:
         """d, the number of feature dimensions."""
-        return self.features.shape[1]
+        return int(self.features.shape[1])

@@ -39,9 +39,9 @@ def feature_length(column: pa.Array) -> int | None:
     """d by the first row that is not null; None where all are."""
     column = plain(column)
     if pt.is_fixed_size_list(column.type):
-        return column.type.list_size
+        return int(column.type.list_size)
     lengths = pc.list_value_length(column).drop_null()
-    return lengths[0].as_py() if len(lengths) else None
+    return int(lengths[0].as_py()) if len(lengths) else None
 
 
 def feature_rows(column: pa.Array, dim: int) -> tuple[np.ndarray, np.ndarray | None]:

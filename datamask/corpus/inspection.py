@@ -56,7 +56,8 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
     sources = open_sources(config, limit=limit)
     main = sources["input"]
     schema = main.first().schema
-    problems, notes = [], ()
+    problems: list[str] = []
+    notes: tuple[str, ...] = ()
     columns = None
     try:
         columns = resolve_columns(config, sources)
@@ -74,9 +75,9 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
             problems.append(str(error))
     row_limit = None
     if dim is not None:
-        here = feature if origin == "input" else None
-        row_limit = default_row_limit(dim, metadata_bytes=metadata_bytes(main, here, dim))
-    found = {
+        left_out = feature if origin == "input" else None
+        row_limit = default_row_limit(dim, metadata_bytes=metadata_bytes(main, left_out, dim))
+    fitting = {
         role: candidates(sources[origin].first().schema if role == "feature" else schema, role) for role in IS_ROLE
     }
     return Inspection(
@@ -86,7 +87,7 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
         complete=all(source.complete for source in sources.values()),
         schema=schema,
         columns=chosen,
-        candidates=found,
+        candidates=fitting,
         dim=dim,
         memory_bytes=None if dim is None else main.rows * dim * 4,
         row_limit=row_limit,
@@ -101,11 +102,11 @@ def _named(columns: Columns) -> dict[str, str | None]:
 
 def _guessed(config: CorpusConfig, schema: pa.Schema) -> dict[str, str | None]:
     """Role by role, so that one unclear column does not hide the others."""
-    asked = {
+    configured = {
         "id": config.id_column,
         "feature": config.feature_column,
         "length": config.length_column,
         "quality": config.quality_columns[0].name if config.quality_columns else None,
         "text": None,
     }
-    return {role: name if name is not None else guess(schema, role)[0] for role, name in asked.items()}
+    return {role: name if name is not None else guess(schema, role)[0] for role, name in configured.items()}

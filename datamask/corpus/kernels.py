@@ -21,7 +21,7 @@ CHUNK = 32
 
 
 @compiled
-def _replace_worst(similarities, indices, value, index):
+def _replace_worst(similarities: np.ndarray, indices: np.ndarray, value: float, index: int) -> None:
     """Replace the root of one heap, arrays ``(k,)``, and restore the heap."""
     k = len(similarities)
     at = 0
@@ -45,7 +45,16 @@ def _replace_worst(similarities, indices, value, index):
 
 
 @compiled
-def offer_rows(block, first_row, first_column, own, similarities, indices, low, high):
+def offer_rows(
+    block: np.ndarray,
+    first_row: int,
+    first_column: int,
+    own: int,
+    similarities: np.ndarray,
+    indices: np.ndarray,
+    low: int,
+    high: int,
+) -> None:
     """Offer every column of `block` to the lists of its rows `low` to `high`; a row is never offered itself.
 
     Args:
@@ -71,7 +80,15 @@ def offer_rows(block, first_row, first_column, own, similarities, indices, low, 
 
 
 @compiled
-def offer_columns(block, first_row, first_column, similarities, indices, low, high):
+def offer_columns(
+    block: np.ndarray,
+    first_row: int,
+    first_column: int,
+    similarities: np.ndarray,
+    indices: np.ndarray,
+    low: int,
+    high: int,
+) -> None:
     """Offer every row of `block` to the lists of its columns `low` to `high`; arguments as in `offer_rows`."""
     worst = similarities[first_column + low : first_column + high, 0].copy()
     for i in range(block.shape[0]):
@@ -90,27 +107,36 @@ def offer_columns(block, first_row, first_column, similarities, indices, low, hi
 
 
 @compiled
-def _elsewhere(row, column, cell, probed):
+def _elsewhere(row: int, column: int, cell: np.ndarray, probed: np.ndarray) -> bool:
     """Whether the pair is compared with the two in each other's place too, and that comparison is the one that counts.
 
     A pair whose members both probe the other's cell is multiplied twice, and rounding may differ: one of the two
     products has to be left out, and always the same one.
     """
-    mine, theirs = cell[row], cell[column]
-    if theirs > mine or (theirs == mine and column > row):
+    own_cell, other_cell = cell[row], cell[column]
+    if other_cell > own_cell or (other_cell == own_cell and column > row):
         return False
     low, high = 0, probed.shape[1]
     while low < high:
         middle = (low + high) // 2
-        if probed[column, middle] < mine:
+        if probed[column, middle] < own_cell:
             low = middle + 1
         else:
             high = middle
-    return low < probed.shape[1] and probed[column, low] == mine
+    compared_there: bool = low < probed.shape[1] and probed[column, low] == own_cell
+    return compared_there
 
 
 @compiled
-def offer_listed_rows(block, rows, columns, cell, probed, similarities, indices):
+def offer_listed_rows(
+    block: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    cell: np.ndarray,
+    probed: np.ndarray,
+    similarities: np.ndarray,
+    indices: np.ndarray,
+) -> None:
     """Offer the columns of `block` to the lists of its rows, which probe the columns' cell.
 
     Args:
@@ -140,7 +166,15 @@ def offer_listed_rows(block, rows, columns, cell, probed, similarities, indices)
 
 
 @compiled
-def offer_listed_columns(block, rows, columns, cell, probed, similarities, indices):
+def offer_listed_columns(
+    block: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    cell: np.ndarray,
+    probed: np.ndarray,
+    similarities: np.ndarray,
+    indices: np.ndarray,
+) -> None:
     """Offer the rows of `block` to the lists of its columns; arguments as in `offer_listed_rows`."""
     worst = np.empty(block.shape[1], np.float32)
     for j in range(block.shape[1]):

@@ -34,7 +34,7 @@ class ListingBudget:
     def __init__(self, option: str, should_stop: ShouldStop | None = None) -> None:
         self._option = option
         self._poll = poll_of(should_stop, "stopped while listing files")
-        self._seen = 0
+        self._spent = 0
 
     def spend(self, text: object) -> None:
         """Count one entry seen for the path or pattern `text`.
@@ -43,10 +43,10 @@ class ListingBudget:
             InputError: more than `MOST_ENTRIES` were.
             Stopped: the stop callable answered true.
         """
-        self._seen += 1
-        if self._seen % _POLL == 1:
+        self._spent += 1
+        if self._spent % _POLL == 1:
             self._poll()
-        if self._seen > MOST_ENTRIES:
+        if self._spent > MOST_ENTRIES:
             raise InputError(
                 f"--{self._option} {shortened(str(text))} would have to look at more than "
                 f"{MOST_ENTRIES:,} files and folders; name a folder nearer to the shards, or a pattern "
@@ -88,7 +88,7 @@ def files_matching(pattern: Path, budget: ListingBudget) -> Iterator[Path]:
         InputError: there is too much to look at.
         Stopped: asked to.
     """
-    parts = []
+    parts: list[str] = []
     for part in pattern.parts[len(Path(pattern.anchor).parts) :]:
         if part != "**" or parts[-1:] != ["**"]:
             parts.append(part)
@@ -100,36 +100,36 @@ def files_matching(pattern: Path, budget: ListingBudget) -> Iterator[Path]:
 
 
 def _matching(folder: Path, parts: Sequence[str], pattern: Path, budget: ListingBudget) -> Iterator[Path]:
-    part, rest = parts[0], parts[1:]
+    part, later = parts[0], parts[1:]
     if part == "**":
         for below in _folders(folder, pattern, budget):
-            yield from _matching(below, rest, pattern, budget)
+            yield from _matching(below, later, pattern, budget)
     elif not is_pattern(part):
         budget.spend(pattern)
         if os.path.exists(path := folder / part):  # noqa: PTH110 - see _is_file
-            yield from _matching(path, rest, pattern, budget) if rest else [path]
+            yield from _matching(path, later, pattern, budget) if later else [path]
     else:
         matches = re.compile(fnmatch.translate(part)).match
         for entry in _entries(folder, pattern, budget):
             if matches(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
                 path = folder / entry.name
-                if not rest:
+                if not later:
                     yield path
                 elif _is_folder(path):
-                    yield from _matching(path, rest, pattern, budget)
+                    yield from _matching(path, later, pattern, budget)
 
 
 def _folders(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[Path]:
     """A folder and all below it, links included, each real folder once."""
-    waiting, known = [folder], set()
+    waiting, visited = [folder], set()
     while waiting:
         current = waiting.pop()
         try:
             facts = current.stat()
         except OSError:
             continue
-        if (facts.st_dev, facts.st_ino) not in known:
-            known.add((facts.st_dev, facts.st_ino))
+        if (facts.st_dev, facts.st_ino) not in visited:
+            visited.add((facts.st_dev, facts.st_ino))
             yield current
             below = [
                 current / entry.name for entry in _entries(current, pattern, budget) if not entry.name.startswith(".")
@@ -137,7 +137,7 @@ def _folders(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[Pat
             waiting.extend(sorted(filter(_is_folder, below), reverse=True))
 
 
-def _entries(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[os.DirEntry]:
+def _entries(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[os.DirEntry[str]]:
     """What lies in a folder; nothing where it is none or may not be read."""
     try:
         with os.scandir(folder) as entries:

@@ -79,7 +79,8 @@ def _outside(column: pa.Array) -> np.ndarray:
         return np.zeros(len(column), bool)
     narrow = pa.int32() if column.type.bit_width == 32 else pa.int64()
     values = column.view(narrow).fill_null(0).to_numpy(zero_copy_only=False)
-    return (values < low) | (values > high)
+    outside: np.ndarray = (values < low) | (values > high)
+    return outside
 
 
 def _limits(kind: pa.DataType) -> tuple[int, int] | tuple[None, None]:

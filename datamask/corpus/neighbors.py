@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -46,6 +47,15 @@ KEPT_ROUNDING = 1e-4
 """Cosines that were computed elsewhere, on a GPU say, may differ by so much."""
 
 
+class GraphFacts(TypedDict):
+    """What a record says about a graph: ``exact`` or ``approximate``, K, its recall and on how many rows (0: exact)."""
+
+    kind: str
+    k: int
+    recall: float
+    recall_rows: int
+
+
 @dataclass(frozen=True)
 class NeighborGraph:
     """Each row's K most similar rows.
@@ -65,14 +75,14 @@ class NeighborGraph:
     @property
     def k(self) -> int:
         """K, the length of each list, the row itself included."""
-        return self.indices.shape[1]
+        return int(self.indices.shape[1])
 
     def first(self, k: int) -> NeighborGraph:
         """The graph with lists cut to their first k entries (views)."""
         return NeighborGraph(self.indices[:, :k], self.similarities[:, :k], self.exact, self.recall)
 
-    def facts(self) -> dict:
-        """What a record should say about the graph: ``kind``, ``k``, ``recall``, ``recall_rows`` (0 where exact)."""
+    def facts(self) -> GraphFacts:
+        """What a record should say about the graph."""
         return {
             "kind": "exact" if self.exact else "approximate",
             "k": self.k,
@@ -123,16 +133,34 @@ def build_neighbors(
             features, k - 1, progress=within(progress, 0.0, CELLS_SHARE), should_stop=should_stop
         )
         progress = within(progress, CELLS_SHARE, 1.0)
-    given = {"unfinished": unfinished, "progress": progress, "should_stop": should_stop}
     if probing is not None:
-        lists = partition_search.nearby_pairs(features, k - 1, probing, threads=threads, **given)
+        lists = partition_search.nearby_pairs(
+            features,
+            k - 1,
+            probing,
+            threads=threads,
+            unfinished=unfinished,
+            progress=progress,
+            should_stop=should_stop,
+        )
         _fill_up(features, lists, should_stop)
         graph = _sorted(lists)
         recall = measured_recall(features, graph, should_stop=should_stop)
         return NeighborGraph(graph.indices, graph.similarities, False, recall)
     if str(device) == "cpu":
-        return _sorted(exact_search.all_pairs(features, k - 1, threads=threads or thread_count(len(features)), **given))
-    return _sorted(exact_search.on_device(features, k - 1, str(device), **given))
+        lists = exact_search.all_pairs(
+            features,
+            k - 1,
+            threads=threads or thread_count(len(features)),
+            unfinished=unfinished,
+            progress=progress,
+            should_stop=should_stop,
+        )
+    else:
+        lists = exact_search.on_device(
+            features, k - 1, str(device), unfinished=unfinished, progress=progress, should_stop=should_stop
+        )
+    return _sorted(lists)
 
 
 def _fill_up(features: np.ndarray, lists: Lists, should_stop: ShouldStop | None) -> None:
@@ -140,13 +168,13 @@ def _fill_up(features: np.ndarray, lists: Lists, should_stop: ShouldStop | None)
     from datamask.corpus.exact_search import nearest
 
     n, k = lists.indices.shape
-    short = np.flatnonzero((lists.indices == n).any(axis=1))
-    if len(short):
-        found, cosines = nearest(features[short], features, k + 1, should_stop=should_stop)
-        others = found != short[:, None]
+    incomplete = np.flatnonzero((lists.indices == n).any(axis=1))
+    if len(incomplete):
+        near, cosines = nearest(features[incomplete], features, k + 1, should_stop=should_stop)
+        others = near != incomplete[:, None]
         others[others.all(axis=1), -1] = False  # behind copies of itself it may have fallen out
-        lists.indices[short] = found[others].reshape(len(short), k)
-        lists.similarities[short] = cosines[others].reshape(len(short), k)
+        lists.indices[incomplete] = near[others].reshape(len(incomplete), k)
+        lists.similarities[incomplete] = cosines[others].reshape(len(incomplete), k)
 
 
 def measured_recall(
@@ -170,29 +198,29 @@ def measured_recall(
     n, k = len(features), graph.k - 1
     if k < 1:
         return 1.0
-    asked = np.sort(np.random.default_rng(seed).choice(n, min(rows, n), replace=False))
-    candidates, _ = nearest(features[asked], features, min(n, k + 9), should_stop=should_stop)
+    judged = np.sort(np.random.default_rng(seed).choice(n, min(rows, n), replace=False))
+    candidates, _ = nearest(features[judged], features, min(n, k + 9), should_stop=should_stop)
     hits = 0
-    for row, near in zip(asked, candidates):
+    for row, near in zip(judged, candidates):
         own = features[row].astype(np.float64)
         best = np.sort(features[near[near != row]].astype(np.float64) @ own)[::-1]
         listed = features[graph.indices[row, 1:]].astype(np.float64) @ own
         hits += int((listed >= best[k - 1] - ROUNDING).sum())
-    return hits / (len(asked) * k)
+    return hits / (len(judged) * k)
 
 
 def _sorted(lists: Lists, chunk: int = 8192) -> NeighborGraph:
     """Lists in any order to sorted lists with the row itself in front."""
     n, k = lists.indices.shape
-    result = NeighborGraph(np.empty((n, k + 1), np.int32), np.empty((n, k + 1), np.float32))
-    result.indices[:, 0] = np.arange(n)
-    result.similarities[:, 0] = 1.0
+    graph = NeighborGraph(np.empty((n, k + 1), np.int32), np.empty((n, k + 1), np.float32))
+    graph.indices[:, 0] = np.arange(n)
+    graph.similarities[:, 0] = 1.0
     for low in range(0, n, chunk):
         part = slice(low, low + chunk)
         order = np.lexsort((lists.indices[part], -lists.similarities[part]), axis=-1)
-        result.indices[part, 1:] = np.take_along_axis(lists.indices[part], order, -1)
-        result.similarities[part, 1:] = np.take_along_axis(lists.similarities[part], order, -1).clip(-1.0, 1.0)
-    return result
+        graph.indices[part, 1:] = np.take_along_axis(lists.indices[part], order, -1)
+        graph.similarities[part, 1:] = np.take_along_axis(lists.similarities[part], order, -1).clip(-1.0, 1.0)
+    return graph
 
 
 def search_for(n: int, search: str = "auto", device: str = "cpu") -> str:
@@ -211,7 +239,7 @@ def search_for(n: int, search: str = "auto", device: str = "cpu") -> str:
 def neighbors_for(
     corpus: Corpus,
     k: int,
-    cache_dir: str | os.PathLike | None,
+    cache_dir: str | os.PathLike[str] | None,
     *,
     search: str = "auto",
     device: str = "cpu",
@@ -235,19 +263,31 @@ def neighbors_for(
     """
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
-    options = {"search": search, "device": device, "threads": threads, "progress": progress, "should_stop": should_stop}
+
+    def build(unfinished: Unfinished | None = None) -> NeighborGraph:
+        return build_neighbors(
+            corpus.features,
+            k,
+            search=search,
+            device=device,
+            threads=threads,
+            unfinished=unfinished,
+            progress=progress,
+            should_stop=should_stop,
+        )
+
     if cache_dir is None:
-        return build_neighbors(corpus.features, k, **options)
+        return build()
     cache, entry = Cache(cache_dir), graph_entry(corpus.fingerprint)
     with cache.lock(entry, should_stop):
         graph = load_neighbors(corpus, cache_dir)
         if graph is not None and graph.k >= k and (graph.exact or search == "approximate"):
             return graph.first(k)
         unfinished = Unfinished(cache, corpus.fingerprint)
-        graph = build_neighbors(corpus.features, k, unfinished=unfinished, **options)
+        graph = build(unfinished)
         if unfinished.resumed and not _holds(graph, corpus.features):
             unfinished.clear()  # half a graph that could not be told to be wrong
-            graph = build_neighbors(corpus.features, k, unfinished=unfinished, **options)
+            graph = build(unfinished)
         sweep(cache.folder(entry.subject))
         cache.keep(
             entry,
@@ -267,12 +307,14 @@ def graph_entry(fingerprint: str) -> Entry:
     return Entry(fingerprint, "neighbors", GRAPH_VERSION, old="neighbors.npz")
 
 
-def load_neighbors(corpus: Corpus, cache_dir: str | os.PathLike) -> NeighborGraph | None:
+def load_neighbors(corpus: Corpus, cache_dir: str | os.PathLike[str]) -> NeighborGraph | None:
     """The graph of a corpus that is kept in a folder; None where there is none that can be believed."""
-    return Cache(cache_dir).find(graph_entry(corpus.fingerprint), lambda content: _kept_graph(content, corpus.features))
+    return Cache(cache_dir).find(
+        graph_entry(corpus.fingerprint), lambda content: _checked_graph(content, corpus.features)
+    )
 
 
-def _kept_graph(content: Content, features: np.ndarray) -> NeighborGraph:
+def _checked_graph(content: Content, features: np.ndarray) -> NeighborGraph:
     """The graph that a file holds. Raises Implausible where it is none of these features."""
     arrays = content.arrays
     # a file from before recall was kept holds an exact graph

@@ -12,7 +12,7 @@ from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
 from datamask.corpus.planning import RowPlan, column_id_type, plan_rows
 from datamask.corpus.quality import check_sum, weighted_sum
-from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
+from datamask.corpus.reading import Rows, SourceColumns, Targets, read_rows
 from datamask.corpus.sampling import default_row_limit, memory_bytes
 from datamask.corpus.shards import Source, open_source, pieces, read_piece
 from datamask.corpus.threads import Progress, ShouldStop, within
@@ -112,6 +112,7 @@ def feature_dim(source: Source, name: str) -> int:
     """
     for piece in pieces(source):
         kind = source.shards[piece.shard].schema.field(name).type
+        dim: int | None
         if pa.types.is_fixed_size_list(kind):
             dim = kind.list_size
         else:
@@ -150,7 +151,7 @@ def _read(
     into.room = int(0.8 * memory) - needed if rows_given else memory // 4
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"
-        wanted = Wanted(
+        parts = SourceColumns(
             id=columns.id if is_main else None,
             id_type=column_id_type(main, columns.id) if is_main else None,
             feature=columns.feature if columns.feature_from == name else None,
@@ -165,7 +166,7 @@ def _read(
         share = within(progress, position / len(sources), (position + 1) / len(sources))
         read_rows(
             source,
-            wanted,
+            parts,
             Targets.of(plan.rows if is_main else plan.side[name]),
             into,
             progress=share,
@@ -189,14 +190,14 @@ def _finish(
         progress(0.0, "Checking rows")
     checks.check_unique(ids, lambda row: main.place(int(numbers[row])), columns.id)
     lengths = checks.norms(rows.features, should_stop)
-    bad = checks.invalid_rows(rows, lengths, columns)
+    invalid = checks.invalid_rows(rows, lengths, columns)
     dropped = dict(plan.dropped)
     features = rows.features
-    if bad:
+    if invalid:
         if not config.drop_invalid:
-            raise InputError(checks.complaint(bad, ids, lambda row: main.place(int(numbers[row]))))
+            raise InputError(checks.complaint(invalid, ids, lambda row: main.place(int(numbers[row]))))
         keep = np.ones(len(ids), bool)
-        for reason, where in bad.items():
+        for reason, where in invalid.items():
             dropped[reason] = int((keep[where]).sum())
             keep[where] = False
         if not keep.any():

@@ -24,7 +24,7 @@ from datamask.corpus.threads import Progress, ShouldStop, one_blas_thread, threa
 from datamask.corpus.unfinished import Lists, Unfinished, work_through
 from datamask.errors import poll_of
 
-WANTED = 0.99
+AIMED_RECALL = 0.99
 """Share of the true neighbours that the probing aims at."""
 
 WORTHWHILE = 0.3
@@ -66,7 +66,7 @@ def probing(
     features: np.ndarray,
     k: int,
     *,
-    wanted: float = WANTED,
+    recall: float = AIMED_RECALL,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Probing | None:
@@ -75,7 +75,7 @@ def probing(
     Args:
         features: float32 ``(N, d)``, unit rows.
         k: others per row.
-        wanted: recall aimed at.
+        recall: the share aimed at.
 
     Returns:
         None where it takes so many cells that comparing all pairs is as quick.
@@ -90,7 +90,7 @@ def probing(
     with one_blas_thread():
         centres = _centres(features, count, rng, poll)
         judges = np.sort(rng.choice(n, min(JUDGES, n), replace=False))
-        m = _cells_needed(features, centres, judges, k, wanted, should_stop)
+        m = _cells_needed(features, centres, judges, k, recall, should_stop)
         if m > WORTHWHILE * count:
             return None
         cell, probed = np.empty(n, np.int32), np.empty((n, m), np.uint16)
@@ -139,7 +139,7 @@ def nearby_pairs(
     lists = unfinished.lists(n, k, len(tasks), plan)
     similarities, indices = lists.similarities, lists.indices
     rooms = threading.local()
-    asked = probing.cell, probing.probed
+    cell_of, probed = probing.cell, probing.probed
 
     def task(index: int) -> None:
         group, cell = tasks[index]
@@ -154,9 +154,9 @@ def nearby_pairs(
                 products = rooms.products[: len(rows) * len(hosts)].reshape(len(rows), len(hosts))
                 np.dot(features[rows], columns.T, out=products)
                 with locks[group]:
-                    kernels.offer_listed_rows(products, rows, hosts, *asked, similarities, indices)
+                    kernels.offer_listed_rows(products, rows, hosts, cell_of, probed, similarities, indices)
                 with locks[group_of[cell]]:
-                    kernels.offer_listed_columns(products, rows, hosts, *asked, similarities, indices)
+                    kernels.offer_listed_columns(products, rows, hosts, cell_of, probed, similarities, indices)
 
     with one_blas_thread():
         work_through(
@@ -183,9 +183,9 @@ def _visitors(
     for group in range(int(group_of.max()) + 1):
         low, high = np.searchsorted(row_groups, [group, group + 1])
         rows = order[low:high]
-        asked = probing.probed[rows].ravel()
-        by_cell = np.argsort(asked, kind="stable")
-        bounds = np.searchsorted(asked[by_cell], np.arange(probing.cells + 1))
+        probed_cells = probing.probed[rows].ravel()
+        by_cell = np.argsort(probed_cells, kind="stable")
+        bounds = np.searchsorted(probed_cells[by_cell], np.arange(probing.cells + 1))
         from_row = rows[by_cell // probing.probed.shape[1]]
         for cell in np.flatnonzero(np.diff(bounds)):
             if sizes[cell]:
@@ -196,7 +196,7 @@ def _visitors(
 def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: Callable[[], None]) -> np.ndarray:
     """Unit k-means centres of a sample, float32 ``(count, d)``."""
     rows = np.sort(rng.choice(len(features), min(len(features), ROWS_PER_CELL * count), replace=False))
-    centres = features[rng.choice(rows, count, replace=False)]
+    centres: np.ndarray = features[rng.choice(rows, count, replace=False)]
     for _ in range(ROUNDS):
         sums = np.zeros(centres.shape, np.float64)
         for low in range(0, len(rows), GROUP):
@@ -213,18 +213,18 @@ def _centres(features: np.ndarray, count: int, rng: np.random.Generator, poll: C
 
 
 def _cells_needed(
-    features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, wanted: float, should_stop: ShouldStop | None
+    features: np.ndarray, centres: np.ndarray, judges: np.ndarray, k: int, recall: float, should_stop: ShouldStop | None
 ) -> int:
     """The least m at which the wanted share of the judges' true neighbours is found from one end or the other."""
-    found, _ = nearest(features[judges], features, min(k + 1, len(features)), should_stop=should_stop)
+    true_neighbors, _ = nearest(features[judges], features, min(k + 1, len(features)), should_stop=should_stop)
     poll = poll_of(should_stop, STOPPED)
     needed = []
-    for judge, others in zip(judges, found):
+    for judge, others in zip(judges, true_neighbors):
         poll()
         others = others[others != judge][:k]
-        mine, theirs = features[judge] @ centres.T, features[others] @ centres.T
-        from_me = (mine[None] > mine[theirs.argmax(axis=1)][:, None]).sum(axis=1)
-        home = int(mine.argmax())
-        from_them = (theirs > theirs[:, home][:, None]).sum(axis=1)
-        needed.append(np.minimum(from_me, from_them) + 1)
-    return int(np.quantile(np.concatenate(needed), wanted, method="higher"))
+        of_judge, of_others = features[judge] @ centres.T, features[others] @ centres.T
+        from_judge = (of_judge[None] > of_judge[of_others.argmax(axis=1)][:, None]).sum(axis=1)
+        home = int(of_judge.argmax())
+        from_others = (of_others > of_others[:, home][:, None]).sum(axis=1)
+        needed.append(np.minimum(from_judge, from_others) + 1)
+    return int(np.quantile(np.concatenate(needed), recall, method="higher"))

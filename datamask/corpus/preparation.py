@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +58,8 @@ def feature_array(features: np.ndarray) -> pa.FixedSizeListArray:
 def nonzero(features: pa.FixedSizeListArray) -> np.ndarray:
     """Which rows of a feature column hold anything but zeros, bool ``(n,)``."""
     flat = features.flatten().to_numpy(zero_copy_only=False)
-    return flat.reshape(len(features), features.type.list_size).any(axis=1)
+    holds: np.ndarray = flat.reshape(len(features), features.type.list_size).any(axis=1)
+    return holds
 
 
 def prepared_columns(
@@ -108,7 +110,7 @@ def prepare_shards(
     seed: int = 0,
     progress: Progress | None = None,
     should_stop: Stop | None = None,
-) -> dict:
+) -> dict[str, Any]:
     """Read text, write shards that `datamask select` takes: every column kept, those of the module's table added.
 
     A column of the table that is there already is kept as it is. Rows without text, and rows none of whose words occur
@@ -145,25 +147,25 @@ def prepare_shards(
     if target.resolve() in {file.resolve() for file in files}:
         raise InputError(f"--output {target} is one of the inputs; name another file")
     plan = plan_files(files, text_column, id_column, should_stop)
-    seen = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
+    counts = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
     features = None
     if FEATURES not in plan.present:
         features = TextFeatures(dim, seed).fit(
-            seen.sample, should_stop=should_stop, progress=lambda share, what: report(0.1 + 0.3 * share, what)
+            counts.sample, should_stop=should_stop, progress=lambda share, what: report(0.1 + 0.3 * share, what)
         )
-    written, rows = _write(plan, seen.rows, target, features, report, should_stop)
-    dropped = {_NO_TEXT: seen.rows - seen.texts, _NO_WORD: seen.texts - rows}
+    written, rows = _write(plan, counts.rows, target, features, report, should_stop)
+    dropped = {_NO_TEXT: counts.rows - counts.texts, _NO_WORD: counts.texts - rows}
     dropped = {reason: count for reason, count in dropped.items() if count}
     report(1.0, f"Wrote {rows:,} rows")
     return {
         "files": [str(path) for path in written],
-        "rows_read": seen.rows,
+        "rows_read": counts.rows,
         "rows": rows,
         "dropped": dropped,
         "dim": features.dim if features else None,
-        "fitted_on": len(seen.sample) if features else 0,
+        "fitted_on": len(counts.sample) if features else 0,
         "id_column": plan.id_column,
-        "notes": _notes(plan, seen.rows, seen.texts, dropped, features, dim, len(seen.sample)),
+        "notes": _notes(plan, counts.rows, counts.texts, dropped, features, dim, len(counts.sample)),
     }
 
 
@@ -194,22 +196,21 @@ def _write(
     single = target.suffix == ".parquet"
     with ExitStack() as stack:
         place = stack.enter_context(replacing(target) if single else replacing_folder(target))
-        shard = stack.enter_context(_Shard(place)) if single else None
+        whole = stack.enter_context(_Shard(place)) if single else None
         for file, stem in zip(plan.files, plan.stems):
-            if not single:
-                shard = stack.enter_context(_Shard(place / f"{stem}.parquet"))
+            shard = stack.enter_context(_Shard(place / f"{stem}.parquet")) if whole is None else whole
             position = 0
             for batch in batches(file):
                 report(0.4 + 0.6 * min(1.0, done / total), f"Scoring {file.name} ({done:,} of {total:,} rows)")
                 table = _with_columns(batch, plan, file, f"{stem}:", position, features, should_stop)
                 shard.add(table, file)
                 position, done, rows = position + batch.num_rows, done + batch.num_rows, rows + table.num_rows
-            if not single:
+            if whole is None:
                 shard.close()
         if rows == 0:
             raise InputError("no row is left to write: no text has a word in common with another")
-        if single:
-            shard.close()
+        if whole is not None:
+            whole.close()
         written = [target] if single else [target / path.name for path in sorted(place.iterdir())]
     return written, rows
 
@@ -218,12 +219,16 @@ class _Shard:
     """One parquet file, written in row groups; none at all if nothing is added."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._schema, self._writer, self._waiting, self._rows, self._bytes = path, None, None, [], 0, 0
+        self._path = path
+        self._schema: pa.Schema | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.Table] = []
+        self._rows = self._bytes = 0
 
     def __enter__(self) -> _Shard:
         return self
 
-    def __exit__(self, kind: type | None, *_) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         if self._writer is not None:
             self._writer.close()
 
@@ -277,8 +282,8 @@ def _with_columns(
     elif plan.id_column != ID:
         table = table.add_column(0, ID, id_strings(batch.column(plan.id_column), plan.id_column, file))
     table, text = table.filter(text.is_valid()), text.drop_null()
-    made = prepared_columns(text.to_pylist(), features, scores=QUALITY not in plan.present, should_stop=should_stop)
-    for name, column in made.items():
+    prepared = prepared_columns(text.to_pylist(), features, scores=QUALITY not in plan.present, should_stop=should_stop)
+    for name, column in prepared.items():
         if name not in plan.present:
             table = table.append_column(name, column)
-    return table.filter(pa.array(nonzero(made[FEATURES]))) if features is not None else table
+    return table.filter(pa.array(nonzero(prepared[FEATURES]))) if features is not None else table

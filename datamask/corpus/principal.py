@@ -53,4 +53,5 @@ def principal_axes(features: np.ndarray, k: int, *, seed: int = 0) -> tuple[np.n
 def project(features: np.ndarray, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """``(features - mean) @ axes`` without a copy of the features: float32 ``(N, k)``."""
     with one_blas_thread():
-        return features @ axes - mean @ axes
+        projected: np.ndarray = features @ axes - mean @ axes
+    return projected

@@ -82,7 +82,7 @@ class Targets:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SourceColumns:
     """Which columns of one source are read into which array. quality: column name -> row of `Rows.quality`."""
 
     id: str | None = None
@@ -92,14 +92,14 @@ class Wanted:
     length: str | None = None
     metadata: Sequence[str] = ()
 
-    def columns(self) -> list[str]:
+    def names(self) -> list[str]:
         named = [self.id, self.feature, self.length, *self.quality, *self.metadata]
         return list(dict.fromkeys(name for name in named if name is not None))
 
 
 def read_rows(
     source: Source,
-    wanted: Wanted,
+    columns: SourceColumns,
     targets: Targets,
     into: Rows,
     *,
@@ -121,13 +121,13 @@ def read_rows(
         picked, slots = targets.match(rows)
         if not isinstance(picked, slice) and not len(picked):
             return
-        if wanted.feature is not None:
+        if columns.feature is not None:
             try:
-                values, null = decode.feature_rows(batch.column(wanted.feature), dim)
+                values, null = decode.feature_rows(batch.column(columns.feature), dim)
             except decode.LengthError as error:
                 raise InputError(
                     f"features have different lengths: {source.place(int(rows[error.row]))} has {error.length:,} "
-                    f"values in column {wanted.feature!r}, but the first row has {dim:,}"
+                    f"values in column {columns.feature!r}, but the first row has {dim:,}"
                 ) from error
             if values.dtype == np.float64:
                 values, exponents = decode.within_float32(values)
@@ -140,7 +140,7 @@ def read_rows(
                 into.features[slots] = values[picked]
             if null is not None:
                 into.no_features[slots] = null[picked]
-        for name, index in wanted.quality.items():
+        for name, index in columns.quality.items():
             values, null = decode.numbers(batch.column(name))
             into.quality[index, slots] = values[picked]
             into.no_quality[slots] |= null[picked]
@@ -149,26 +149,28 @@ def read_rows(
                 with lock:
                     whole = into.rests.setdefault(index, np.zeros(len(into.features)))
                 whole[slots] = rests[picked]
-        if wanted.length is not None:
-            values, null = decode.numbers(batch.column(wanted.length))
+        if columns.length is not None and into.lengths is not None:
+            values, null = decode.numbers(batch.column(columns.length))
             into.lengths[slots] = values[picked]
             into.no_length[slots] = null[picked]
-        if wanted.id is not None:
-            ids = id_batch(source, rows, batch, wanted.id, wanted.id_type)
-            rest = batch.select([name for name in wanted.metadata if name in batch.schema.names])
+        if columns.id is not None:
+            ids = id_batch(source, rows, batch, columns.id, columns.id_type)
+            if not isinstance(slots, slice):
+                raise ValueError("ids are read by rising rows; the rows asked for must be sorted")
+            metadata = batch.select([name for name in columns.metadata if name in batch.schema.names])
             if not isinstance(picked, slice):
-                ids, rest = ids.take(pa.array(picked)), rest.take(pa.array(picked))
+                ids, metadata = ids.take(pa.array(picked)), metadata.take(pa.array(picked))
             with lock:
-                into.parts.append((slots.start, ids, rest))
-                _spend(into, ids.nbytes + rest.nbytes)
+                into.parts.append((slots.start, ids, metadata))
+                _spend(into, ids.nbytes + metadata.nbytes)
 
-    row_bytes = 64 + 32 * len(wanted.metadata) + (4 * dim if wanted.feature is not None else 0)
+    row_bytes = 64 + 32 * len(columns.metadata) + (4 * dim if columns.feature is not None else 0)
     scan(
         source,
-        wanted.columns(),
+        columns.names(),
         work,
         row_bytes=row_bytes,
-        wanted=targets.rows,
+        only_rows=targets.rows,
         progress=progress,
         should_stop=should_stop,
     )
@@ -185,9 +187,9 @@ def _spend(into: Rows, count: int) -> None:
     into.room -= count
     if into.room < 0:
         rows = sum(len(ids) for _, ids, _ in into.parts)
-        taken = sum(ids.nbytes + rest.nbytes for _, ids, rest in into.parts)
+        nbytes = sum(ids.nbytes + metadata.nbytes for _, ids, metadata in into.parts)
         raise InputError(
-            f"the columns beside the features take {taken / 2**30:.3g} GiB for the first {rows:,} of "
+            f"the columns beside the features take {nbytes / 2**30:.3g} GiB for the first {rows:,} of "
             f"{len(into.features):,} rows, more than there is room for in memory; take a sample, such as "
             f"--rows {max(2, rows // 2)}, or leave large columns out of the shards"
         )

@@ -33,7 +33,8 @@ def _mix(x: np.ndarray) -> np.ndarray:
     """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64 bits in which every bit moves all."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    mixed: np.ndarray = x ^ (x >> np.uint64(31))
+    return mixed
 
 
 def row_hash(ids: pa.Array | pa.ChunkedArray, seed: int) -> np.ndarray:
@@ -74,8 +75,8 @@ def _string_hash(ids: pa.Array) -> np.ndarray:
     if high - low > CHUNK_BYTES and len(ids) > 1:
         middle = len(ids) // 2
         return np.concatenate([_string_hash(ids.slice(0, middle)), _string_hash(ids.slice(middle))])
-    data = ids.buffers()[2]
-    text = np.frombuffer(data, np.uint8)[low:high] if data is not None and high > low else np.empty(0, np.uint8)
+    content = ids.buffers()[2]
+    text = np.frombuffer(content, np.uint8)[low:high] if content is not None and high > low else np.empty(0, np.uint8)
     powers = np.full(len(text) + 1, BASE, np.uint64)
     powers[0] = 1
     powers = np.multiply.accumulate(powers)
@@ -85,7 +86,8 @@ def _string_hash(ids: pa.Array) -> np.ndarray:
     inverse = np.full(len(text) + 1, BASE_INVERSE, np.uint64)
     inverse[0] = 1
     inverse = np.multiply.accumulate(inverse)
-    return (sums[ends] - sums[starts]) * inverse[starts] + (ends - starts).astype(np.uint64)
+    hashes: np.ndarray = (sums[ends] - sums[starts]) * inverse[starts] + (ends - starts).astype(np.uint64)
+    return hashes
 
 
 class Chosen:

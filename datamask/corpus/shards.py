@@ -82,7 +82,7 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
         InputError: a path does not exist, nothing matches, or too many files and folders would have to be looked at.
         Stopped: `should_stop` answered true.
     """
-    found: dict[str, str] = {}
+    listed: dict[str, str] = {}
     budget = ListingBudget(option, should_stop)
     for text in inputs:
         path = os.fspath(text)
@@ -115,8 +115,8 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
             why = getattr(error, "strerror", None) or error
             raise InputError(f"--{option} {name!r} cannot be read: {why}") from error
         for match in matches:
-            found.setdefault(os.path.realpath(match), match)
-    return tuple(found.values())
+            listed.setdefault(os.path.realpath(match), match)
+    return tuple(listed.values())
 
 
 LOOK_BYTES = 256 << 20
@@ -191,22 +191,22 @@ class Piece:
     rows: int
 
 
-def pieces(source: Source, wanted: np.ndarray | None = None, rows_each: int = 1 << 16) -> list[Piece]:
-    """Cut a source into pieces of about `rows_each` rows; row groups without a row of sorted `wanted` are left out."""
-    made = []
+def pieces(source: Source, only_rows: np.ndarray | None = None, rows_each: int = 1 << 16) -> list[Piece]:
+    """Cut a source into pieces of about `rows_each` rows; row groups without any of the sorted `only_rows` left out."""
+    cut = []
     for index, shard in enumerate(source.shards):
         edges = np.cumsum([0, *shard.group_rows], dtype=np.int64)
         groups: list[int] = []
         count = 0
         for group, rows in enumerate(shard.group_rows):
             low, high = source.starts[index] + edges[group], source.starts[index] + edges[group + 1]
-            if rows and (wanted is None or np.searchsorted(wanted, low) < np.searchsorted(wanted, high)):
+            if rows and (only_rows is None or np.searchsorted(only_rows, low) < np.searchsorted(only_rows, high)):
                 groups.append(group)
                 count += rows
             if groups and (count >= rows_each or group == len(shard.group_rows) - 1):
-                made.append(Piece(index, tuple(groups), count))
+                cut.append(Piece(index, tuple(groups), count))
                 groups, count = [], 0
-    return made
+    return cut
 
 
 def read_piece(
@@ -242,7 +242,7 @@ def scan(
     work: Callable[[np.ndarray, pa.RecordBatch], None],
     *,
     row_bytes: int,
-    wanted: np.ndarray | None = None,
+    only_rows: np.ndarray | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
     what: str = "Reading",
@@ -254,7 +254,7 @@ def scan(
         columns: column names, read and nothing else.
         work: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
         row_bytes: expected decoded size of a row, which bounds the batch size; see `read_batches`.
-        wanted: sorted rows; row groups holding none of them are skipped.
+        only_rows: sorted; row groups holding none of them are skipped.
         progress, should_stop, what: called from this thread with the share done and `what`.
 
     Raises:
@@ -262,7 +262,7 @@ def scan(
         Stopped: `should_stop` answered true.
     """
     batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
-    todo = pieces(source, wanted)
+    todo = pieces(source, only_rows)
     total = sum(piece.rows for piece in todo)
     stop, lock = threading.Event(), threading.Lock()
     done = 0

@@ -55,7 +55,7 @@ class Shelf:
     ) -> Corpus:
         """The corpus of `config`, opened by this caller, or by another whom this one waits for.
 
-        Where the caller that opens is stopped, one of those waiting opens in its stead.
+        Where the caller that opens is stopped or interrupted, one of those waiting opens in its stead.
 
         Raises:
             InputError: as `open_corpus`; everyone who waited gets the same sentence.
@@ -65,11 +65,11 @@ class Shelf:
         while True:
             with self._lock:
                 slot = self._slots.get(key)
-                mine = slot is None
-                if mine:
+                opens = slot is None
+                if slot is None:
                     slot = self._slots[key] = _Slot()
                 self._slots.move_to_end(key)
-            if mine:
+            if opens:
                 return self._open(key, slot, config, progress, should_stop, row_limit)
             while not slot.finished.wait(0.1):
                 if should_stop is not None and should_stop():
@@ -78,8 +78,10 @@ class Shelf:
                     progress(slot.share, slot.what)
             if slot.corpus is not None:
                 return slot.corpus
-            if not isinstance(slot.error, Stopped):
-                raise type(slot.error)(*slot.error.args) from slot.error
+            error = slot.error
+            # None: whoever opened was interrupted (Ctrl-C), which says nothing about the corpus
+            if error is not None and not isinstance(error, Stopped):
+                raise type(error)(*error.args) from error
 
     def _open(
         self,

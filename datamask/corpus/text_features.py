@@ -12,11 +12,15 @@ accelerator and no minutes, and gives the same bytes each time on one machine. A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from datamask.errors import InputError, Stopped
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 FIT_LIMIT = 50_000
 """Texts that the vocabulary and the SVD are fitted on; the rest are only projected."""
@@ -99,10 +103,11 @@ class TextFeatures:
         # a text whose words hardly touch the leading axes would otherwise be scaled up from rounding noise
         features[norms[:, 0] < 1e-4] = 0.0
         norms[norms < 1e-4] = 1.0
-        return features / norms
+        unit: np.ndarray = features / norms
+        return unit
 
 
-def _watched(texts: Sequence[str], should_stop: Callable[[], bool] | None):
+def _watched(texts: Sequence[str], should_stop: Callable[[], bool] | None) -> Iterator[str]:
     for i, text in enumerate(texts):
         if should_stop is not None and i % 512 == 0 and should_stop():
             raise Stopped("stopped while counting words")
@@ -110,7 +115,11 @@ def _watched(texts: Sequence[str], should_stop: Callable[[], bool] | None):
 
 
 def _leading_axes(
-    weights, dim: int, seed: int, report: Callable[[float, str], None], should_stop: Callable[[], bool] | None
+    weights: csr_matrix,
+    dim: int,
+    seed: int,
+    report: Callable[[float, str], None],
+    should_stop: Callable[[], bool] | None,
 ) -> tuple[np.ndarray, float]:
     """The leading `dim` right singular vectors of a sparse matrix, by subspace iteration (Halko et al. 2011, alg. 4.4).
 

@@ -36,7 +36,7 @@ def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = No
         InputError: an input names nothing, too much to look at, or a file of no format that is read here.
         Stopped: `should_stop` answered true.
     """
-    found: dict[Path, None] = {}
+    listed: dict[Path, None] = {}
     budget = ListingBudget("input", should_stop)
     for name in inputs:
         path = user_path(name)
@@ -49,13 +49,13 @@ def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = No
                 files = sorted(files_matching(path, budget))
         if not files:
             raise InputError(f"{name} names no {formats()} file; give files, folders or globs")
-        found.update(dict.fromkeys(files))
-    for path in found:
+        listed.update(dict.fromkeys(files))
+    for path in listed:
         if by_ending(path.name) is None:
             raise InputError(f"{path} must be {formats()} and end in one of {', '.join(endings())}")
-    if not found:
+    if not listed:
         raise InputError(f"at least one {formats()} file is needed, got none")
-    return list(found)
+    return list(listed)
 
 
 def file_schema(path: Path, should_stop: ShouldStop | None = None) -> pa.Schema:

@@ -121,7 +121,7 @@ def survey(
         raise InputError(f"{plan.files[0]} has no rows" if len(plan.files) == 1 else "the input files have no rows")
     if texts == 0:
         raise InputError(f"column {plan.text_column!r} holds no text in any of {rows:,} rows")
-    if ids:
+    if ids and plan.id_column is not None:
         _refuse_repeated(pa.chunked_array(ids), plan.id_column)
     return Survey(rows, texts, list(_smallest(keys, sample)[1]))
 
@@ -158,8 +158,8 @@ def _refuse_repeated(ids: pa.ChunkedArray, name: str) -> None:
 
 
 def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    kept = np.sort(np.argpartition(keys, FIT_LIMIT)[:FIT_LIMIT]) if len(keys) > FIT_LIMIT else np.arange(len(keys))
-    return keys[kept], texts[kept]
+    smallest = np.sort(np.argpartition(keys, FIT_LIMIT)[:FIT_LIMIT]) if len(keys) > FIT_LIMIT else np.arange(len(keys))
+    return keys[smallest], texts[smallest]
 
 
 def _stems(files: list[Path]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from datamask.errors import Stopped
 
@@ -37,7 +37,7 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._limits = None
+        self._limits: Any = None  # of threadpoolctl, which says nothing of its types
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
@@ -82,11 +82,11 @@ def in_threads(
     `should_stop` answers true; no further task begins then.
 
     Raises:
-        Stopped: `should_stop` answered true, or the interpreter is ending.
+        Stopped: `should_stop` answered true, somebody else set `stop`, or the interpreter is ending.
         Exception: whatever a failing task raised.
     """
     stop = stop or threading.Event()
-    results: list = [None] * count
+    results: dict[int, Result] = {}
     numbers = itertools.count()
 
     def worker() -> None:
@@ -115,4 +115,6 @@ def in_threads(
                     raise Stopped("stopped")
         finally:
             stop.set()
-    return results
+    if len(results) < count:  # whoever shares `stop` has set it
+        raise Stopped("stopped")
+    return [results[index] for index in range(count)]

@@ -6,7 +6,6 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from datamask import catalogue, objectives
 from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
-from datamask.corpus.neighbors import NeighborGraph, graph_entry, neighbors_for
+from datamask.corpus.neighbors import GraphFacts, NeighborGraph, graph_entry, neighbors_for
 from datamask.errors import Stopped
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
@@ -100,7 +99,7 @@ class Pool:
         """Whether the neighbour graph is at hand, or there is a file of it."""
         return self._graph is not None or Cache(self.cache_dir).has(graph_entry(self.space.fingerprint))
 
-    def graph_facts(self) -> dict[str, Any] | None:
+    def graph_facts(self) -> GraphFacts | None:
         """What a record should say about the neighbour graph (`NeighborGraph.facts`); None where none was needed."""
         return None if self._graph is None else self._graph.facts()
 

@@ -100,7 +100,7 @@ def test_the_number_of_probes_is_the_least_that_finds_the_wanted_share(monkeypat
         return (hit | back).mean()
 
     for wanted in (0.8, 0.95, 0.99):
-        chosen = probing(features, 10, wanted=wanted)
+        chosen = probing(features, 10, recall=wanted)
         m = chosen.probed.shape[1]
         centres = partition_search._centres(features, chosen.cells, np.random.default_rng(0), lambda: None)
         assert found(m) >= wanted and (m == 1 or found(m - 1) < wanted)

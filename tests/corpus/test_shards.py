@@ -70,9 +70,9 @@ def test_a_scan_sees_every_row_with_its_number(source):
 
 
 def test_row_groups_without_a_wanted_row_are_not_read(source):
-    got = read(source, row_bytes=8, wanted=np.array([3, 40, 95]))
+    got = read(source, row_bytes=8, only_rows=np.array([3, 40, 95]))
     assert got == {i: i for i in [*range(7), *range(37, 44), *range(93, 100)]}
-    assert read(source, row_bytes=8, wanted=np.array([], np.int64)) == {}
+    assert read(source, row_bytes=8, only_rows=np.array([], np.int64)) == {}
 
 
 def test_pieces_hold_about_as_many_rows_as_asked(source):
@@ -114,6 +114,13 @@ def test_results_come_in_order_and_threads_run_side_by_side():
     barrier = threading.Barrier(3, timeout=120)
     assert in_threads(lambda i: barrier.wait() * 0 + i, 3, threads=3) == [0, 1, 2]
     assert in_threads(lambda i: i, 0) == []
+
+
+def test_tasks_that_were_left_out_because_somebody_else_stopped_them_are_no_results():
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        in_threads(lambda i: i, 3, stop=stop)
 
 
 def test_after_an_error_no_further_task_begins():

@@ -19,6 +19,7 @@ def openings(monkeypatch):
     class Openings:
         def __init__(self):
             self.calls, self.go, self.inside, self.fail = 0, threading.Event(), threading.Event(), None
+            self.fail_once = []
 
         def open(self, config, *, progress, should_stop, row_limit):
             self.calls += 1
@@ -27,6 +28,8 @@ def openings(monkeypatch):
             while not self.go.wait(0.01):
                 if should_stop is not None and should_stop():
                     raise Stopped("stopped")
+            if self.fail_once:
+                raise self.fail_once.pop()
             if self.fail is not None:
                 raise self.fail
             return object()
@@ -78,6 +81,30 @@ def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, ope
     assert openings.calls == 1 and len(results) == 6 and len(set(map(id, results))) == 1
     assert seen.count((0.5, "half")) >= 1 and set(seen) <= {(0.5, "half"), (0.0, "Opening")}
     assert shelf.get(config(tmp_path)) is results[0]
+
+
+def test_a_caller_that_waits_opens_in_the_stead_of_one_that_was_interrupted(tmp_path, openings):
+    shelf = Shelf()
+    openings.fail_once = [KeyboardInterrupt()]
+    shard = config(tmp_path)
+    interrupted = []
+
+    def interrupt():
+        with pytest.raises(KeyboardInterrupt):
+            shelf.get(shard)
+        interrupted.append(True)
+
+    opener = threading.Thread(target=interrupt)
+    opener.start()
+    assert openings.inside.wait(120)
+    waits = threading.Event()
+    started, results = threads(1, lambda: shelf.get(shard, progress=lambda share, what: waits.set()))
+    assert waits.wait(120)
+    openings.go.set()
+    opener.join(120)
+    join(started)
+    assert interrupted and openings.calls == 2
+    assert not isinstance(results[0], Exception)
 
 
 def test_an_error_reaches_everyone_who_waited_and_is_not_kept(tmp_path, openings):

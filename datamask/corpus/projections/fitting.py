@@ -99,12 +99,12 @@ def fit_input(
     indices = np.empty((len(rows), k), np.int32)
     similarities = np.ones((len(rows), k), np.float32)
     indices[:, 0] = np.arange(len(rows))
-    short = np.ones(len(rows), bool)
+    incomplete = np.ones(len(rows), bool)
     if graph is not None:
         for low in range(0, len(rows), 8192):
-            part = slice(low, low + 8192)
-            short[part] = _translate(graph, rows[part], fitted.twin, low, indices[part], similarities[part])
-    todo = np.flatnonzero(short)
+            block = slice(low, low + 8192)
+            incomplete[block] = _translate(graph, rows[block], fitted.twin, low, indices[block], similarities[block])
+    todo = np.flatnonzero(incomplete)
     for low in range(0, len(todo), 4096):
         part = todo[low : low + 4096]
         near, cosines = nearest(
@@ -128,16 +128,16 @@ def _translate(
     # a family is listed once: in sorted order, equal places stand side by side
     order = np.argsort(listed, axis=1, kind="stable")
     ranked = np.take_along_axis(listed, order, 1)
-    again = np.zeros(listed.shape, bool)
-    np.put_along_axis(again, order[:, 1:], ranked[:, 1:] == ranked[:, :-1], 1)
-    good = (listed >= 0) & (listed != own) & ~again
-    place = np.cumsum(good, axis=1)
-    short = place[:, -1] < k - 1
-    good &= (place <= k - 1) & ~short[:, None]
-    shape = (int((~short).sum()), k - 1)
-    indices[~short, 1:] = listed[good].reshape(shape)
-    similarities[~short, 1:] = graph.similarities[rows][good].reshape(shape)
-    return short
+    repeated = np.zeros(listed.shape, bool)
+    np.put_along_axis(repeated, order[:, 1:], ranked[:, 1:] == ranked[:, :-1], 1)
+    usable = (listed >= 0) & (listed != own) & ~repeated
+    place = np.cumsum(usable, axis=1)
+    incomplete: np.ndarray = place[:, -1] < k - 1
+    usable &= (place <= k - 1) & ~incomplete[:, None]
+    shape = (int((~incomplete).sum()), k - 1)
+    indices[~incomplete, 1:] = listed[usable].reshape(shape)
+    similarities[~incomplete, 1:] = graph.similarities[rows][usable].reshape(shape)
+    return incomplete
 
 
 def place_all(
@@ -156,13 +156,13 @@ def place_all(
         Stopped: `should_stop` answered true.
     """
     points = np.empty((len(corpus), 2), np.float32)
-    known = fitted.twin >= 0
-    points[known] = places[fitted.twin[known]]
-    rest = np.flatnonzero(~known)
-    for low in range(0, len(rest), 4096):
+    has_twin = fitted.twin >= 0
+    points[has_twin] = places[fitted.twin[has_twin]]
+    left_out = np.flatnonzero(~has_twin)
+    for low in range(0, len(left_out), 4096):
         if progress is not None:
-            progress(low / len(rest), f"Placing {len(rest):,} more rows beside those")
-        part = rest[low : low + 4096]
+            progress(low / len(left_out), f"Placing {len(left_out):,} more rows beside those")
+        part = left_out[low : low + 4096]
         near, cosines = nearest(
             corpus.features[part],
             corpus.features,
@@ -182,7 +182,8 @@ def _weighted_median(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     ranked = np.take_along_axis(points, order, 1)
     mass = np.cumsum(np.take_along_axis(np.repeat(weights[..., None], 2, -1), order, 1), axis=1)
     middle = (mass >= mass[:, -1:] / 2).argmax(axis=1)
-    return np.take_along_axis(ranked, middle[:, None], 1)[:, 0]
+    median: np.ndarray = np.take_along_axis(ranked, middle[:, None], 1)[:, 0]
+    return median
 
 
 def neighbors_kept(
@@ -207,16 +208,16 @@ def neighbors_kept(
     """
     from scipy.spatial import cKDTree
 
-    distinct, listed = fitted.distinct, given is not None and fitted.all_fitted
-    k = min(JUDGED_BY, given.indices.shape[1] - 1 if listed else len(distinct) - 1)
+    distinct, listed = fitted.distinct, given.indices if given is not None and fitted.all_fitted else None
+    k = min(JUDGED_BY, len(distinct) - 1 if listed is None else listed.shape[1] - 1)
     if k < 1:
         return 1.0
-    judged = judged or (JUDGED_ROWS if listed else JUDGED_AMONG_ALL)
+    judged = judged or (JUDGED_AMONG_ALL if listed is None else JUDGED_ROWS)
     places = np.arange(len(distinct))
     if len(places) > judged:
         places = np.sort(np.random.default_rng(0).choice(len(places), judged, replace=False))
-    if listed:
-        lists = given.indices[places, 1 : k + 1]
+    if listed is not None:
+        lists = listed[places, 1 : k + 1]
     else:
         near, _ = nearest(
             corpus.features[distinct[places]], corpus.features, k + 1, base_rows=distinct, should_stop=should_stop
@@ -231,4 +232,5 @@ def _others(lists: np.ndarray, own: np.ndarray) -> np.ndarray:
     """Lists of k + 1 without each row's own place, or without the last where that is not listed: ``(n, k)``."""
     others = lists != own[:, None]
     others[others.all(axis=1), -1] = False
-    return lists[others].reshape(len(lists), -1)
+    without_own: np.ndarray = lists[others].reshape(len(lists), -1)
+    return without_own

@@ -58,14 +58,14 @@ def layout_entry(fingerprint: str, projection: str = DEFAULT) -> Entry:
     return Entry(fingerprint, kind.key, kind.version, old=kind.old)
 
 
-def load_layout(corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> Layout | None:
+def load_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> Layout | None:
     """The layout of a corpus, or None where none is kept that can be believed."""
     return Cache(cache_dir).find(
-        layout_entry(corpus.fingerprint, projection), lambda content: _kept_layout(content, len(corpus))
+        layout_entry(corpus.fingerprint, projection), lambda content: _checked_layout(content, len(corpus))
     )
 
 
-def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> None:
+def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> None:
     """Keep the layout of a corpus.
 
     Raises:
@@ -75,7 +75,7 @@ def keep_layout(layout: Layout, corpus: Corpus, cache_dir: str | os.PathLike, pr
     Cache(cache_dir).keep(layout_entry(corpus.fingerprint, projection), arrays=arrays, required=True)
 
 
-def _kept_layout(content: Content, n: int) -> Layout:
+def _checked_layout(content: Content, n: int) -> Layout:
     """The layout that a file holds. Raises Implausible where it is none of n rows."""
     layout = Layout(content.arrays["points"], float(content.arrays["kept"]), int(content.arrays["fitted"]))
     require(layout.points.dtype == np.float32 and layout.points.shape == (n, 2), "the map is of another corpus")
@@ -87,11 +87,11 @@ def _kept_layout(content: Content, n: int) -> Layout:
 class LayoutHandle:
     """A layout being computed. `poll` and `stop` may be called from any thread."""
 
-    def __init__(self, corpus: Corpus, cache_dir: str | os.PathLike, projection: Projection) -> None:
+    def __init__(self, corpus: Corpus, cache_dir: str | os.PathLike[str], projection: Projection) -> None:
         self._corpus, self._cache_dir, self._projection = corpus, Path(cache_dir), projection
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._child: subprocess.Popen | None = None
+        self._child: subprocess.Popen[bytes] | None = None
         self._answer = ("running", 0.0, "Preparing the map")
         self._thread = threading.Thread(target=self._run, name="datamask-layout", daemon=True)
         self._thread.start()
@@ -159,9 +159,9 @@ class LayoutHandle:
     def _graph(self, fitted: fitting.FittedRows) -> NeighborGraph | None:
         """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
         corpus = self._corpus
-        kept = load_neighbors(corpus, self._cache_dir)
-        if kept is not None:
-            return kept
+        graph = load_neighbors(corpus, self._cache_dir)
+        if graph is not None:
+            return graph
         if not fitted.all_fitted:
             return None
         return neighbors_for(
@@ -198,12 +198,15 @@ class LayoutHandle:
             if code:
                 words = (work / "stderr").read_text(errors="replace").strip().splitlines()
                 raise DatamaskError(f"{name} ended with exit code {code}: {words[-1] if words else 'no message'}")
-            return np.load(work / "output.npy", allow_pickle=False)
+            places: np.ndarray = np.load(work / "output.npy", allow_pickle=False)
+            return places
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
     def _child_process(self, work: Path, fit_ends: float) -> int:
         fit = self._projection.fit
+        if fit is None:
+            raise ValueError(f"{self._projection.name} has nothing to fit")
         root = str(Path(__file__).parents[3])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
         with (work / "stderr").open("wb") as errors:
@@ -218,14 +221,14 @@ class LayoutHandle:
                     env=environment,
                 )
             with self._child as child:
-                for line in child.stdout:
+                for line in child.stdout or ():
                     news = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))
                     if news:
                         self._say(0.35 + (fit_ends - 0.35) * float(news[1]), news[2])
             return child.returncode
 
 
-def start_layout(corpus: Corpus, cache_dir: str | os.PathLike, projection: str = DEFAULT) -> LayoutHandle:
+def start_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> LayoutHandle:
     """Compute the layout of a corpus in the background; at once ``done`` where it is there already.
 
     Of several callers, threads or processes, one computes and the others wait for it.

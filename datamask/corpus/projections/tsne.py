@@ -50,7 +50,8 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
         verbose=2,
     )
     with contextlib.redirect_stdout(StepLines(say)), threadpool_limits(1):
-        return model.fit_transform(points).astype(np.float32)
+        places: np.ndarray = model.fit_transform(points).astype(np.float32)
+    return places
 
 
 TSNE = Projection(

@@ -56,7 +56,8 @@ def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed:
                 "mininterval": 0.3,
             },
         )
-        return model.fit_transform(points).astype(np.float32)
+        places: np.ndarray = model.fit_transform(points).astype(np.float32)
+    return places
 
 
 UMAP = Projection(

@@ -47,7 +47,7 @@ def by_ending(name: str) -> Reader | None:
     return next((reader for reader in READERS if name.endswith((*reader.endings, *reader.named))), None)
 
 
-def reader_of(path: str | os.PathLike) -> Reader:
+def reader_of(path: str | os.PathLike[str]) -> Reader:
     """The reader of a file: by its first bytes, where they tell, else by its name; else the first of the table, since
     shards may be called anything.
 

@@ -152,15 +152,15 @@ def _refusal(path: str, names: Sequence[str], why: str) -> InputError:
     return InputError(f"{path} cannot be read as CSV: {reason[:200]}")
 
 
-def _joined(known: pa.DataType | None, column: pa.Array) -> pa.DataType | None:
+def _joined(before: pa.DataType | None, column: pa.Array) -> pa.DataType | None:
     """The type of a column by what was seen before (None: nothing) and a batch of texts; None: still nothing."""
-    if known == pa.string():
-        return known
-    seen = _kind(_bare(column).drop_null())
-    if known is None or seen is None or seen == known:
-        return seen or known
+    if before == pa.string():
+        return before
+    now = _kind(_bare(column).drop_null())
+    if before is None or now is None or now == before:
+        return now or before
     numbers = {pa.int64(), pa.float64()}
-    return pa.float64() if {known, seen} <= numbers else pa.string()
+    return pa.float64() if {before, now} <= numbers else pa.string()
 
 
 def _kind(values: pa.Array) -> pa.DataType | None:

@@ -40,14 +40,14 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     """
     poll = poll_of(should_stop, "reading was stopped")
     kinds: dict[str, pa.DataType] = {}
-    rows = total = taken = 0
+    rows = total = bytes_read = 0
     complete = True
     for number, part in _parts(path):
         poll()
-        if most_bytes is not None and taken > most_bytes:
+        if most_bytes is not None and bytes_read > most_bytes:
             complete = False
             break
-        taken += len(part)
+        bytes_read += len(part)
         table = _parsed(path, number, part, None)
         rows, total = rows + table.num_rows, total + table.nbytes
         for field in table.schema:
@@ -175,32 +175,32 @@ def _mixed(path: str, name: str, before: object, after: object, line: int) -> In
     )
 
 
-def _joined(path: str, number: int, field: pa.Field, known: pa.DataType | None) -> pa.DataType:
+def _joined(path: str, number: int, field: pa.Field, before: pa.DataType | None) -> pa.DataType:
     """One type for what was seen of a column before and what is seen now; None: nothing before.
 
     Raises:
         InputError: there is none.
     """
-    if known is None or known == field.type:
+    if before is None or before == field.type:
         return field.type
-    pair = [known, field.type]
+    pair = [before, field.type]
     for kinds in (pair, [pa.string() if pt.is_timestamp(kind) else kind for kind in pair]):
         try:
             schemas = [pa.schema([("x", kind)]) for kind in kinds]
             return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             continue
-    raise _mixed(path, field.name, known, field.type, number)
+    raise _mixed(path, field.name, before, field.type, number)
 
 
 def _of_floats(kind: pa.DataType) -> pa.DataType:
     return pa.list_(pa.float64()) if pt.is_list(kind) and pt.is_integer(kind.value_type) else kind
 
 
-def _table(data: bytes, **options: object) -> pa.Table:
+def _table(content: bytes, **options: object) -> pa.Table:
     return pa.json.read_json(
-        pa.BufferReader(data),
-        pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+        pa.BufferReader(content),
+        pa.json.ReadOptions(use_threads=False, block_size=len(content) + 1),
         pa.json.ParseOptions(**options),
     )
 
@@ -214,9 +214,9 @@ def lists_of(values: pa.Array) -> pa.Array:
     plain = pc.replace_substring_regex(pc.fill_null(values, "null"), r"[\r\n]+", " ")
     objects = pc.binary_join_element_wise('{"v":', plain, "}", "").cast(pa.string())
     document = pc.binary_join(pa.ListArray.from_arrays([0, len(objects)], objects), "\n")
-    data = document[0].as_py().encode()
+    content = document[0].as_py().encode()
     schema = pa.schema([("v", pa.list_(pa.float64()))])
-    table = _table(data, explicit_schema=schema)
+    table = _table(content, explicit_schema=schema)
     if table.num_rows != len(values):
         raise pa.ArrowInvalid("not as many lists as texts")
     return table["v"].combine_chunks()

@@ -46,21 +46,21 @@ def lines(path: str) -> Iterator[tuple[int, bytes]]:
     """
     waiting, number = bytearray(), 1
     with opened(path) as stream:
-        while data := stream.read(READ_BYTES):
+        while block := stream.read(READ_BYTES):
             if number == 1 and not waiting:
-                data = data.removeprefix(b"\xef\xbb\xbf")
-            cut = data.rfind(b"\n") + 1
-            if len(waiting) + (data.find(b"\n") if cut else len(data)) > LONGEST:
+                block = block.removeprefix(b"\xef\xbb\xbf")
+            cut = block.rfind(b"\n") + 1
+            if len(waiting) + (block.find(b"\n") if cut else len(block)) > LONGEST:
                 raise InputError(
                     f"{path} line {number:,} is longer than {LONGEST >> 20} MiB; cut it, or write the file as parquet"
                 )
             if cut:
-                piece = bytes(waiting) + data[:cut]
-                waiting = bytearray(data[cut:])
+                piece = bytes(waiting) + block[:cut]
+                waiting = bytearray(block[cut:])
                 yield number, _checked(path, number, piece)
                 number += piece.count(b"\n")
             else:
-                waiting += data
+                waiting += block
     if waiting:
         yield number, _checked(path, number, bytes(waiting))
 
@@ -86,11 +86,11 @@ def halves(piece: bytes) -> tuple[bytes, bytes]:
 
 def too_deep(piece: bytes) -> int | None:
     """The first line, counted from 0, with values nested deeper than `DEEPEST`; None where there is none."""
-    data = np.frombuffer(piece, np.uint8)
-    opening = np.flatnonzero((data == ord("{")) | (data == ord("[")))
+    letters = np.frombuffer(piece, np.uint8)
+    opening = np.flatnonzero((letters == ord("{")) | (letters == ord("[")))
     if len(opening) <= DEEPEST:
         return None
-    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
+    ends = np.append(np.flatnonzero(letters == ord("\n")), len(letters))
     many = np.flatnonzero(np.diff(np.searchsorted(opening, ends), prepend=0) > DEEPEST)
     for line in many.tolist():
         start = 0 if line == 0 else int(ends[line - 1]) + 1
@@ -108,7 +108,7 @@ def without_texts(line: bytes) -> bytes:
 
 def once(look: Look) -> Look:
     """A `look` that remembers the facts of files as long as they stay as they are: it reads them to their end."""
-    known: OrderedDict[tuple, FileFacts] = OrderedDict()
+    remembered_facts: OrderedDict[tuple[object, ...], FileFacts] = OrderedDict()
     lock = threading.Lock()
 
     @functools.wraps(look)
@@ -117,14 +117,14 @@ def once(look: Look) -> Look:
         file = (os.path.realpath(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
         with lock:
             for key in ((file, None), (file, most_bytes)):
-                if key in known:
-                    known.move_to_end(key)
-                    return known[key]
+                if key in remembered_facts:
+                    remembered_facts.move_to_end(key)
+                    return remembered_facts[key]
         facts = look(path, should_stop, most_bytes)
         with lock:
-            known[file, None if facts.complete else most_bytes] = facts
-            while len(known) > _KEPT:
-                known.popitem(last=False)
+            remembered_facts[file, None if facts.complete else most_bytes] = facts
+            while len(remembered_facts) > _KEPT:
+                remembered_facts.popitem(last=False)
         return facts
 
     return remembered
