@@ -27,8 +27,8 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.neighbors import build_neighbors
 from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
-from datamask.corpus.planning import column_id_type
 from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
+from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.threads import thread_count
 
 WANTED = {"decoding_rate_over_read_table": 0.7, "checks_over_decoding": 0.6}

@@ -7,14 +7,15 @@ job, in the order a feature row passes them:
 |---|---|
 | `columns` | which column plays which part: by name, by type, by choice |
 | `shards`, `threads` | files, row groups, batches; parallel threads with stop and progress |
-| `planning`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row budget |
+| `row_plan`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row budget |
 | `reading`, `decode` | Arrow buffers into preallocated arrays |
 | `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
 | `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
 | `centered` | the same rows with the mean of the features taken away |
-| `shelf` | the few corpora a process holds open |
+| `shared_corpora` | the few corpora a process holds open |
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
-| `exact_search`, `partition_search`, `kernels`, `unfinished` | all pairs; nearby pairs; their lists; gone on with |
+| `exact_search`, `partition_search`, `kernels` | all pairs; nearby pairs; their lists |
+| `graph_checkpoint` | half-built lists, gone on with after a stop |
 | `copies`, `density` | families of near-copies; crowding |
 | `projections`, `principal` | two dimensions to look at: PCA at once, UMAP and t-SNE when ready |
 | `preparation` and what stands beside it | text in, scored and embedded shards out |

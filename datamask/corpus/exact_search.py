@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 
+from datamask.corpus.graph_checkpoint import KEEP_SECONDS, GraphCheckpoint, NeighborLists, work_through
 from datamask.corpus.threads import Progress, ShouldStop, in_threads, one_blas_thread, thread_count
-from datamask.corpus.unfinished import KEEP_SECONDS, Lists, Unfinished, work_through
 from datamask.errors import Stopped
 
 BLOCK = 1024
@@ -31,10 +31,10 @@ def all_pairs(
     k: int,
     *,
     threads: int | None = None,
-    unfinished: Unfinished | None = None,
+    checkpoint: GraphCheckpoint | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> Lists:
+) -> NeighborLists:
     """The k most similar other rows of each row, on the CPU, as heaps.
 
     Every thread multiplies its own blocks with one BLAS thread: threads that share a product wait for each other at
@@ -44,8 +44,8 @@ def all_pairs(
         features: float32 ``(N, d)``, contiguous, rows of unit norm.
         k: others per row, below N.
         threads: None: one per core.
-        unfinished: where what is done is kept, and gone on from; None: nowhere.
-        progress, should_stop: as in `datamask.corpus.unfinished.work_through`.
+        checkpoint: where what is done is kept, and gone on from; None: nowhere.
+        progress, should_stop: as in `datamask.corpus.graph_checkpoint.work_through`.
 
     Raises:
         Stopped: `should_stop` answered true.
@@ -53,7 +53,7 @@ def all_pairs(
     from datamask.corpus import kernels
 
     n, dim = features.shape
-    unfinished = unfinished or Unfinished()
+    checkpoint = checkpoint or GraphCheckpoint()
     block = max(64, min(BLOCK, int((FLOPS_PER_BLOCK / (2 * dim)) ** 0.5)))
     count = -(-n // block) if k else 0
     locks = [threading.Lock() for _ in range(count)]
@@ -62,7 +62,7 @@ def all_pairs(
     offsets = np.repeat(np.arange(count), np.arange(count, 0, -1))
     firsts = np.concatenate([np.arange(count - offset) for offset in range(count)] or [offsets])
     plan = f"all pairs in blocks of {block}"
-    lists = unfinished.lists(n, k, len(firsts), plan)
+    lists = checkpoint.lists(n, k, len(firsts), plan)
     similarities, indices = lists.similarities, lists.indices
     rooms = threading.local()
 
@@ -84,7 +84,7 @@ def all_pairs(
         work_through(
             lists,
             task,
-            unfinished,
+            checkpoint,
             plan,
             threads=threads or thread_count(n),
             progress=progress,
@@ -98,18 +98,18 @@ def on_device(
     k: int,
     device: str,
     *,
-    unfinished: Unfinished | None = None,
+    checkpoint: GraphCheckpoint | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> Lists:
+) -> NeighborLists:
     """`all_pairs` on a torch device; blocks of rows are finished one by one. Ties fall as torch's top-k has them."""
     import torch
 
     n = len(features)
-    unfinished = unfinished or Unfinished()
+    checkpoint = checkpoint or GraphCheckpoint()
     step, width = DEVICE_BLOCK
     plan = f"rows by {step} on a device"
-    lists = unfinished.lists(n, k, -(-n // step) if k else 0, plan)
+    lists = checkpoint.lists(n, k, -(-n // step) if k else 0, plan)
     tensor = torch.from_numpy(features).to(device)
     saved = time.monotonic()
     for number in np.flatnonzero(~lists.done):
@@ -119,7 +119,7 @@ def on_device(
         where = torch.empty(len(rows), 0, dtype=torch.int64, device=device)
         for column in range(0, n, width):
             if should_stop is not None and should_stop():
-                unfinished.save(lists, plan)
+                checkpoint.save(lists, plan)
                 raise Stopped("building the neighbour graph was stopped")
             if progress is not None:
                 progress(float((lists.done.sum() + column / n) / len(lists.done)), "Neighbour graph")
@@ -136,7 +136,7 @@ def on_device(
         lists.indices[row : row + step] = where.cpu().numpy()
         lists.done[number] = True
         if time.monotonic() - saved > KEEP_SECONDS and not lists.done.all():
-            unfinished.save(lists, plan)
+            checkpoint.save(lists, plan)
             saved = time.monotonic()
     return lists
 

@@ -11,7 +11,7 @@ import pyarrow.types as pt
 from datamask.corpus import decode
 from datamask.corpus.columns import Columns, is_list, is_number, value_type
 from datamask.corpus.moments import showable
-from datamask.corpus.planning import column_id_type
+from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source
 
 

@@ -2,7 +2,7 @@
 
 `datamask.corpus.exact_search` compares all pairs; `datamask.corpus.partition_search` only those from nearby parts of
 the corpus, and its recall is measured on random rows and kept with the graph. A build that is stopped or killed is gone
-on with by the next caller (`datamask.corpus.unfinished`).
+on with by the next caller (`datamask.corpus.graph_checkpoint`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from datamask.config import NEIGHBOR_SEARCHES
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists
 from datamask.corpus.threads import Progress, ShouldStop, thread_count, within
-from datamask.corpus.unfinished import Lists, Unfinished
 from datamask.errors import OptionError
 from datamask.files import sweep
 from datamask.work.cache import Cache
@@ -98,7 +98,7 @@ def build_neighbors(
     search: str = "exact",
     device: str = "cpu",
     threads: int | None = None,
-    unfinished: Unfinished | None = None,
+    checkpoint: GraphCheckpoint | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> NeighborGraph:
@@ -111,7 +111,7 @@ def build_neighbors(
             as quick: few rows, or features without structure; the graph says what it is.
         device: ``cpu`` or any torch device. Ties are broken by index on the CPU only.
         threads: on a CPU; None: one per core.
-        unfinished: where what is done is kept, and gone on from; None: nowhere.
+        checkpoint: where what is done is kept, and gone on from; None: nowhere.
         progress: called with the share done.
         should_stop: polled between blocks, some ten times a second or more often.
 
@@ -139,7 +139,7 @@ def build_neighbors(
             k - 1,
             probing,
             threads=threads,
-            unfinished=unfinished,
+            checkpoint=checkpoint,
             progress=progress,
             should_stop=should_stop,
         )
@@ -152,18 +152,18 @@ def build_neighbors(
             features,
             k - 1,
             threads=threads or thread_count(len(features)),
-            unfinished=unfinished,
+            checkpoint=checkpoint,
             progress=progress,
             should_stop=should_stop,
         )
     else:
         lists = exact_search.on_device(
-            features, k - 1, str(device), unfinished=unfinished, progress=progress, should_stop=should_stop
+            features, k - 1, str(device), checkpoint=checkpoint, progress=progress, should_stop=should_stop
         )
     return _sorted(lists)
 
 
-def _fill_up(features: np.ndarray, lists: Lists, should_stop: ShouldStop | None) -> None:
+def _fill_up(features: np.ndarray, lists: NeighborLists, should_stop: ShouldStop | None) -> None:
     """Give rows that were compared with too few others their true neighbours."""
     from datamask.corpus.exact_search import nearest
 
@@ -209,7 +209,7 @@ def measured_recall(
     return hits / (len(judged) * k)
 
 
-def _sorted(lists: Lists, chunk: int = 8192) -> NeighborGraph:
+def _sorted(lists: NeighborLists, chunk: int = 8192) -> NeighborGraph:
     """Lists in any order to sorted lists with the row itself in front."""
     n, k = lists.indices.shape
     graph = NeighborGraph(np.empty((n, k + 1), np.int32), np.empty((n, k + 1), np.float32))
@@ -264,14 +264,14 @@ def neighbors_for(
     k = min(k, len(corpus))
     search = search_for(len(corpus), search, device)
 
-    def build(unfinished: Unfinished | None = None) -> NeighborGraph:
+    def build(checkpoint: GraphCheckpoint | None = None) -> NeighborGraph:
         return build_neighbors(
             corpus.features,
             k,
             search=search,
             device=device,
             threads=threads,
-            unfinished=unfinished,
+            checkpoint=checkpoint,
             progress=progress,
             should_stop=should_stop,
         )
@@ -283,11 +283,11 @@ def neighbors_for(
         graph = load_neighbors(corpus, cache_dir)
         if graph is not None and graph.k >= k and (graph.exact or search == "approximate"):
             return graph.first(k)
-        unfinished = Unfinished(cache, corpus.fingerprint)
-        graph = build(unfinished)
-        if unfinished.resumed and not _holds(graph, corpus.features):
-            unfinished.clear()  # half a graph that could not be told to be wrong
-            graph = build(unfinished)
+        checkpoint = GraphCheckpoint(cache, corpus.fingerprint)
+        graph = build(checkpoint)
+        if checkpoint.resumed and not _holds(graph, corpus.features):
+            checkpoint.clear()  # half a graph that could not be told to be wrong
+            graph = build(checkpoint)
         sweep(cache.folder(entry.subject))
         cache.keep(
             entry,
@@ -298,7 +298,7 @@ def neighbors_for(
                 "recall": np.array(graph.recall),
             },
         )
-        unfinished.clear()
+        checkpoint.clear()
         return graph
 
 

@@ -10,9 +10,9 @@ from datamask.corpus import checks, decode
 from datamask.corpus.columns import OPTIONS, Columns, require, resolve
 from datamask.corpus.corpus import Corpus, Provenance
 from datamask.corpus.metadata import assemble, metadata_bytes, metadata_names
-from datamask.corpus.planning import RowPlan, column_id_type, plan_rows
 from datamask.corpus.quality import check_sum, weighted_sum
 from datamask.corpus.reading import Rows, SourceColumns, Targets, read_rows
+from datamask.corpus.row_plan import RowPlan, column_id_type, plan_rows
 from datamask.corpus.sampling import default_row_limit, memory_bytes
 from datamask.corpus.shards import Source, open_source, pieces, read_piece
 from datamask.corpus.threads import Progress, ShouldStop, within

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.corpus.exact_search import nearest
+from datamask.corpus.graph_checkpoint import GraphCheckpoint, NeighborLists, work_through
 from datamask.corpus.threads import Progress, ShouldStop, one_blas_thread, thread_count
-from datamask.corpus.unfinished import Lists, Unfinished, work_through
 from datamask.errors import poll_of
 
 AIMED_RECALL = 0.99
@@ -111,10 +111,10 @@ def nearby_pairs(
     probing: Probing,
     *,
     threads: int | None = None,
-    unfinished: Unfinished | None = None,
+    checkpoint: GraphCheckpoint | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> Lists:
+) -> NeighborLists:
     """The k most similar other rows of each row among those that `probing` compares it with, as heaps.
 
     Arguments as in `datamask.corpus.exact_search.all_pairs`. A row that is compared with fewer than k others keeps
@@ -126,7 +126,7 @@ def nearby_pairs(
     from datamask.corpus import kernels
 
     n = len(features)
-    unfinished = unfinished or Unfinished()
+    checkpoint = checkpoint or GraphCheckpoint()
     cells = probing.cells
     order = np.argsort(probing.cell, kind="stable").astype(np.int32)
     sizes = np.bincount(probing.cell, minlength=cells)
@@ -136,7 +136,7 @@ def nearby_pairs(
     visitors, tasks = _visitors(probing, order, sizes, group_of)
     locks = [threading.Lock() for _ in range(int(group_of.max()) + 1)]
     plan = f"cells {cells} x {probing.probed.shape[1]}, {zlib.crc32(probing.probed.tobytes()):x}"
-    lists = unfinished.lists(n, k, len(tasks), plan)
+    lists = checkpoint.lists(n, k, len(tasks), plan)
     similarities, indices = lists.similarities, lists.indices
     rooms = threading.local()
     cell_of, probed = probing.cell, probing.probed
@@ -162,7 +162,7 @@ def nearby_pairs(
         work_through(
             lists,
             task,
-            unfinished,
+            checkpoint,
             plan,
             threads=threads or thread_count(n),
             progress=progress,

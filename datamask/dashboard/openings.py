@@ -21,7 +21,7 @@ from pathlib import Path
 
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
-from datamask.corpus.shelf import shelf
+from datamask.corpus.shared_corpora import shared_corpora
 from datamask.dashboard import sample
 from datamask.dashboard.copies import Copies, count_exact, count_near
 from datamask.dashboard.doors import check_uploads
@@ -34,7 +34,7 @@ from datamask.work.job import Job
 from datamask.work.worker import worker
 
 KEPT = 2
-"""Corpora held open at a time; the shelf behind them keeps as many."""
+"""Corpora held open at a time; the process (`corpus.shared_corpora`) keeps as many."""
 
 COUNTED_AT_ONCE = 30_000
 """Up to this many rows near-copies are counted unasked, in seconds; above, on request: it takes the rows squared."""
@@ -136,8 +136,8 @@ class Openings:
     def start(self, config: CorpusConfig, title: str, *, sample: bool = False) -> Opening:
         """Open a corpus in the background, or join the opening already under way.
 
-        A corpus that is ready is opened again all the same, so that changed files are noticed; the shelf makes that
-        quick when nothing changed.
+        A corpus that is ready is opened again all the same, so that changed files are noticed; the shared corpora make
+        that quick when nothing changed.
         """
         key = opening_key(config)
         with self._lock:
@@ -198,7 +198,7 @@ class Openings:
         if built:
             sample.build_in_child(lambda share, what: report(share, what, 0.0, built), job.should_stop)
         check_uploads(opening.config, self.folder.parent.parent)
-        opening.corpus = shelf().get(opening.config, progress=report, should_stop=job.should_stop)
+        opening.corpus = shared_corpora().get(opening.config, progress=report, should_stop=job.should_stop)
         self._trim()
         self._note(opening)
         if len(opening.corpus) <= COUNTED_AT_ONCE:

@@ -18,7 +18,7 @@ from torch import Tensor
 from datamask import catalogue, learning
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.shards import list_files
-from datamask.corpus.shelf import shelf
+from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import DatamaskError, RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
@@ -205,7 +205,7 @@ class _Execution:
         device = resolve(self.config.device)
         self.say(0.0, "opening the corpus")
         opened = digests.stamps(list_files(self.run.config.corpus.inputs, should_stop=self.poll.stopped))
-        corpus = shelf().get(
+        corpus = shared_corpora().get(
             self.run.config.corpus,
             progress=lambda share, what: self.say(self.opened * share, what),
             should_stop=self.poll.stopped,

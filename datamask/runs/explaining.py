@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from datamask.corpus.shelf import shelf
+from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import RunStateError, poll_of
 from datamask.evaluation.explaining import Explainer
 from datamask.evaluation.pool import Pool
@@ -39,7 +39,7 @@ def explainer_of(
     poll = poll_of(should_stop, "explaining was stopped")
     report = progress or (lambda share, what: None)
     if pool is None:
-        corpus = shelf().get(
+        corpus = shared_corpora().get(
             run.config.corpus, progress=lambda share, what: report(0.5 * share, what), should_stop=should_stop
         )
         pool = Pool(

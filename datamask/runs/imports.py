@@ -19,7 +19,7 @@ import torch
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus.shards import list_files
-from datamask.corpus.shelf import shelf
+from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import DatamaskError, InputError, OptionError, poll_of
 from datamask.evaluation.id_lists import IdList, read_rows
 from datamask.evaluation.pool import Pool
@@ -61,7 +61,7 @@ def import_ids(
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
     opened = digests.stamps(list_files(config.corpus.inputs, should_stop=should_stop))
-    corpus = shelf().get(
+    corpus = shared_corpora().get(
         config.corpus, progress=lambda share, what: progress(0.3 * share, what), should_stop=should_stop
     )
     id_list = read_rows(ids, corpus)

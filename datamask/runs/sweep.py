@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from datamask.config import RunConfig
 from datamask.corpus.shards import list_files
-from datamask.corpus.shelf import shelf
+from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import DatamaskError, OptionError, poll_of
 from datamask.evaluation.pool import Pool
 from datamask.files import write_text
@@ -138,7 +138,7 @@ def _why_failed(outcome: Outcome) -> str | None:
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
     opened = digests.stamps(list_files(plan.corpus.inputs, should_stop=should_stop))
-    corpus = shelf().get(
+    corpus = shared_corpora().get(
         plan.corpus, progress=lambda share, what: progress(0.05 * share, what), should_stop=should_stop
     )
     first = plan.points[0].selection

@@ -10,7 +10,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import listing, open_corpus
 from datamask.corpus.listing import ListingBudget, files_below, files_matching
 from datamask.corpus.shards import list_files
-from datamask.corpus.shelf import Shelf
+from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.corpus.text_shards import text_files
 from datamask.errors import InputError, Stopped
 
@@ -119,7 +119,7 @@ def test_listing_can_be_stopped(tree):
         lambda: list_files([pattern], should_stop=lambda: True),
         lambda: text_files([pattern], should_stop=lambda: True),
         lambda: open_corpus(CorpusConfig((pattern,)), should_stop=lambda: True),
-        lambda: Shelf().get(CorpusConfig((pattern,)), should_stop=lambda: True),
+        lambda: SharedCorpora().get(CorpusConfig((pattern,)), should_stop=lambda: True),
     ):
         with pytest.raises(Stopped, match="stopped while listing files"):
             call()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import exact_search, neighbors, unfinished
+from datamask.corpus import exact_search, graph_checkpoint, neighbors
 from datamask.corpus.exact_search import nearest
 from datamask.corpus.neighbors import NeighborGraph, build_neighbors, graph_entry, load_neighbors, neighbors_for
 from datamask.errors import OptionError, Stopped
@@ -238,7 +238,7 @@ def test_a_graph_from_before_is_taken_and_written_anew(tmp_path, make_corpus, mo
 
 def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_path, make_corpus, monkeypatch):
     corpus = make_corpus(np.random.default_rng(0).normal(size=(60, 5)))
-    good, real = neighbors_for(corpus, 10, None), unfinished.Unfinished.lists
+    good, real = neighbors_for(corpus, 10, None), graph_checkpoint.GraphCheckpoint.lists
 
     def kept_elsewhere(self, n, k, tasks, plan):
         lists = real(self, n, k, tasks, plan)
@@ -249,7 +249,7 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
         return lists
 
     Cache(tmp_path).keep(
-        unfinished.entry_of(corpus.fingerprint),
+        graph_checkpoint.entry_of(corpus.fingerprint),
         {"plan": "all pairs in blocks of 1024"},
         {
             "similarities": np.full((60, 9), -np.inf, np.float32),
@@ -257,7 +257,7 @@ def test_a_half_built_graph_that_is_wrong_without_looking_so_is_built_again(tmp_
             "done": np.array([False]),
         },
     )
-    monkeypatch.setattr(unfinished.Unfinished, "lists", kept_elsewhere)
+    monkeypatch.setattr(graph_checkpoint.GraphCheckpoint, "lists", kept_elsewhere)
     monkeypatch.setattr(exact_search, "BLOCK", 1024)
     monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 2 * 5 * 1024**2)
     counted = Counted(monkeypatch)

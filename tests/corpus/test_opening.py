@@ -246,8 +246,8 @@ def test_progress_ends_at_one_and_never_falls(tmp_path):
 
 def test_opening_loads_no_heavy_library():
     code = (
-        "import sys, datamask.corpus, datamask.corpus.neighbors, datamask.corpus.copies, datamask.corpus.shelf, "
-        "datamask.corpus.projections.layouts, datamask.corpus.density\n"
+        "import sys, datamask.corpus, datamask.corpus.neighbors, datamask.corpus.copies, "
+        "datamask.corpus.shared_corpora, datamask.corpus.projections.layouts, datamask.corpus.density\n"
         "print([name for name in ('torch', 'sklearn', 'umap', 'numba', 'scipy', 'pandas', 'streamlit') "
         "if name in sys.modules])"
     )

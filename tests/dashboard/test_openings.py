@@ -8,7 +8,7 @@ import time
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.corpus.shelf import Shelf
+from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.dashboard import openings as module
 from datamask.dashboard import sample
 from datamask.dashboard.openings import Openings, openings
@@ -55,7 +55,7 @@ def test_a_second_asker_joins_the_opening_under_way(tmp_path, config, monkeypatc
             time.sleep(0.005)
         raise Stopped("stopped")
 
-    monkeypatch.setattr(Shelf, "get", slow)
+    monkeypatch.setattr(SharedCorpora, "get", slow)
     all_ = Openings(tmp_path / "runs")
     first = all_.start(config, "mine")
     assert started.wait(120)
@@ -76,7 +76,7 @@ def test_a_fault_of_the_program_is_a_number_and_its_traceback_is_in_the_log(tmp_
     def broken(self, *_, **__):
         raise ZeroDivisionError("in /a/folder")
 
-    monkeypatch.setattr(Shelf, "get", broken)
+    monkeypatch.setattr(SharedCorpora, "get", broken)
     opening = Openings(tmp_path / "runs").start(config, "mine")
     opening.wait(120)
     assert opening.job.state == "failed" and "ZeroDivisionError" in opening.job.error
@@ -197,7 +197,7 @@ def test_a_build_that_fails_says_its_last_line(tmp_path, monkeypatch):
 
 @pytest.mark.timeout(60)
 def test_a_pipe_among_the_notes_is_no_note_and_blocks_nothing(tmp_path):
-    shelf = openings(tmp_path)
-    shelf.folder.mkdir(parents=True)
-    os.mkfifo(shelf.folder / "0123456789ab.json")
-    assert shelf.recent() == [] and shelf.resume("0123456789ab", check=lambda config: None) is None
+    held = openings(tmp_path)
+    held.folder.mkdir(parents=True)
+    os.mkfifo(held.folder / "0123456789ab.json")
+    assert held.recent() == [] and held.resume("0123456789ab", check=lambda config: None) is None

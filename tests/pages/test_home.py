@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.corpus.shelf import shelf
+from datamask.corpus.shared_corpora import shared_corpora
 from datamask.dashboard import sample
 from datamask.dashboard.openings import openings
 from tests.dashboard.made_runs import NASTY, write_shard
@@ -229,8 +229,8 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
             time.sleep(0.01)
         raise Stopped("stopped")
 
-    # the class of the shelf that is in use: a test of hot reload may have left another one in the module
-    monkeypatch.setattr(type(shelf()), "get", slow)
+    # the class of the holder that is in use: a test of hot reload may have left another one in the module
+    monkeypatch.setattr(type(shared_corpora()), "get", slow)
     app = choose_path(page(), shard)
     button(app, "Open").click().run()
     assert any("Opening shard" in heading.value for heading in app.subheader)

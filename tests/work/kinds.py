@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.graph_checkpoint import GraphCheckpoint
+from datamask.corpus.graph_checkpoint import entry_of as graph_checkpoint_entry
 from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbors
 from datamask.corpus.projections.layouts import layout_entry, load_layout
-from datamask.corpus.unfinished import Unfinished
-from datamask.corpus.unfinished import entry_of as unfinished_entry
 from datamask.dashboard import grounds, topics, toy
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_ends
 from datamask.evaluation.lambdas.kept import kept_for
@@ -102,17 +102,17 @@ def graph(corpus: Corpus) -> Kind:
 
 
 def unfinished(corpus: Corpus) -> Kind:
-    lists = Unfinished().lists(N, 9, 4, "plan")
+    lists = GraphCheckpoint().lists(N, 9, 4, "plan")
     lists.similarities[:, :3], lists.indices[:, :3], lists.done[0] = 0.5, 1, True
     arrays = {"similarities": lists.similarities, "indices": lists.indices, "done": lists.done}
 
     def read(folder: Path) -> Any:
-        resumed = Unfinished(Cache(folder), corpus.fingerprint)
+        resumed = GraphCheckpoint(Cache(folder), corpus.fingerprint)
         lists = resumed.lists(N, 9, 4, "plan")
         return lists if resumed.resumed else None
 
     return Kind(
-        unfinished_entry(corpus.fingerprint),
+        graph_checkpoint_entry(corpus.fingerprint),
         Content({"plan": "plan"}, arrays),
         read,
         {

@@ -1,4 +1,4 @@
-"""The shelf: one opening for many callers, few corpora, changed files noticed."""
+"""The corpora of a process: one opening for many callers, few corpora, changed files noticed."""
 
 import importlib
 import sys
@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from datamask.config import CorpusConfig
-from datamask.corpus import shelf as module
-from datamask.corpus.shelf import Shelf
+from datamask.corpus import shared_corpora as module
+from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.errors import InputError, Stopped
 
 
@@ -69,36 +69,36 @@ def join(started):
 
 
 def test_concurrent_callers_share_one_opening_and_see_its_progress(tmp_path, openings):
-    shelf, seen = Shelf(), []
+    corpora, seen = SharedCorpora(), []
     shard = config(tmp_path)  # written once, before the threads: a second write is a changed file, so another corpus
-    started, results = threads(6, lambda: shelf.get(shard, progress=lambda s, w: seen.append((s, w))))
+    started, results = threads(6, lambda: corpora.get(shard, progress=lambda s, w: seen.append((s, w))))
     assert openings.inside.wait(120)
     waiting = threading.Event()
     with pytest.raises(Stopped):
-        shelf.get(config(tmp_path), should_stop=lambda: waiting.is_set() or waiting.set())
+        corpora.get(config(tmp_path), should_stop=lambda: waiting.is_set() or waiting.set())
     openings.go.set()
     join(started)
     assert openings.calls == 1 and len(results) == 6 and len(set(map(id, results))) == 1
     assert seen.count((0.5, "half")) >= 1 and set(seen) <= {(0.5, "half"), (0.0, "Opening")}
-    assert shelf.get(config(tmp_path)) is results[0]
+    assert corpora.get(config(tmp_path)) is results[0]
 
 
 def test_a_caller_that_waits_opens_in_the_stead_of_one_that_was_interrupted(tmp_path, openings):
-    shelf = Shelf()
+    corpora = SharedCorpora()
     openings.fail_once = [KeyboardInterrupt()]
     shard = config(tmp_path)
     interrupted = []
 
     def interrupt():
         with pytest.raises(KeyboardInterrupt):
-            shelf.get(shard)
+            corpora.get(shard)
         interrupted.append(True)
 
     opener = threading.Thread(target=interrupt)
     opener.start()
     assert openings.inside.wait(120)
     waits = threading.Event()
-    started, results = threads(1, lambda: shelf.get(shard, progress=lambda share, what: waits.set()))
+    started, results = threads(1, lambda: corpora.get(shard, progress=lambda share, what: waits.set()))
     assert waits.wait(120)
     openings.go.set()
     opener.join(120)
@@ -108,24 +108,24 @@ def test_a_caller_that_waits_opens_in_the_stead_of_one_that_was_interrupted(tmp_
 
 
 def test_an_error_reaches_everyone_who_waited_and_is_not_kept(tmp_path, openings):
-    shelf = Shelf()
+    corpora = SharedCorpora()
     openings.fail = InputError("x.parquet is bad")
     shard = config(tmp_path)
-    started, results = threads(3, lambda: shelf.get(shard))
+    started, results = threads(3, lambda: corpora.get(shard))
     assert openings.inside.wait(120)
     openings.go.set()
     join(started)
     assert [str(error) for error in results] == ["x.parquet is bad"] * 3
     assert all(isinstance(error, InputError) for error in results)
     openings.fail = None
-    assert shelf.get(config(tmp_path)) is not None
+    assert corpora.get(config(tmp_path)) is not None
 
 
 def test_when_the_opener_is_stopped_a_waiting_caller_opens(tmp_path, openings):
-    shelf, stop = Shelf(), threading.Event()
-    first, stopped = threads(1, lambda: shelf.get(config(tmp_path), should_stop=stop.is_set))
+    corpora, stop = SharedCorpora(), threading.Event()
+    first, stopped = threads(1, lambda: corpora.get(config(tmp_path), should_stop=stop.is_set))
     assert openings.inside.wait(120)
-    second, opened = threads(1, lambda: shelf.get(config(tmp_path)))
+    second, opened = threads(1, lambda: corpora.get(config(tmp_path)))
     stop.set()
     join(first)
     openings.go.set()
@@ -136,30 +136,30 @@ def test_when_the_opener_is_stopped_a_waiting_caller_opens(tmp_path, openings):
 
 def test_two_are_kept_the_latest_used(tmp_path, openings):
     openings.go.set()
-    shelf = Shelf(2)
-    a, b = shelf.get(config(tmp_path, "a")), shelf.get(config(tmp_path, "b"))
-    assert shelf.get(config(tmp_path, "a")) is a
-    shelf.get(config(tmp_path, "c"))
-    assert shelf.get(config(tmp_path, "a")) is a and openings.calls == 3
-    assert shelf.get(config(tmp_path, "b")) is not b
+    corpora = SharedCorpora(2)
+    a, b = corpora.get(config(tmp_path, "a")), corpora.get(config(tmp_path, "b"))
+    assert corpora.get(config(tmp_path, "a")) is a
+    corpora.get(config(tmp_path, "c"))
+    assert corpora.get(config(tmp_path, "a")) is a and openings.calls == 3
+    assert corpora.get(config(tmp_path, "b")) is not b
 
 
 def test_changed_files_and_other_budgets_are_other_corpora(tmp_path, openings):
     openings.go.set()
-    shelf = Shelf()
-    first = shelf.get(config(tmp_path))
+    corpora = SharedCorpora()
+    first = corpora.get(config(tmp_path))
     (tmp_path / "x.parquet").write_bytes(b"xy")
-    second = shelf.get(config(tmp_path))
+    second = corpora.get(config(tmp_path))
     assert second is not first
-    assert shelf.get(config(tmp_path), row_limit=5) is not second
+    assert corpora.get(config(tmp_path), row_limit=5) is not second
 
 
 def test_a_missing_file_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        Shelf().get(CorpusConfig((str(tmp_path / "no.parquet"),)))
+        SharedCorpora().get(CorpusConfig((str(tmp_path / "no.parquet"),)))
 
 
-def test_the_shelf_of_the_process_survives_a_reload_of_its_module():
-    before = module.shelf()
-    again = importlib.reload(sys.modules["datamask.corpus.shelf"])
-    assert again.shelf() is before
+def test_the_corpora_of_the_process_survive_a_reload_of_its_module():
+    before = module.shared_corpora()
+    again = importlib.reload(sys.modules["datamask.corpus.shared_corpora"])
+    assert again.shared_corpora() is before

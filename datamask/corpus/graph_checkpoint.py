@@ -1,4 +1,5 @@
-"""Neighbour lists under construction: many tasks fill them, and what is done survives a stop or a killed process.
+"""Neighbour lists under construction and their checkpoint: many tasks fill them, and what is done survives a stop or
+a killed process.
 
 The lists are binary heaps (see `datamask.corpus.kernels`) that every task adds to, so they only mean something together
 with the record of the tasks that are done. Both are written in one file, whole or not at all, at moments when no task
@@ -23,7 +24,7 @@ KEEP_SECONDS = 10.0
 
 
 @dataclass
-class Lists:
+class NeighborLists:
     """Lists being filled.
 
     Attributes:
@@ -36,7 +37,7 @@ class Lists:
     done: np.ndarray
 
 
-class Unfinished:
+class GraphCheckpoint:
     """Where half-built lists are kept between processes.
 
     Args:
@@ -51,7 +52,7 @@ class Unfinished:
         self.cache, self.entry = cache, entry_of(fingerprint)
         self.resumed = False
 
-    def lists(self, n: int, k: int, tasks: int, plan: str) -> Lists:
+    def lists(self, n: int, k: int, tasks: int, plan: str) -> NeighborLists:
         """Lists of n rows to go on with: those kept for the same plan, else empty ones.
 
         Args:
@@ -60,13 +61,15 @@ class Unfinished:
         from datamask.corpus.kernels import empty_heaps
 
         if self.cache is not None:
-            kept = self.cache.find(self.entry, lambda content: _kept_lists(content, n))
-            if kept is not None and kept[1] == plan and kept[0].indices.shape == (n, k) and len(kept[0].done) == tasks:
-                self.resumed = True
-                return kept[0]
-        return Lists(*empty_heaps(n, k), np.zeros(tasks, bool))
+            stored = self.cache.find(self.entry, lambda content: _checked_lists(content, n))
+            if stored is not None:
+                lists, stored_plan = stored
+                if stored_plan == plan and lists.indices.shape == (n, k) and len(lists.done) == tasks:
+                    self.resumed = True
+                    return lists
+        return NeighborLists(*empty_heaps(n, k), np.zeros(tasks, bool))
 
-    def save(self, lists: Lists, plan: str) -> None:
+    def save(self, lists: NeighborLists, plan: str) -> None:
         """Write the lists down; a folder that cannot be written is logged and does without."""
         if self.cache is not None and lists.done.any():
             self.cache.keep(
@@ -87,9 +90,9 @@ def entry_of(fingerprint: str) -> Entry:
     return Entry(fingerprint, "neighbors-unfinished", 1, stale=("neighbors-unfinished.npz",))
 
 
-def _kept_lists(content: Content, n: int) -> tuple[Lists, str]:
+def _checked_lists(content: Content, n: int) -> tuple[NeighborLists, str]:
     """The lists that a file holds, and their plan. Raises Implausible where they are none of n rows."""
-    lists = Lists(*(content.arrays[name] for name in ("similarities", "indices", "done")))
+    lists = NeighborLists(*(content.arrays[name] for name in ("similarities", "indices", "done")))
     similarities, indices = lists.similarities, lists.indices
     require(
         similarities.dtype == np.float32 and indices.dtype == np.int32 and lists.done.dtype == bool,
@@ -107,9 +110,9 @@ def _kept_lists(content: Content, n: int) -> tuple[Lists, str]:
 
 
 def work_through(
-    lists: Lists,
+    lists: NeighborLists,
     task: Callable[[int], None],
-    unfinished: Unfinished,
+    checkpoint: GraphCheckpoint,
     plan: str,
     *,
     threads: int,
@@ -121,7 +124,7 @@ def work_through(
     Args:
         lists: filled by the tasks.
         task: adds all that task number i has to the lists, by itself safe beside other tasks; well under 0.3 s.
-        unfinished, plan: where and under what name the lists are kept.
+        checkpoint, plan: where and under what name the lists are kept.
         threads: how many.
         progress: called with the share of the tasks done.
         should_stop: polled some ten times a second.
@@ -141,16 +144,16 @@ def work_through(
     while not lists.done.all():
         todo = np.flatnonzero(~lists.done)
 
-        def one(place: int, todo: np.ndarray = todo) -> None:
+        def next_task(place: int, todo: np.ndarray = todo) -> None:
             task(int(todo[place]))
             lists.done[todo[place]] = True
 
         try:
-            in_threads(one, len(todo), threads=threads, should_stop=pause, tick=tick)
+            in_threads(next_task, len(todo), threads=threads, should_stop=pause, tick=tick)
         except Stopped:
             # every task that had begun has ended by now
             began = time.monotonic()
-            unfinished.save(lists, plan)
+            checkpoint.save(lists, plan)
             if should_stop is not None and should_stop():
                 raise Stopped("building the neighbour graph was stopped") from None
             saved = time.monotonic()

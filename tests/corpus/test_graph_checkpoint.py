@@ -11,20 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamask.corpus import exact_search, kernels, neighbors, partition_search, unfinished
+from datamask.corpus import exact_search, graph_checkpoint, kernels, neighbors, partition_search
+from datamask.corpus.graph_checkpoint import GraphCheckpoint
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
-from datamask.corpus.unfinished import Unfinished
 from datamask.errors import Stopped
 from datamask.work.cache import Cache
 
 BUILDER = """
 import sys, time
 import numpy as np, pyarrow as pa
-from datamask.corpus import Corpus, Provenance, exact_search, kernels, unfinished
+from datamask.corpus import Corpus, Provenance, exact_search, kernels, graph_checkpoint
 from datamask.corpus.neighbors import neighbors_for
 
 features, cache = np.load(sys.argv[1]), sys.argv[2]
-unfinished.KEEP_SECONDS = 0.0
+graph_checkpoint.KEEP_SECONDS = 0.0
 exact_search.FLOPS_PER_BLOCK = 1
 n = len(features)
 corpus = Corpus(pa.array(range(n)), np.zeros(n), features, None, pa.table({"none": pa.nulls(n)}).select([]),
@@ -74,7 +74,7 @@ def tasks_done(monkeypatch):
     return count
 
 
-ENTRY = unfinished.entry_of("f" * 32)
+ENTRY = graph_checkpoint.entry_of("f" * 32)
 
 
 def kept(folder):
@@ -143,10 +143,10 @@ def test_what_was_kept_for_another_plan_or_is_damaged_is_not_used(
 ):
     corpus = make_corpus(features)
     whole = build_neighbors(features, 9)
-    lists = Unfinished().lists(1500, 11, 300, "all pairs in blocks of 64")
+    lists = GraphCheckpoint().lists(1500, 11, 300, "all pairs in blocks of 64")
     lists.done[:] = True  # a lie, to be seen if it is believed
     for spoil in ("k", "plan", "damage"):
-        Unfinished(Cache(tmp_path), "f" * 32).save(
+        GraphCheckpoint(Cache(tmp_path), "f" * 32).save(
             lists, "all pairs in blocks of 32" if spoil == "plan" else "all pairs in blocks of 64"
         )
         if spoil == "damage":
@@ -206,17 +206,17 @@ def test_a_killed_process_is_gone_on_with_and_two_never_build_at_once(features, 
 def test_saving_happens_between_tasks_and_seldom(features, tmp_path, monkeypatch):
     """At every saving the lists hold all of the tasks that count as done and nothing of the others."""
     monkeypatch.setattr(exact_search, "FLOPS_PER_BLOCK", 1)
-    monkeypatch.setattr(unfinished, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(graph_checkpoint, "KEEP_SECONDS", 0.0)
     saved = []
 
-    class Watched(Unfinished):
+    class Watched(GraphCheckpoint):
         def save(self, lists, plan):
             saved.append((lists.similarities.copy(), lists.done.copy()))
 
     part = features[:700]
     real = np.dot
     monkeypatch.setattr(np, "dot", lambda *args, **kwargs: (time.sleep(0.01), real(*args, **kwargs))[1])
-    build_neighbors(part, 12, unfinished=Watched(Cache(tmp_path), "f" * 32), threads=2)
+    build_neighbors(part, 12, checkpoint=Watched(Cache(tmp_path), "f" * 32), threads=2)
     assert saved
     block, count = 64, -(-700 // 64)
     places = [(first, first + offset) for offset in range(count) for first in range(count - offset)]

@@ -33,7 +33,7 @@ class _Slot:
         self.share, self.what = 0.0, "Opening"
 
 
-class Shelf:
+class SharedCorpora:
     """Opens each corpus once. Safe to use from any thread.
 
     Args:
@@ -129,6 +129,6 @@ def _key(config: CorpusConfig, row_limit: int | None, should_stop: ShouldStop | 
     return json.dumps([config.to_dict(), row_limit, stamps])
 
 
-def shelf() -> Shelf:
-    """The shelf of this process."""
-    return held("shelf", Shelf)
+def shared_corpora() -> SharedCorpora:
+    """Those of this process."""
+    return held("shelf", SharedCorpora)
