@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig  # noqa: E402 - after the path
 from datamask.dashboard import sample  # noqa: E402
 from datamask.dashboard.views.outcome import proposed_name  # noqa: E402
-from datamask.runs import jobs, varying  # noqa: E402
+from datamask.runs import run_queue, varying  # noqa: E402
 from datamask.runs.store import Run, RunStore  # noqa: E402
 from datamask.runs.sweep import sweep  # noqa: E402
 from tests.e2e.serving import served  # noqa: E402
@@ -151,11 +151,11 @@ def run_for(folder: Path, purpose: str) -> Run:
 
 def begin(run: Run) -> None:
     """Queue a run with the workers of this process; the server sees it as it would one of the command line."""
-    office = jobs.office(run.path.parent)
+    queue = run_queue.run_queue(run.path.parent)
     if run.status().state == "queued":
-        office.submit(run.id)
+        queue.submit(run.id)
     else:
-        office.resume(run.id)
+        queue.resume(run.id)
 
 
 def wait(run: Run, steps: int | None = None) -> None:

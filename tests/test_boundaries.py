@@ -31,7 +31,7 @@ BOTTOM = {
     "parquet",
 }
 LEARN = {"objectives", "learning"}
-RUNS = {"runs", "runs.jobs"}
+RUNS = {"runs", "runs.run_queue"}
 WORK = {"work"}
 READERS = {"corpus.readers"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "runs": BOTTOM | WORK | READERS,
     "runs.execute": BOTTOM | WORK | LEARN | {"corpus", "evaluation", "runs"},
-    "runs.jobs": BOTTOM | WORK | {"runs"},
+    "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS,
     "dashboard": BOTTOM | WORK | READERS | {"corpus", "runs"},
@@ -69,16 +69,16 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 LAZY: dict[str, set[str]] = {
     "": {"api"},
-    "runs.jobs": {"runs.execute"},
+    "runs.run_queue": {"runs.execute"},
     "cli": {"corpus", "evaluation", "learning", "objectives", "testing", "runs.execute", "runs.sweep"},
-    "dashboard": {"evaluation", "runs.execute", "runs.jobs", "runs.sweep"},
+    "dashboard": {"evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
 }
 """Room -> what it may import inside functions besides."""
 
 ALIASES = {
     **dict.fromkeys(
         (
-            "runs.outcome",
+            "runs.run_facts",
             "runs.imports",
             "runs.explaining",
             "runs.lambdas",
@@ -90,7 +90,7 @@ ALIASES = {
         "runs.execute",
     ),
     **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
-    "runs.attempt": "runs.jobs",
+    "runs.attempt": "runs.run_queue",
     "__main__": "cli",
     "pages": "app",
 }
@@ -243,8 +243,9 @@ def test_keeping_results_knows_only_errors_and_files():
 
 
 def test_looking_at_runs_and_reading_the_command_line_load_no_torch():
-    modules = [m for room in ("runs", "runs.jobs", "cli") for m in modules_in(room) if room_of(m) != "runs.execute"]
-    assert {"datamask.runs.store", "datamask.runs.jobs", "datamask.cli"} <= set(modules)
+    rooms = ("runs", "runs.run_queue", "cli")
+    modules = [m for room in rooms for m in modules_in(room) if room_of(m) != "runs.execute"]
+    assert {"datamask.runs.store", "datamask.runs.run_queue", "datamask.cli"} <= set(modules)
     assert not loaded_by(modules) & {"torch", "streamlit", "numba", "learning", "objectives", "runs.execute"}
 
 
@@ -262,4 +263,4 @@ def test_the_ui_loads_no_torch():
 def test_objectives_and_learning_know_nothing_of_files():
     loaded = loaded_by([*modules_in("objectives"), *modules_in("learning")])
     assert "torch" in loaded
-    assert not loaded & {"runs", "runs.execute", "runs.jobs", "corpus", "pandas", "pyarrow", "streamlit", "cli"}
+    assert not loaded & {"runs", "runs.execute", "runs.run_queue", "corpus", "pandas", "pyarrow", "streamlit", "cli"}

@@ -15,7 +15,7 @@ import pytest
 from datamask import endings
 from datamask.config import RunConfig
 from datamask.errors import Stopped
-from datamask.runs.jobs import office
+from datamask.runs.run_queue import run_queue
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 
@@ -181,7 +181,7 @@ def test_a_queued_run_stops_at_once_although_torch_is_being_imported(tmp_path, s
     run = store.create(RunConfig(write_shard(tmp_path / "shard.parquet")))
     waits = endings.load
     monkeypatch.setattr(endings, "load", lambda module, should_stop: waits(slow_module, should_stop))
-    here = office(store.root)
+    here = run_queue(store.root)
     here.submit(run.id)
     deadline = time.monotonic() + 60
     while not any(thread.name == f"import-{slow_module}" for thread in threading.enumerate()):

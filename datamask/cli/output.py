@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from datamask.errors import OptionError, StoreError
 from datamask.runs.formats import to_plain
-from datamask.runs.steering import rule_words
+from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
 from datamask.work.pace import Eta, RunPace, duration
 

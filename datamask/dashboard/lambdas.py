@@ -41,8 +41,8 @@ def start(
     def work(job: Job) -> str:
         # torch comes with them, so only in the thread that needs it
         from datamask.evaluation.threads import threads
-        from datamask.runs.jobs import beside_the_server
         from datamask.runs.lambdas import answer
+        from datamask.runs.run_queue import beside_the_server
 
         entry, key = answer_entry(corpus.fingerprint, question.key), question.key
         with threads(beside_the_server()):

@@ -209,7 +209,7 @@ class Session:
 
 def _cores() -> int:
     """CPU threads for the longer work."""
-    from datamask.runs.jobs import beside_the_server
+    from datamask.runs.run_queue import beside_the_server
 
     return beside_the_server()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from datamask.corpus import Corpus
 from datamask.dashboard.signs import Sign
-from datamask.runs.boards import agreement_entry, board_entry, read_agreement, read_board
 from datamask.runs.store import Run
+from datamask.runs.stored_measures import agreement_entry, board_entry, read_agreement, read_board
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.lanes import Priority

@@ -115,16 +115,16 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
     def work(job: Job) -> str:
         # torch comes with them, so only here
         from datamask.evaluation.threads import threads
-        from datamask.runs import jobs
+        from datamask.runs import run_queue
         from datamask.runs.sweep import sweep
 
-        trouble, cores = "", jobs.beside_the_server()
+        trouble, cores = "", run_queue.beside_the_server()
         total = sum(len(plan.points) for plan in plans)
         before = 0
 
         def turn(device: str) -> contextlib.AbstractContextManager:
             job.report(pace.share, "waiting for its turn")
-            return pace.run(lanes.turn(jobs.device_key(device), Priority.SWEEP, job.should_stop))
+            return pace.run(lanes.turn(run_queue.device_key(device), Priority.SWEEP, job.should_stop))
 
         for plan in plans:
 

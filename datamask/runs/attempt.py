@@ -1,6 +1,6 @@
 """One attempt at a run, whatever happens: the only place that catches everything, and writes it into the status.
 
-Command line and background jobs both go through `attempt`; nothing below it hides an exception, nothing above it has to
+Command line and run queue both go through `attempt`; nothing below it hides an exception, nothing above it has to
 fear one.
 """
 

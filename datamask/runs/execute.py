@@ -27,7 +27,7 @@ from datamask.learning.device import resolve
 from datamask.learning.loop import Estimator, Learned, learn
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
-from datamask.runs import contents, digests, outcome
+from datamask.runs import contents, digests, run_facts
 from datamask.runs.folders import RUN_ID
 from datamask.runs.recording import Clock, Recorder
 from datamask.runs.records import CHECKPOINT, TRACED, check
@@ -147,9 +147,9 @@ class _Execution:
                 f"{corpus.fingerprint[:12]}); start a new run on the new files"
             )
         self.writer.update_facts(
-            **outcome.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens), device=str(pool.device)
+            **run_facts.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens), device=str(pool.device)
         )
-        self.writer.update_facts(**outcome.of_own_code(self.config, self.run.facts()))
+        self.writer.update_facts(**run_facts.of_own_code(self.config, self.run.facts()))
         if (
             len(corpus) > MANY_ROWS
             and not pool.has_graph
@@ -159,9 +159,9 @@ class _Execution:
         self.say(self.opened, "measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
         self.say(self.ready, "measuring top quality, for comparison")
-        self.writer.update_facts(**outcome.of_problem(posed, self.poll), neighbors=pool.graph_facts())
+        self.writer.update_facts(**run_facts.of_problem(posed, self.poll), neighbors=pool.graph_facts())
         if self.config.n_epochs:
-            self.alone = outcome.alone(pool, posed, self.poll)
+            self.alone = run_facts.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
         estimator = learning.load(self.config.estimator)(posed.problem, self.config, **self.start(corpus, pool.device))
         learned, recorder = self.learn(estimator)
@@ -178,7 +178,7 @@ class _Execution:
                 "seconds": self.clock.learning,
                 "seconds_graph": self.clock.graph,
                 "seconds_total": self.clock.total,
-                "peak_memory_bytes": outcome.peak_memory(),
+                "peak_memory_bytes": run_facts.peak_memory(),
                 "device": str(pool.device),
                 "neighbors": pool.graph_facts(),
                 "warnings": recorder.look(),
@@ -195,7 +195,7 @@ class _Execution:
                 lambda: digests.still_same(self.run.config.corpus, corpus, self.poll.stopped),
             )
         )
-        self.writer.write_selection(selection.table(), outcome.provenance(self.run))
+        self.writer.write_selection(selection.table(), run_facts.provenance(self.run))
         self.writer.finish("done", summary, learned.ending, step=learned.state.step, total_steps=estimator.total_steps)
         self.progress(1.0, "done")
         return summary

@@ -26,7 +26,7 @@ from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
-from datamask.runs import contents, digests, outcome
+from datamask.runs import contents, digests, run_facts
 from datamask.runs.store import Run, RunStore
 
 
@@ -100,8 +100,8 @@ def import_ids(
     start = time.perf_counter()
     selection = Selection.measured(corpus, config.selection, posed, mask, None, poll)
     facts = {
-        **outcome.of_corpus(corpus),
-        **outcome.of_problem(posed, poll),
+        **run_facts.of_corpus(corpus),
+        **run_facts.of_problem(posed, poll),
         "device": str(device),
         "neighbors": pool.graph_facts(),
         "threads": torch.get_num_threads(),
@@ -111,7 +111,7 @@ def import_ids(
         "seconds": time.perf_counter() - start,
         "seconds_graph": pool.seconds_graph,
         "seconds_total": time.perf_counter() - began,
-        "peak_memory_bytes": outcome.peak_memory(),
+        "peak_memory_bytes": run_facts.peak_memory(),
         "device": str(device),
         "neighbors": pool.graph_facts(),
         "warnings": [],
@@ -159,7 +159,7 @@ def _written(
             writer.update_facts(**facts)
             writer.write_rows(selection.rows_table())
             writer.update_facts(contents=digested(run))
-            writer.write_selection(selection.table(), outcome.provenance(run))
+            writer.write_selection(selection.table(), run_facts.provenance(run))
             writer.finish("done", {"run_id": run.id, "status": "done", **summary}, ending)
     except BaseException:
         with contextlib.suppress(DatamaskError):  # what went wrong first is what counts

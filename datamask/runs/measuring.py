@@ -1,4 +1,7 @@
-"""Measure finished runs besides themselves: the scoreboard of several, the agreement of one. Kept by `runs.boards`."""
+"""Measure finished runs besides themselves: the scoreboard of several, the agreement of one.
+
+`datamask.runs.stored_measures` keeps them.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ from datamask.evaluation.measures import OBJECTIVES
 from datamask.evaluation.measures.ground import Ground
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.verdicts import optimised_by
-from datamask.runs.boards import keep_agreement, keep_board, read_board
 from datamask.runs.formats import to_plain
 from datamask.runs.store import Run
+from datamask.runs.stored_measures import keep_agreement, keep_board, read_board
 
 Progress = Callable[[float, str], None]
 

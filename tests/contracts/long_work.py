@@ -11,7 +11,7 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus
 from datamask.dashboard import explanations, grounds, lambdas, measuring, sweeping, topics
 from datamask.dashboard.openings import Openings
-from datamask.runs.jobs import Office
+from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan
 from datamask.work.job import Job
@@ -33,13 +33,13 @@ class World:
 
 def _run(world: World) -> Job:
     """A run of ten million steps; asked for again while it is under way, the one that there is."""
-    office = Office(world.store.root)
+    run_queue = RunQueue(world.store.root)
     settings = SelectionConfig.from_options(
         objective="pairwise", estimator="reinforce", n_epochs=10_000_000, device="cpu"
     )
     run = world.store.create(RunConfig(world.config, settings))
-    office.submit(run.id)
-    return office.active()[0]
+    run_queue.submit(run.id)
+    return run_queue.active()[0]
 
 
 def _sweep(world: World) -> Job:

@@ -22,8 +22,8 @@ from datamask.dashboard.report.sentence import sentence
 from datamask.dashboard.views import convergence, downstream, frontier, listing, outcome, provenance, sweeps, vitals
 from datamask.errors import DatamaskError
 from datamask.runs.execute import execute
-from datamask.runs.jobs import Office
 from datamask.runs.labels import Result
+from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 
 VALUES = (None, "", "x", "<b>", [], {}, -1, 2**70, 10**400, True, [1], {"a": 1}, 0.5, 1e300, float("nan"))
@@ -102,7 +102,7 @@ def look(root: Path) -> None:
     store = RunStore(root)
     assert "whole" in {run.id for run in listing.readable(store)}
     listing.runs_on(store, None)
-    listing.running(store, Office(root))
+    listing.running(store, RunQueue(root))
     runs = listing.readable(store)
     fingerprint = store.get("whole").facts()["fingerprint"]
     listing.tags_of(runs), listing.found(runs, "a"), frontier.survey(runs, fingerprint), downstream.collected(runs)

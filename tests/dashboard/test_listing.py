@@ -73,7 +73,7 @@ def test_what_another_process_runs_is_shown_too(tmp_path):
     assert listing.running(store, NOBODY) == [], "its lock is free, so nobody works on it"
 
 
-def test_the_office_knows_better_and_how_long_it_takes(tmp_path):
+def test_the_queue_knows_better_and_how_long_it_takes(tmp_path):
     store = RunStore(tmp_path)
     run = create(store)
     job = SimpleNamespace(about=run.id, state="running", share=0.5, message="step 5 of 10", left=177.0)

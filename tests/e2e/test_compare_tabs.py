@@ -15,9 +15,9 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.openings import openings
 from datamask.evaluation import optimised_by, scoreboard
-from datamask.runs.boards import read_board
 from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
+from datamask.runs.stored_measures import read_board
 from tests.e2e.serving import serving
 from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 

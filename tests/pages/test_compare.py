@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from datamask.dashboard import words
-from datamask.runs.boards import keep_agreement, keep_board
 from datamask.runs.store import Run
+from datamask.runs.stored_measures import keep_agreement, keep_board
 from tests.dashboard.made_runs import finish_run
 from tests.pages.reading import map_data, parcels, titles
 

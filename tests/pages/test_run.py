@@ -9,7 +9,7 @@ from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.openings import openings
 from datamask.dashboard.ui import session
-from datamask.runs.jobs import office
+from datamask.runs.run_queue import run_queue
 from tests.dashboard.made_runs import finish_run, write_shard
 
 
@@ -41,10 +41,10 @@ def ended(store, opened, state, error="", step=40, traceback="", **options):
 
 
 @pytest.fixture(autouse=True)
-def idle_office(runs_dir):
+def idle_queue(runs_dir):
     """No job outlives its test."""
     yield
-    office(runs_dir).close(10)
+    run_queue(runs_dir).close(10)
 
 
 def test_without_a_corpus_it_points_home(page):
@@ -69,7 +69,7 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
 
 
 def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_takes(page, opened, store, monkeypatch):
-    monkeypatch.setattr("datamask.runs.jobs.Office.submit", lambda self, run_id: None)
+    monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/run.py", corpus=opened.key)
     key(app, "number_input", "n_epochs").set_value(7).run()
     key(app, "selectbox", "objective").set_value("pairwise").run()
@@ -150,7 +150,7 @@ def test_another_estimator_brings_its_own_defaults(page, opened):
 
 @pytest.mark.parametrize("name", ["auto", *(entry.name for entry in catalogue.ESTIMATORS), "paper preset"])
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
-    monkeypatch.setattr("datamask.runs.jobs.Office.submit", lambda self, run_id: None)
+    monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/run.py", corpus=opened.key)
     key(app, "selectbox", "estimator").set_value(name).run()
     app.button(key="start").click().run()
@@ -208,7 +208,7 @@ def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs
     run = create(
         store, opened, "long", objective="pairwise", estimator="counterfactual", n_epochs=1_000_000, device="cpu"
     )
-    office(runs_dir).submit(run.id)
+    run_queue(runs_dir).submit(run.id)
     deadline = time.monotonic() + 240
     while not len(run.metrics().get("step", ())) and time.monotonic() < deadline:
         time.sleep(0.05)

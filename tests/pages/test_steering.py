@@ -11,17 +11,17 @@ import pytest
 from datamask.api import select
 from datamask.dashboard.filters import Among, Between, Filters
 from datamask.dashboard.views import frontier, outcome, provenance
-from datamask.runs.jobs import office
+from datamask.runs.run_queue import run_queue
 from tests.dashboard.made_runs import finish_run
 
 PATIENCE = 240
 
 
 @pytest.fixture(autouse=True)
-def idle_office(runs_dir):
+def idle_queue(runs_dir):
     """No job outlives its test."""
     yield
-    office(runs_dir).close(10)
+    run_queue(runs_dir).close(10)
 
 
 def searched(app, text):

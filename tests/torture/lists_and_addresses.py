@@ -216,7 +216,7 @@ def _text(rng: random.Random) -> str:
 def run_address(number: int, folder: Path) -> str:
     """Every control of every page reads the text, or says ValueError, which takes it out of the address."""
     from datamask.dashboard.ui import address
-    from datamask.runs.steering import RuleShelf
+    from datamask.runs.rule_book import RuleStore
     from datamask.runs.store import RunStore
 
     rng = random.Random(f"address {number}")
@@ -248,7 +248,7 @@ def run_address(number: int, folder: Path) -> str:
                     raise Finding(f"?{name}= of {page} wanders: {again[:80]!r} becomes {once_more[:80]!r}")
     attempted(lambda: RunStore(folder / "runs").get(text), f"?run={text[:60]!r}")
     try:
-        RuleShelf(folder / "runs").load(text)
+        RuleStore(folder / "runs").load(text)
     except Exception as error:
         raise Finding(f"?rules={text[:80]!r}: {trace(error)}") from error
     _path_field(text, folder, rng)

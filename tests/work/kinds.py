@@ -23,7 +23,7 @@ from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_end
 from datamask.evaluation.lambdas.kept import kept_for
 from datamask.evaluation.measures.clusters import _kept_labels, cluster_labels, clusters_entry
 from datamask.evaluation.pool import Pool
-from datamask.runs import boards, lambda_answers
+from datamask.runs import lambda_answers, stored_measures
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry
 from tests.dashboard.made_answers import made_answer
@@ -253,9 +253,9 @@ def board(corpus: Corpus) -> Kind:
         return lambda value, _: value["measures"][0]["selections"]["run-a"].update(change)
 
     return Kind(
-        boards.board_entry(RUNS, corpus.fingerprint),
+        stored_measures.board_entry(RUNS, corpus.fingerprint),
         Content(value),
-        lambda folder: boards.read_board(RUNS, corpus.fingerprint, folder),
+        lambda folder: stored_measures.read_board(RUNS, corpus.fingerprint, folder),
         {
             "text for a number": first({"value": "many"}),
             "upside down": first({"low": 2.0}),
@@ -269,9 +269,9 @@ def board(corpus: Corpus) -> Kind:
 def agreed(corpus: Corpus) -> Kind:
     arrays = {"appeared": np.full(N, 16, np.int32), "selected": (np.arange(N) % 17).astype(np.int32)}
     return Kind(
-        boards.agreement_entry(RUNS[0], corpus.fingerprint),
+        stored_measures.agreement_entry(RUNS[0], corpus.fingerprint),
         Content({}, arrays),
-        lambda folder: boards.read_agreement(RUNS[0], corpus.fingerprint, folder),
+        lambda folder: stored_measures.read_agreement(RUNS[0], corpus.fingerprint, folder),
         {
             "more often than there": put("selected", 0, 17),
             "below": put("selected", 0, -1),

@@ -18,8 +18,8 @@ from datamask.dashboard.report import figures, raster
 from datamask.dashboard.report.samples import samples
 from datamask.dashboard.report.sentence import sentence
 from datamask.dashboard.views import convergence, frontier, listing, outcome, provenance, scoreboards
-from datamask.runs.boards import read_boards
 from datamask.runs.store import Run
+from datamask.runs.stored_measures import read_boards
 
 LENGTH = "length"
 

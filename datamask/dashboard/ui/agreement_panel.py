@@ -17,9 +17,9 @@ from datamask.dashboard.layers import Blank, Layer, Number
 from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import background, downloads, scene, session, tables
 from datamask.dashboard.views import agreements
-from datamask.runs.boards import read_agreement
 from datamask.runs.exports import table_csv
 from datamask.runs.store import Run
+from datamask.runs.stored_measures import read_agreement
 
 SHOWN, LISTED = 100, 8
 """Coin-flips listed on the page, and how many of them without scrolling; the download has all of them."""

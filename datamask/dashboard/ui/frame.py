@@ -127,7 +127,7 @@ def _running() -> None:
     long_work = signed()
     # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
     busy = listing.apart(
-        listing.running(session.store(), session.office()), [sweep for job in long_work for sweep in job.sign.sweeps]
+        listing.running(session.store(), session.run_queue()), [sweep for job in long_work for sweep in job.sign.sweeps]
     )
     if busy or long_work:
         with st.container(gap="xxsmall"):
@@ -178,7 +178,7 @@ def _signed_live(drawn: tuple[str, ...]) -> None:
 
 def _running_live(drawn: tuple[str, ...]) -> None:
     """The jobs that were under way when the page was drawn; once one of them ends, the whole page is drawn again."""
-    busy = {job.run_id: job for job in listing.running(session.store(), session.office(), only=drawn)}
+    busy = {job.run_id: job for job in listing.running(session.store(), session.run_queue(), only=drawn)}
     if set(busy) != set(drawn):
         st.rerun()
     for run_id in drawn:

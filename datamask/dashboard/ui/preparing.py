@@ -54,7 +54,7 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
         _offer(f"{what} {ended}.{meanwhile}", corpus, cache_dir, wanted)
     elif len(corpus) > grounds.BY_ITSELF:
         _offer(f"{what} of {len(corpus):,} samples takes many minutes.{meanwhile}", corpus, cache_dir, wanted)
-    elif listing.running(session.store(), session.office()):
+    elif listing.running(session.store(), session.run_queue()):
         _offer(f"{what} waits until no run needs the processor.{meanwhile}", corpus, cache_dir, wanted)
     else:
         job = grounds.start(corpus, cache_dir, wanted)

@@ -138,7 +138,7 @@ def _live(run_id: str, state: str) -> None:
     status = run.status()
     if status.state != state:
         st.rerun()
-    job = next(iter(listing.running(session.store(), session.office(), only=(run_id,))), None)
+    job = next(iter(listing.running(session.store(), session.run_queue(), only=(run_id,))), None)
     story = outcome.story(run)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -341,7 +341,7 @@ def _act(action: str, run_id: str) -> None:
     try:
         if action == "resume":
             session.check_readable(session.store().get(run_id).config.corpus)
-            session.office().resume(run_id)
+            session.run_queue().resume(run_id)
         else:
             session.store().remove(run_id)
             session.choose_run(None)

@@ -14,8 +14,8 @@ from datamask.dashboard.comparison import Entry
 from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import scoreboards
-from datamask.runs.boards import read_board
 from datamask.runs.store import Run
+from datamask.runs.stored_measures import read_board
 
 ABOUT = (
     "Each run is judged by what it was made for and by what it was not: all objectives, the effective number of "

@@ -24,7 +24,7 @@ from datamask.errors import DatamaskError, StoreError
 from datamask.files import user_path
 
 if TYPE_CHECKING:
-    from datamask.runs.jobs import Office
+    from datamask.runs.run_queue import RunQueue
     from datamask.runs.store import Run, RunStore
 
 _OPENED, _OUTSIDE = "opened_runs", "corpus_outside"
@@ -65,11 +65,11 @@ def store() -> RunStore:
     return RunStore(runs_dir())
 
 
-def office() -> Office:
+def run_queue() -> RunQueue:
     """The background workers of this process."""
-    from datamask.runs import jobs
+    from datamask.runs.run_queue import run_queue as queue_of
 
-    return jobs.office(runs_dir())
+    return queue_of(runs_dir())
 
 
 def all_openings() -> Openings:
@@ -116,7 +116,7 @@ def choose_run(run_id: str | None) -> None:
 def stop_run(run_id: str) -> None:
     """Stop a run, in this process or another. For a button's `on_click`; what cannot be done is kept in `trouble`."""
     try:
-        office().stop(run_id)
+        run_queue().stop(run_id)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
 

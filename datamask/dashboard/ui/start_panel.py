@@ -56,7 +56,7 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
         if start_from is not None:
             with run.writer() as writer:
                 writer.update_facts(start_from=start_from)
-        session.office().submit(run.id)
+        session.run_queue().submit(run.id)
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
     else:

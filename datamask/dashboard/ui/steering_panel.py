@@ -17,7 +17,7 @@ from datamask.dashboard.filters import Among
 from datamask.dashboard.ui import forms, session
 from datamask.dashboard.ui.linked import Linked
 from datamask.errors import DatamaskError
-from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf, share_words
+from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleStore, share_words
 
 KEY = "rules"
 
@@ -37,7 +37,7 @@ OFFERS = {
 def book(corpus: Corpus) -> RuleBook:
     """The rules for the next run on this corpus; none where those in the URL are of another corpus."""
     name = st.query_params.get(KEY) or st.session_state.get(KEY)
-    found = _shelf().load(name) if name else None
+    found = _rule_store().load(name) if name else None
     if found is None or found.fingerprint != corpus.fingerprint:
         return RuleBook(corpus.fingerprint)
     if st.query_params.get(KEY) != name:
@@ -135,7 +135,7 @@ def applied(settings: SelectionConfig, corpus: Corpus) -> tuple[SelectionConfig,
     if not found.rules:
         return settings, ""
     try:
-        return _shelf().applied(settings, found, corpus), ""
+        return _rule_store().applied(settings, found, corpus), ""
     except DatamaskError as error:
         return settings, str(error)
 
@@ -229,7 +229,7 @@ def _columns(view: Linked) -> list[str]:
 def _add_rows(corpus: Corpus, kind: str, shown: np.ndarray, said: str) -> None:
     rows = np.flatnonzero(shown)
     try:
-        rule = Rule(kind, said[:200], len(rows), _shelf().keep_rows(corpus, rows))
+        rule = Rule(kind, said[:200], len(rows), _rule_store().keep_rows(corpus, rows))
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
@@ -250,7 +250,7 @@ def _add_quota(corpus: Corpus, column: str, value: str, count: int) -> None:
 def _keep(changed: RuleBook) -> None:
     """Make these the rules for the next run."""
     try:
-        name = _shelf().save(changed) if changed.rules else None
+        name = _rule_store().save(changed) if changed.rules else None
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return
@@ -261,5 +261,5 @@ def _keep(changed: RuleBook) -> None:
         st.query_params[KEY] = name
 
 
-def _shelf() -> RuleShelf:
-    return RuleShelf(session.runs_dir())
+def _rule_store() -> RuleStore:
+    return RuleStore(session.runs_dir())

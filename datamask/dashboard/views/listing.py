@@ -12,7 +12,7 @@ from datamask.errors import DatamaskError
 
 if TYPE_CHECKING:
     from datamask.dashboard.openings import Opening
-    from datamask.runs.jobs import Office
+    from datamask.runs.run_queue import RunQueue
     from datamask.runs.store import Run, RunStatus, RunStore
 
 
@@ -93,15 +93,15 @@ def is_on(run: Run, opening: Opening | None) -> bool:
         return False
 
 
-def running(store: RunStore, office: Office, only: Iterable[str] | None = None) -> list[Busy]:
+def running(store: RunStore, queue: RunQueue, only: Iterable[str] | None = None) -> list[Busy]:
     """Runs queued or running, in this process or another one on this machine.
 
     Args:
         store: the runs folder.
-        office: this process's workers, which know progress and time left.
+        queue: this process's workers, which know progress and time left.
         only: run ids to look at; None: every run of the folder.
     """
-    jobs = {job.about: job for job in office.active()}
+    jobs = {job.about: job for job in queue.active()}
     runs = store.list() if only is None else [run for run_id in only if (run := _get(store, run_id))]
     found = []
     for run in runs:
@@ -116,7 +116,7 @@ def running(store: RunStore, office: Office, only: Iterable[str] | None = None) 
             message, eta = _elsewhere(run, status)
         sentence = message or ("waiting to start" if status.state == "queued" else "starting")
         sentence = ", ".join(filter(None, (sentence, words.soon(eta))))
-        # a sweep computes its runs itself: one that waits in the office was started alone, whatever made it
+        # a sweep computes its runs itself: one that waits in the queue was started alone, whatever made it
         sweep = run.facts().get("sweep") if job is None else None
         found.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, sweep))
     return found

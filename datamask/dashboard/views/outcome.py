@@ -11,7 +11,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.options.amounts import tokens_text
-from datamask.runs.steering import rule_words
+from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
 
 

@@ -20,8 +20,8 @@ from datamask.dashboard.report import raster, report, sentence
 from datamask.dashboard.report.page import stored_board
 from datamask.dashboard.report.samples import EACH, samples
 from datamask.dashboard.views import provenance
-from datamask.runs.boards import keep_board
 from datamask.runs.store import RunStore
+from datamask.runs.stored_measures import keep_board
 from tests.dashboard.made_runs import finish_run, write_shard
 
 EVIL = "<script>alert('x')</script><img src=https://evil.example/a.png onerror=alert(1)>"

@@ -81,7 +81,7 @@ class RuleBook:
         return tuple(rule for rule in self.rules if rule.kind == kind)
 
 
-class RuleShelf:
+class RuleStore:
     """Rules on disk, in a folder beside the runs. Files are written whole or not at all, and never changed."""
 
     def __init__(self, runs_dir: str | Path) -> None:

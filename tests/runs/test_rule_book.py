@@ -11,7 +11,7 @@ from datamask.config import Quota, SelectionConfig
 from datamask.corpus import open_corpus
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import read_rows
-from datamask.runs.steering import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleShelf, rule_words
+from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleStore, rule_words
 from tests.dashboard.made_runs import write_shard
 
 
@@ -21,24 +21,24 @@ def corpus(tmp_path):
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    return RuleShelf(tmp_path / "runs")
+def rule_store(tmp_path):
+    return RuleStore(tmp_path / "runs")
 
 
-def naming(shelf, corpus, kind, rows):
-    return Rule(kind, "some", len(rows), shelf.keep_rows(corpus, np.array(rows)))
+def naming(rule_store, corpus, kind, rows):
+    return Rule(kind, "some", len(rows), rule_store.keep_rows(corpus, np.array(rows)))
 
 
-def test_rows_and_lists_are_named_by_their_content_and_come_back(corpus, shelf):
-    name = shelf.keep_rows(corpus, np.array([7, 3]))
-    assert name == shelf.keep_rows(corpus, np.array([3, 7])) != shelf.keep_rows(corpus, np.array([3, 8]))
-    assert shelf.rows(corpus, name).tolist() == [3, 7]
+def test_rows_and_lists_are_named_by_their_content_and_come_back(corpus, rule_store):
+    name = rule_store.keep_rows(corpus, np.array([7, 3]))
+    assert name == rule_store.keep_rows(corpus, np.array([3, 7])) != rule_store.keep_rows(corpus, np.array([3, 8]))
+    assert rule_store.rows(corpus, name).tolist() == [3, 7]
     quota = Quota("source", "web", 0.1, 0.3)
     book = RuleBook(corpus.fingerprint).adding(Rule(PIN, "two", 2, name)).adding(Rule(QUOTA, "web", 9, quota=quota))
-    assert shelf.load(shelf.save(book)) == book
-    assert shelf.load("../../etc/passwd") is None and shelf.load("0" * 20) is None
+    assert rule_store.load(rule_store.save(book)) == book
+    assert rule_store.load("../../etc/passwd") is None and rule_store.load("0" * 20) is None
     with pytest.raises(InputError, match="no name of rules"):
-        shelf.rows(corpus, "../" + name)
+        rule_store.rows(corpus, "../" + name)
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_rows_and_lists_are_named_by_their_content_and_come_back(corpus, shelf):
         lambda text: "",
     ],
 )
-def test_an_altered_list_of_rules_is_none(corpus, shelf, alter):
-    name = shelf.save(RuleBook(corpus.fingerprint, (Rule(PIN, "two", 2, "a" * 20),)))
-    path = shelf._path(name, ".json")
+def test_an_altered_list_of_rules_is_none(corpus, rule_store, alter):
+    name = rule_store.save(RuleBook(corpus.fingerprint, (Rule(PIN, "two", 2, "a" * 20),)))
+    path = rule_store._path(name, ".json")
     path.write_text(alter(path.read_text()))
-    assert shelf.load(name) is None
+    assert rule_store.load(name) is None
 
 
-def test_a_pipe_in_the_place_of_rules_is_refused_and_not_waited_for(corpus, shelf):
-    name = shelf.keep_rows(corpus, np.array([3, 7]))
-    listed = shelf.save(RuleBook(corpus.fingerprint, (Rule(PIN, "two", 2, name),)))
-    for path in (shelf._path(name, ".parquet"), shelf._path(listed, ".json")):
+def test_a_pipe_in_the_place_of_rules_is_refused_and_not_waited_for(corpus, rule_store):
+    name = rule_store.keep_rows(corpus, np.array([3, 7]))
+    listed = rule_store.save(RuleBook(corpus.fingerprint, (Rule(PIN, "two", 2, name),)))
+    for path in (rule_store._path(name, ".parquet"), rule_store._path(listed, ".json")):
         path.unlink()
         os.mkfifo(path)
-    assert shelf.load(listed) is None
+    assert rule_store.load(listed) is None
     with pytest.raises(InputError, match="remove the rule"):
-        shelf.rows(corpus, name)
+        rule_store.rows(corpus, name)
 
 
 def test_no_rule_is_there_twice_and_a_quota_replaces_the_one_on_its_value(corpus):
@@ -77,23 +77,23 @@ def test_no_rule_is_there_twice_and_a_quota_replaces_the_one_on_its_value(corpus
     assert book.adding(first).without(0).rules == (first,)
 
 
-def test_the_settings_name_files_with_exactly_the_rows(corpus, shelf):
+def test_the_settings_name_files_with_exactly_the_rows(corpus, rule_store):
     book = RuleBook(
         corpus.fingerprint,
         (
-            naming(shelf, corpus, PIN, [3, 7]),
-            naming(shelf, corpus, PIN, [7, 9]),
-            naming(shelf, corpus, BAN, [0]),
-            naming(shelf, corpus, GIVEN, [20, 21]),
+            naming(rule_store, corpus, PIN, [3, 7]),
+            naming(rule_store, corpus, PIN, [7, 9]),
+            naming(rule_store, corpus, BAN, [0]),
+            naming(rule_store, corpus, GIVEN, [20, 21]),
         ),
     )
-    config = shelf.applied(SelectionConfig.from_options(), book, corpus)
+    config = rule_store.applied(SelectionConfig.from_options(), book, corpus)
     assert [read_rows(path, corpus).rows.tolist() for path in (config.pin, config.ban, config.given)] == [
         [3, 7, 9],
         [0],
         [20, 21],
     ]
-    assert shelf.applied(SelectionConfig.from_options(), RuleBook(corpus.fingerprint), corpus) == (
+    assert rule_store.applied(SelectionConfig.from_options(), RuleBook(corpus.fingerprint), corpus) == (
         SelectionConfig.from_options()
     )
     assert rule_words(config, {"pinned": 3, "banned": 1, "given": 2}) == [
@@ -114,16 +114,16 @@ def test_the_settings_name_files_with_exactly_the_rows(corpus, shelf):
         ({BAN: range(230)}, {"budget": "5k"}, "holds all"),
     ],
 )
-def test_impossible_rules_are_refused_with_the_reason(corpus, shelf, kinds, options, reason):
-    book = RuleBook(corpus.fingerprint, tuple(naming(shelf, corpus, kind, rows) for kind, rows in kinds.items()))
+def test_impossible_rules_are_refused_with_the_reason(corpus, rule_store, kinds, options, reason):
+    book = RuleBook(corpus.fingerprint, tuple(naming(rule_store, corpus, kind, rows) for kind, rows in kinds.items()))
     with pytest.raises(OptionError, match=reason):
-        shelf.applied(SelectionConfig.from_options(**options), book, corpus)
+        rule_store.applied(SelectionConfig.from_options(**options), book, corpus)
 
 
-def test_a_quota_above_what_there_is_is_refused(corpus, shelf):
+def test_a_quota_above_what_there_is_is_refused(corpus, rule_store):
     book = RuleBook(
         corpus.fingerprint,
-        (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.9, 1.0)), naming(shelf, corpus, BAN, range(200))),
+        (Rule(QUOTA, "web", 9, quota=Quota("source", "web", 0.9, 1.0)), naming(rule_store, corpus, BAN, range(200))),
     )
     with pytest.raises(OptionError, match="must have at least 33 members"):
-        shelf.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)
+        rule_store.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)

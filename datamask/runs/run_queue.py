@@ -1,11 +1,11 @@
-"""Runs in the background: one office per process and runs folder, whose runs wait for their device's lane.
+"""Runs in the background: one queue per process and runs folder, whose runs wait for their device's lane.
 
-The run folder is the truth; the office only knows what *this process* works on. It is held by the process, so a hot
+The run folder is the truth; the queue only knows what *this process* works on. It is held by the process, so a hot
 reload of this file or a cleared Streamlit cache neither loses nor doubles it. A run holds its ``queue`` lock for as
 long as it waits here, so that after the end of this process, however it ends, every reader sees it as interrupted (see
 `datamask.runs.store`). Two processes do not queue behind each other: each has its own lanes.
 
-Threads: all methods of `Office` may be called from any thread, and none of them waits for a run.
+Threads: all methods of `RunQueue` may be called from any thread, and none of them waits for a run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAVES_SECONDS = 10.0
 
 @dataclass(eq=False)
 class _Entry:
-    """A run in this office.
+    """A run in this queue.
 
     Attributes:
         hold: its ``queue`` lock. begun: whether its turn has come. put_off: it leaves the queue of this process only.
@@ -65,8 +65,8 @@ class _Entry:
             writer.finish("stopped", ending="stopped", message="stopped before it began")
 
 
-class Office:
-    """Runs the runs of one folder in the background. Get it from `office`."""
+class RunQueue:
+    """Runs the runs of one folder in the background. Get it from `run_queue`."""
 
     def __init__(self, root: str | Path) -> None:
         self._store = RunStore(root)
@@ -148,7 +148,7 @@ class Office:
             jobs = [job for _, job in self._entries.values() if not job.ended]
         waiting = [job for job in jobs if job.state == QUEUED]
         for job in waiting:
-            # what else is before it is no run of this office
+            # what else is before it is no run of this queue
             runs = min(job.ahead, sum(other.ahead < job.ahead for other in jobs if other.device == job.device))
             job.message = (
                 f"waits for {runs} other run{'s' if runs > 1 else ''}"
@@ -176,9 +176,9 @@ class Office:
             return self._entries.get(run_id)
 
 
-def office(root: str | Path) -> Office:
-    """The office of a runs folder in this process: the same one on every call, whatever was reloaded or cleared."""
-    return held(f"runs {Path(root).resolve()}", lambda: Office(root))
+def run_queue(root: str | Path) -> RunQueue:
+    """The queue of a runs folder in this process: the same one on every call, whatever was reloaded or cleared."""
+    return held(f"runs {Path(root).resolve()}", lambda: RunQueue(root))
 
 
 def beside_the_server() -> int:

@@ -1,4 +1,4 @@
-"""The office: queues, stopping, reloads, and what is left when its process dies."""
+"""The queue of runs: order, stopping, reloads, and what is left when its process dies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from datamask.errors import InputError, RunStateError
-from datamask.runs import jobs
+from datamask.runs import run_queue as module
 from datamask.runs import store as store_module
 from datamask.work import lanes
 from datamask.work.lanes import Priority
@@ -24,15 +24,15 @@ ROOT = Path(store_module.__file__).parents[2]
 
 
 @pytest.fixture
-def office(store, fake_execute):
-    """The office of an empty runs folder; whatever it still does is stopped at the end."""
-    yield jobs.office(store.root)
-    jobs.office(store.root).close(120.0)
+def queue(store, fake_execute):
+    """The queue of an empty runs folder; whatever it still does is stopped at the end."""
+    yield module.run_queue(store.root)
+    module.run_queue(store.root).close(120.0)
 
 
-def submit(office, store, name="slow", **selection) -> str:
+def submit(queue, store, name="slow", **selection) -> str:
     run = store.create(config(name, **selection))
-    office.submit(run.id)
+    queue.submit(run.id)
     return run.id
 
 
@@ -40,65 +40,65 @@ def state(store, run_id: str) -> str:
     return store.get(run_id).status().state
 
 
-def test_a_submitted_run_gets_done_and_leaves_the_office(office, store):
-    run_id = submit(office, store, "quick")
+def test_a_submitted_run_gets_done_and_leaves_the_queue(queue, store):
+    run_id = submit(queue, store, "quick")
     wait_for(lambda: state(store, run_id) == "done")
-    wait_for(lambda: office.active() == [])
+    wait_for(lambda: queue.active() == [])
 
 
-def test_a_watcher_sees_share_words_and_eta(office, store, monkeypatch):
+def test_a_watcher_sees_share_words_and_eta(queue, store, monkeypatch):
     monkeypatch.setattr("datamask.work.pace.EARLY_SECONDS", 0.0)
-    run_id = submit(office, store)
-    wait_for(lambda: office.active()[0].left is not None)
-    job = office.active()[0]
+    run_id = submit(queue, store)
+    wait_for(lambda: queue.active()[0].left is not None)
+    job = queue.active()[0]
     assert (job.about, job.state) == (run_id, "running")
     assert 0 < job.share < 1 and job.message.startswith("step ")
     assert job.left > 100  # 100,000 steps of at least 10 ms
 
 
-def test_one_device_one_run_at_a_time_in_order(office, store):
-    first, second, third = (submit(office, store) for _ in range(3))
+def test_one_device_one_run_at_a_time_in_order(queue, store):
+    first, second, third = (submit(queue, store) for _ in range(3))
     wait_for(lambda: state(store, first) == "running")
     time.sleep(0.1)
-    assert [(job.about, job.state) for job in office.active()] == [
+    assert [(job.about, job.state) for job in queue.active()] == [
         (first, "running"),
         (second, "queued"),
         (third, "queued"),
     ]
-    assert office.active()[2].message == "waits for 2 other runs"
+    assert queue.active()[2].message == "waits for 2 other runs"
     assert state(store, second) == "queued"
-    office.stop(first)
+    queue.stop(first)
     wait_for(lambda: state(store, second) == "running")
     assert (state(store, first), state(store, third)) == ("stopped", "queued")
 
 
-def test_another_device_does_not_wait(office, store):
-    first, other = submit(office, store), submit(office, store, device="cuda:3")
+def test_another_device_does_not_wait(queue, store):
+    first, other = submit(queue, store), submit(queue, store, device="cuda:3")
     wait_for(lambda: state(store, first) == state(store, other) == "running")
 
 
-def test_stop_is_obeyed_at_once(office, store):
-    run_id = submit(office, store)
+def test_stop_is_obeyed_at_once(queue, store):
+    run_id = submit(queue, store)
     wait_for(lambda: state(store, run_id) == "running")
-    office.stop(run_id)
+    queue.stop(run_id)
     assert wait_for(lambda: state(store, run_id) == "stopped") < 10
-    assert wait_for(lambda: office.active() == []) < 10
+    assert wait_for(lambda: queue.active() == []) < 10
     with pytest.raises(RunStateError, match="nothing to stop"):
-        office.stop(run_id)
+        queue.stop(run_id)
 
 
-def test_a_waiting_run_is_stopped_at_once_without_having_begun(office, store):
-    first, second = submit(office, store), submit(office, store, "quick")
-    office.stop(second)
+def test_a_waiting_run_is_stopped_at_once_without_having_begun(queue, store):
+    first, second = submit(queue, store), submit(queue, store, "quick")
+    queue.stop(second)
     assert state(store, second) == "stopped"
-    assert [job.about for job in office.active()] == [first]
-    office.stop(first)
-    wait_for(lambda: office.active() == [])
+    assert [job.about for job in queue.active()] == [first]
+    queue.stop(first)
+    wait_for(lambda: queue.active() == [])
     assert store.get(second).status().started is None
 
 
-def test_a_stop_from_another_process_is_obeyed(office, store):
-    first, second = submit(office, store), submit(office, store, "quick")
+def test_a_stop_from_another_process_is_obeyed(queue, store):
+    first, second = submit(queue, store), submit(queue, store, "quick")
     wait_for(lambda: state(store, first) == "running")
     store.get(second).request_stop()
     store.get(first).request_stop()
@@ -107,29 +107,29 @@ def test_a_stop_from_another_process_is_obeyed(office, store):
     assert store.get(second).status().started is None
 
 
-def test_resume_goes_on_and_only_what_has_not_finished(office, store):
-    run_id = submit(office, store)
+def test_resume_goes_on_and_only_what_has_not_finished(queue, store):
+    run_id = submit(queue, store)
     wait_for(lambda: state(store, run_id) == "running")
     with pytest.raises(RunStateError, match="only a stopped"):
-        office.resume(run_id)
-    office.stop(run_id)
-    wait_for(lambda: office.active() == [])
+        queue.resume(run_id)
+    queue.stop(run_id)
+    wait_for(lambda: queue.active() == [])
     store.get(run_id).relabel("quick")
-    office.resume(run_id)
+    queue.resume(run_id)
     wait_for(lambda: state(store, run_id) == "done")
-    wait_for(lambda: office.active() == [])
-    for action in (office.resume, office.submit):
+    wait_for(lambda: queue.active() == [])
+    for action in (queue.resume, queue.submit):
         with pytest.raises(RunStateError, match="done"):
             action(run_id)
 
 
-def test_a_run_is_submitted_once(office, store):
+def test_a_run_is_submitted_once(queue, store):
     run = store.create(config("slow"))
     refused = []
 
     def go():
         try:
-            office.submit(run.id)
+            queue.submit(run.id)
         except RunStateError:
             refused.append(1)
 
@@ -138,48 +138,48 @@ def test_a_run_is_submitted_once(office, store):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(refused) == 5 and len(office.active()) == 1
+    assert len(refused) == 5 and len(queue.active()) == 1
     with pytest.raises(InputError):
-        office.submit("never-made")
+        queue.submit("never-made")
 
 
 @pytest.mark.parametrize("name", ["bug", "mistake", "disk"])
-def test_a_failing_run_does_not_hold_up_the_next(office, store, name):
-    broken, good = submit(office, store, name), submit(office, store, "quick")
+def test_a_failing_run_does_not_hold_up_the_next(queue, store, name):
+    broken, good = submit(queue, store, name), submit(queue, store, "quick")
     wait_for(lambda: state(store, good) == "done")
     assert state(store, broken) == "failed"
 
 
-def test_a_run_removed_while_it_waits_is_passed_over(office, store):
-    first, gone, last = submit(office, store), submit(office, store, "quick"), submit(office, store, "quick")
+def test_a_run_removed_while_it_waits_is_passed_over(queue, store):
+    first, gone, last = submit(queue, store), submit(queue, store, "quick"), submit(queue, store, "quick")
     wait_for(lambda: state(store, first) == "running")
     store.remove(gone)
-    office.stop(first)
+    queue.stop(first)
     wait_for(lambda: state(store, last) == "done")
 
 
-def test_the_office_survives_reloads_and_so_do_its_runs(office, store):
-    running, waiting = submit(office, store), submit(office, store, "quick")
+def test_the_queue_survives_reloads_and_so_do_its_runs(queue, store):
+    running, waiting = submit(queue, store), submit(queue, store, "quick")
     wait_for(lambda: state(store, running) == "running")
-    importlib.reload(jobs)  # what an edited file does
-    assert jobs.office(store.root) is office
-    assert [job.about for job in jobs.office(store.root).active()] == [running, waiting]
-    later = submit(jobs.office(store.root), store, "quick")
-    del sys.modules["datamask.runs.jobs"]  # what Streamlit does
-    fresh = importlib.import_module("datamask.runs.jobs")
-    assert fresh is not jobs and fresh.office(store.root) is office
-    fresh.office(store.root).stop(running)
+    importlib.reload(module)  # what an edited file does
+    assert module.run_queue(store.root) is queue
+    assert [job.about for job in module.run_queue(store.root).active()] == [running, waiting]
+    later = submit(module.run_queue(store.root), store, "quick")
+    del sys.modules["datamask.runs.run_queue"]  # what Streamlit does
+    fresh = importlib.import_module("datamask.runs.run_queue")
+    assert fresh is not module and fresh.run_queue(store.root) is queue
+    fresh.run_queue(store.root).stop(running)
     wait_for(lambda: state(store, waiting) == state(store, later) == "done")
-    sys.modules["datamask.runs.jobs"] = jobs
+    sys.modules["datamask.runs.run_queue"] = module
 
 
-def test_one_office_per_folder_however_it_is_written(store, fake_execute, monkeypatch, tmp_path):
+def test_one_queue_per_folder_however_it_is_written(store, fake_execute, monkeypatch, tmp_path):
     store.root.mkdir()
     monkeypatch.chdir(tmp_path)
-    assert jobs.office("runs") is jobs.office(store.root)
-    assert jobs.office("runs") is not jobs.office("other")
+    assert module.run_queue("runs") is module.run_queue(store.root)
+    assert module.run_queue("runs") is not module.run_queue("other")
     found = []
-    threads = [threading.Thread(target=lambda: found.append(jobs.office("third"))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(module.run_queue("third"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -189,7 +189,7 @@ def test_one_office_per_folder_however_it_is_written(store, fake_execute, monkey
 
 SERVER = """
 import sys, time
-from datamask.runs.jobs import office
+from datamask.runs.run_queue import run_queue
 from datamask.runs.store import RunStore
 from datamask.work import lanes
 from datamask.work.lanes import Priority
@@ -199,7 +199,7 @@ install_fake_execute()
 store = RunStore(sys.argv[1])
 for name in ("first", "second"):
     store.create(config("slow"), run_id=name)
-    office(store.root).submit(name)
+    run_queue(store.root).submit(name)
 wait_for(lambda: store.get("first").status().step > 3)
 print("ready", flush=True)
 if sys.argv[2] == "wait":
@@ -221,19 +221,19 @@ def server(store, how: str):
         process.stdout.close()
 
 
-def test_kill_nine_leaves_the_running_and_the_waiting_run_interrupted(store, monkeypatch, office):
+def test_kill_nine_leaves_the_running_and_the_waiting_run_interrupted(store, monkeypatch, queue):
     monkeypatch.setattr(store_module, "QUEUE_GRACE", 0.0)
     with server(store, "wait") as process:
         assert (state(store, "first"), state(store, "second")) == ("running", "queued")
         with pytest.raises(RunStateError):
-            office.submit("second")  # it waits in the other process
+            queue.submit("second")  # it waits in the other process
         process.kill()
         process.wait()
         assert (state(store, "first"), state(store, "second")) == ("interrupted", "interrupted")
     store.get("first").relabel("quick")
     store.get("second").relabel("quick")
-    office.resume("first")
-    office.submit("second")
+    queue.resume("first")
+    queue.submit("second")
     wait_for(lambda: state(store, "first") == state(store, "second") == "done")
 
 
@@ -248,29 +248,29 @@ def test_a_process_that_ends_politely_saves_a_checkpoint(store, monkeypatch):
 
 @pytest.mark.parametrize("name, key", [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1")])
 def test_devices_that_are_the_same_share_a_worker(name, key):
-    assert jobs.device_key(name) == key
-    assert jobs.device_key("auto") in ("cpu", "cuda:0")
+    assert module.device_key(name) == key
+    assert module.device_key("auto") in ("cpu", "cuda:0")
 
 
-def test_a_turn_and_a_run_never_compute_at_once(office, store):
+def test_a_turn_and_a_run_never_compute_at_once(queue, store):
     with lanes.turn("cpu", Priority.SWEEP, lambda: False):
-        run_id = submit(office, store, "quick", device="cpu")
-        wait_for(lambda: any(job.state == "queued" and job.ahead for job in office.active()))
-        assert state(store, run_id) == "queued" and office.active()[0].message == "waits for other work to end"
+        run_id = submit(queue, store, "quick", device="cpu")
+        wait_for(lambda: any(job.state == "queued" and job.ahead for job in queue.active()))
+        assert state(store, run_id) == "queued" and queue.active()[0].message == "waits for other work to end"
     wait_for(lambda: state(store, run_id) == "done")
-    busy = submit(office, store, device="cpu")
+    busy = submit(queue, store, device="cpu")
     wait_for(lambda: state(store, busy) == "running")
     asked = []
     with lanes.turn("cpu", Priority.SWEEP, lambda: bool(asked.append(1)) or len(asked) > 1):
         assert len(asked) == 2 and state(store, busy) == "running"
-    office.stop(busy)
-    wait_for(lambda: office.active() == [])
+    queue.stop(busy)
+    wait_for(lambda: queue.active() == [])
     with lanes.turn("cpu", Priority.SWEEP, lambda: False):
-        assert office.active() == []
+        assert queue.active() == []
 
 
-def test_a_run_gives_way_to_a_page_and_goes_on(office, store):
-    busy = submit(office, store, device="cpu")
+def test_a_run_gives_way_to_a_page_and_goes_on(queue, store):
+    busy = submit(queue, store, device="cpu")
     wait_for(lambda: state(store, busy) == "running")
     reached = []
 
@@ -281,6 +281,6 @@ def test_a_run_gives_way_to_a_page_and_goes_on(office, store):
     job = worker().start("page", page, device="cpu", priority=Priority.PAGE)
     assert job.wait(120) and job.result is True
     wait_for(lambda: store.get(busy).status().step > max(reached))
-    assert state(store, busy) == "running" and office.active()[0].state == "running"
-    office.stop(busy)
-    wait_for(lambda: office.active() == [])
+    assert state(store, busy) == "running" and queue.active()[0].state == "running"
+    queue.stop(busy)
+    wait_for(lambda: queue.active() == [])
