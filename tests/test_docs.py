@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import subprocess
 import sys
@@ -75,6 +76,27 @@ def test_the_output_columns_of_the_readme(tmp_path):
     execute(run)
     for column in run.selection().schema.names[1:]:
         assert f"`{column}`" in README
+
+
+def glossary() -> list[tuple[str, str]]:
+    """Of every entry of the glossary its words, and the cell that says where they are defined."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Glossary\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [(words, home) for words, _, home in rows[1:]]
+
+
+def test_the_glossary_gives_each_word_one_meaning():
+    words = [word for entry, _ in glossary() for word in entry.split(", ")]
+    assert len(words) > 50
+    assert sorted(set(words)) == sorted(words)
+
+
+@pytest.mark.parametrize(("words", "home"), glossary(), ids=[words.replace(" ", "-") for words, _ in glossary()])
+def test_what_defines_a_word_of_the_glossary_is_there(words, home):
+    names = re.findall(r"`([\w.]+)`", home)
+    assert names, f"{words} has no home"
+    for name in names:
+        assert pkgutil.resolve_name(f"datamask.{name}") is not None
 
 
 PAPER = "Joint Selection for Large-Scale Pre-Training Data via Policy Gradient-based Mask Learning"
