@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 Held = TypeVar("Held")
 
-ANCHOR = "_datamask_process"
+HOLDER = "_datamask_process"
 
 
 def held(name: str, make: Callable[[], Held]) -> Held:
@@ -27,26 +27,26 @@ def held(name: str, make: Callable[[], Held]) -> Held:
         name: unique over the program.
         make: called at most once per process and name.
     """
-    anchor = _anchor()
-    with anchor.lock:
-        if name not in anchor.things:
-            anchor.things[name] = make()
-        thing: Held = anchor.things[name]
-        return thing
+    holder = _holder()
+    with holder.lock:
+        if name not in holder.things:
+            holder.things[name] = make()
+        value: Held = holder.things[name]
+        return value
 
 
-def _anchor() -> Any:
-    anchor = sys.modules.get(ANCHOR)
-    if anchor is None:
-        fresh = types.ModuleType(ANCHOR, "Holds what datamask has once per process.")
-        _begin(fresh)
-        # setdefault is atomic: of two threads that come here at once, both get one anchor
-        anchor = sys.modules.setdefault(ANCHOR, fresh)
-        if anchor is fresh:
-            os.register_at_fork(after_in_child=lambda: _begin(fresh))
-    return anchor
+def _holder() -> Any:
+    holder = sys.modules.get(HOLDER)
+    if holder is None:
+        made = types.ModuleType(HOLDER, "Holds what datamask has once per process.")
+        _begin(made)
+        # setdefault is atomic: of two threads that come here at once, both get one holder
+        holder = sys.modules.setdefault(HOLDER, made)
+        if holder is made:
+            os.register_at_fork(after_in_child=lambda: _begin(made))
+    return holder
 
 
-def _begin(anchor: Any) -> None:
+def _begin(holder: Any) -> None:
     """Nothing is held yet; in a forked child the lock may have been another thread's, which is not there."""
-    anchor.__dict__.update(things={}, lock=threading.RLock())
+    holder.__dict__.update(things={}, lock=threading.RLock())

@@ -7,7 +7,7 @@ job, in the order a feature row passes them:
 |---|---|
 | `columns` | which column plays which part: by name, by type, by choice |
 | `shards`, `threads` | files, row groups, batches; parallel threads with stop and progress |
-| `row_plan`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row budget |
+| `row_plan`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row limit |
 | `reading`, `decode` | Arrow buffers into preallocated arrays |
 | `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
 | `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
@@ -16,7 +16,7 @@ job, in the order a feature row passes them:
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
 | `exact_search`, `partition_search`, `kernels` | all pairs; nearby pairs; their lists |
 | `graph_checkpoint` | half-built lists, gone on with after a stop |
-| `copies`, `density` | families of near-copies; crowding |
+| `copies`, `density` | families of near-copies; local density |
 | `projections`, `principal` | two dimensions to look at: PCA at once, UMAP and t-SNE when ready |
 | `preparation` and what stands beside it | text in, scored and embedded shards out |
 

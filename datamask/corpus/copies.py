@@ -34,8 +34,8 @@ def families(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed
     Raises:
         OptionError: `collapse` is none of these, or a cosine without a graph.
     """
-    kept: np.ndarray = winners(corpus, collapse, graph, seed=seed) == np.arange(len(corpus))
-    return kept
+    mask: np.ndarray = winners(corpus, collapse, graph, seed=seed) == np.arange(len(corpus))
+    return mask
 
 
 def winners(corpus: Corpus, collapse: str, graph: NeighborGraph | None, *, seed: int = 0) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How crowded the corpus is around each row, whatever is selected from it."""
+"""Local density: how close the corpus lies around each row, whatever is selected from it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _POLL = 256
 """Entries between two looks at the stop callable."""
 
 
-class ListingBudget:
+class ListingLimit:
     """Counts the files and folders that are looked at for one option.
 
     Args:
@@ -64,7 +64,7 @@ def shortened(text: str, limit: int = 300) -> str:
     return text if len(text) <= limit else f"{text[: limit // 2]}...{text[-limit // 2 :]}"
 
 
-def files_below(folder: Path, endings: Sequence[str], budget: ListingBudget) -> Iterator[Path]:
+def files_below(folder: Path, endings: Sequence[str], limit: ListingLimit) -> Iterator[Path]:
     """The files in a folder and all below it whose names end in one of `endings`; hidden files and links to folders
     are passed over.
 
@@ -74,13 +74,13 @@ def files_below(folder: Path, endings: Sequence[str], budget: ListingBudget) -> 
     """
     for parent, folders, names in os.walk(folder):
         for name in (*folders, *names):
-            budget.spend(folder)
+            limit.spend(folder)
             path = Path(parent, name)
             if name.endswith(tuple(endings)) and not name.startswith(".") and _is_file(path):
                 yield path
 
 
-def files_matching(pattern: Path, budget: ListingBudget) -> Iterator[Path]:
+def files_matching(pattern: Path, limit: ListingLimit) -> Iterator[Path]:
     """The files that a pattern matches, as the standard glob does: ``**`` stands for any folders, none included, and
     only a part that begins with a dot matches hidden names.
 
@@ -94,32 +94,32 @@ def files_matching(pattern: Path, budget: ListingBudget) -> Iterator[Path]:
             parts.append(part)
     if parts[-1:] == ["**"]:
         parts.append("*")  # files, not folders, are wanted
-    for path in _matching(Path(pattern.anchor), parts, pattern, budget):
+    for path in _matching(Path(pattern.anchor), parts, pattern, limit):
         if _is_file(path):
             yield path
 
 
-def _matching(folder: Path, parts: Sequence[str], pattern: Path, budget: ListingBudget) -> Iterator[Path]:
+def _matching(folder: Path, parts: Sequence[str], pattern: Path, limit: ListingLimit) -> Iterator[Path]:
     part, later = parts[0], parts[1:]
     if part == "**":
-        for below in _folders(folder, pattern, budget):
-            yield from _matching(below, later, pattern, budget)
+        for below in _folders(folder, pattern, limit):
+            yield from _matching(below, later, pattern, limit)
     elif not is_pattern(part):
-        budget.spend(pattern)
+        limit.spend(pattern)
         if os.path.exists(path := folder / part):  # noqa: PTH110 - see _is_file
-            yield from _matching(path, later, pattern, budget) if later else [path]
+            yield from _matching(path, later, pattern, limit) if later else [path]
     else:
         matches = re.compile(fnmatch.translate(part)).match
-        for entry in _entries(folder, pattern, budget):
+        for entry in _entries(folder, pattern, limit):
             if matches(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
                 path = folder / entry.name
                 if not later:
                     yield path
                 elif _is_folder(path):
-                    yield from _matching(path, later, pattern, budget)
+                    yield from _matching(path, later, pattern, limit)
 
 
-def _folders(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[Path]:
+def _folders(folder: Path, pattern: Path, limit: ListingLimit) -> Iterator[Path]:
     """A folder and all below it, links included, each real folder once."""
     waiting, visited = [folder], set()
     while waiting:
@@ -132,17 +132,17 @@ def _folders(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[Pat
             visited.add((facts.st_dev, facts.st_ino))
             yield current
             below = [
-                current / entry.name for entry in _entries(current, pattern, budget) if not entry.name.startswith(".")
+                current / entry.name for entry in _entries(current, pattern, limit) if not entry.name.startswith(".")
             ]
             waiting.extend(sorted(filter(_is_folder, below), reverse=True))
 
 
-def _entries(folder: Path, pattern: Path, budget: ListingBudget) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: Path, pattern: Path, limit: ListingLimit) -> Iterator[os.DirEntry[str]]:
     """What lies in a folder; nothing where it is none or may not be read."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                budget.spend(pattern)
+                limit.spend(pattern)
                 yield entry
     except OSError:
         return

@@ -32,7 +32,7 @@ def open_corpus(
         config: files, columns, sample.
         progress: called with the share done (0 to 1) and what is being done, from this thread.
         should_stop: polled from this thread some ten times a second.
-        row_limit: the row budget when ``config.rows`` is None; None: what fits in a quarter of the memory. A larger
+        row_limit: the most rows when ``config.rows`` is None; None: what fits in a quarter of the memory. A larger
             corpus is sampled uniformly by hash, and ``provenance.notes`` says so.
 
     Raises:

@@ -52,7 +52,7 @@ def plan_rows(
         sources: ``input`` and, where given, ``features`` and ``scores``.
         columns: the roles.
         rows: size of the sample asked for, or None.
-        limit: the row budget where no size was asked for.
+        limit: the most rows where no size was asked for.
         seed: of the sample.
         progress, should_stop: called while ids are read.
 
@@ -101,13 +101,13 @@ def plan_rows(
 
     def work(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
         hashes = row_hash(id_batch(main, numbers, batch, columns.id, kind), seed)
-        found = {name: index.find(hashes) for name, index in joins.items()}
+        partners = {name: index.find(hashes) for name, index in joins.items()}
         keep = np.ones(len(hashes), bool)
-        for name, partner in found.items():
+        for name, partner in partners.items():
             with chosen.lock:
                 lost[name] += int((keep & (partner < 0)).sum())
             keep &= partner >= 0
-        chosen.offer(hashes[keep], numbers[keep], *(partner[keep] for partner in found.values()))
+        chosen.offer(hashes[keep], numbers[keep], *(partner[keep] for partner in partners.values()))
 
     scan(
         main,

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from datamask.corpus.listing import ListingBudget, files_below, files_matching, is_pattern, shortened
+from datamask.corpus.listing import ListingLimit, files_below, files_matching, is_pattern, shortened
 from datamask.corpus.readers import READERS, Reader, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.threads import Progress, ShouldStop, in_threads
@@ -83,7 +83,7 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
         Stopped: `should_stop` answered true.
     """
     listed: dict[str, str] = {}
-    budget = ListingBudget(option, should_stop)
+    limit = ListingLimit(option, should_stop)
     for text in inputs:
         path = os.fspath(text)
         if "://" in path:
@@ -95,7 +95,7 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
         name = shortened(path)
         try:
             if expanded.is_dir():
-                matches = files_in(expanded, budget)
+                matches = files_in(expanded, limit)
                 if not matches:
                     raise InputError(
                         f"--{option} {name} is a folder without any *.parquet file, nor one of another "
@@ -104,7 +104,7 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
             elif expanded.exists():
                 matches = [str(expanded)]
             elif is_pattern(path):
-                matches = sorted(map(str, files_matching(expanded, budget)))
+                matches = sorted(map(str, files_matching(expanded, limit)))
                 if not matches:
                     raise InputError(f"--{option} {name} matches no file")
             else:
@@ -123,7 +123,7 @@ LOOK_BYTES = 256 << 20
 """Of all files together that must be read to know their rows, a first look reads so much: some seconds."""
 
 
-def files_in(folder: Path, budget: ListingBudget, together: Sequence[Reader] = ()) -> list[str]:
+def files_in(folder: Path, limit: ListingLimit, together: Sequence[Reader] = ()) -> list[str]:
     """The files below a folder that are of one format, the first of the table that it has any of; sorted.
 
     Args:
@@ -133,7 +133,7 @@ def files_in(folder: Path, budget: ListingBudget, together: Sequence[Reader] = (
         InputError: there is too much to look at.
         Stopped: asked to.
     """
-    files = sorted(str(path) for path in files_below(folder, endings(), budget))
+    files = sorted(str(path) for path in files_below(folder, endings(), limit))
     for group in dict.fromkeys(tuple(together) if reader in together else (reader,) for reader in READERS):
         matches = [path for path in files if by_ending(path) in group]
         if matches:

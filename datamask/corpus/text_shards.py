@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamask.corpus.listing import ListingBudget, files_matching
+from datamask.corpus.listing import ListingLimit, files_matching
 from datamask.corpus.readers import by_ending, endings, formats
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.parquet import PARQUET
@@ -37,16 +37,16 @@ def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = No
         Stopped: `should_stop` answered true.
     """
     listed: dict[Path, None] = {}
-    budget = ListingBudget("input", should_stop)
+    limit = ListingLimit("input", should_stop)
     for name in inputs:
         path = user_path(name)
         with refusing(f"{name} cannot be read"):
             if path.is_dir():
-                files = [Path(file) for file in files_in(path, budget, TOGETHER)]
+                files = [Path(file) for file in files_in(path, limit, TOGETHER)]
             elif path.exists():
                 files = [path]
             else:
-                files = sorted(files_matching(path, budget))
+                files = sorted(files_matching(path, limit))
         if not files:
             raise InputError(f"{name} names no {formats()} file; give files, folders or globs")
         listed.update(dict.fromkeys(files))

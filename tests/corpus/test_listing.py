@@ -8,7 +8,7 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus import listing, open_corpus
-from datamask.corpus.listing import ListingBudget, files_below, files_matching
+from datamask.corpus.listing import ListingLimit, files_below, files_matching
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import SharedCorpora
 from datamask.corpus.text_shards import text_files
@@ -60,7 +60,7 @@ def tree(tmp_path):
     ],
 )
 def test_patterns_match_the_files_that_glob_finds(tree, pattern):
-    matched = {os.path.realpath(path) for path in files_matching(tree / pattern, ListingBudget("input"))}
+    matched = {os.path.realpath(path) for path in files_matching(tree / pattern, ListingLimit("input"))}
     found = {
         os.path.realpath(path)
         for path in glob.glob(str(tree / pattern), recursive=True)  # noqa: PTH207
@@ -71,12 +71,12 @@ def test_patterns_match_the_files_that_glob_finds(tree, pattern):
 
 def test_a_relative_pattern_stays_relative(tree, monkeypatch):
     monkeypatch.chdir(tree)
-    names = sorted(map(str, files_matching(Path("w*/*.parquet"), ListingBudget("input"))))
+    names = sorted(map(str, files_matching(Path("w*/*.parquet"), ListingLimit("input"))))
     assert names == ["w1/a.parquet", "w2/a[1].parquet"]
 
 
 def test_a_folder_gives_its_files_and_follows_no_link(tree):
-    names = {str(path.relative_to(tree)) for path in files_below(tree, (".parquet",), ListingBudget("input"))}
+    names = {str(path.relative_to(tree)) for path in files_below(tree, (".parquet",), ListingLimit("input"))}
     assert names == {
         "a.parquet",
         "x/a.parquet",

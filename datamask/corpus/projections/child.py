@@ -34,8 +34,8 @@ def main(name: str, folder: str) -> int:
     os.nice(5)  # the page in front of the map should stay quick
     module, _, function = name.partition(":")
     fit = getattr(importlib.import_module(module), function)
-    with np.load(Path(folder) / "input.npz", allow_pickle=False) as given:
-        places = fit(given["points"], given["indices"], given["similarities"], 0, say)
+    with np.load(Path(folder) / "input.npz", allow_pickle=False) as inputs:
+        places = fit(inputs["points"], inputs["indices"], inputs["similarities"], 0, say)
     np.save(Path(folder) / "output.npy", np.asarray(places, np.float32))
     say(1.0, "The fit is done")
     return 0

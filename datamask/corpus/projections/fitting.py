@@ -189,7 +189,7 @@ def _weighted_median(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def neighbors_kept(
     corpus: Corpus,
     fitted: FittedRows,
-    given: FitInput | None,
+    inputs: FitInput | None,
     points: np.ndarray,
     should_stop: ShouldStop | None = None,
     judged: int | None = None,
@@ -200,7 +200,7 @@ def neighbors_kept(
 
     Args:
         points: ``(N, 2)``, where the map has every row, those included that were placed afterwards.
-        given: has the lists of nearest rows where all were fitted; else, or where it is None, they are looked for.
+        inputs: has the lists of nearest rows where all were fitted; else, or where it is None, they are looked for.
         judged: at most so many rows; None: `JUDGED_ROWS`, or `JUDGED_AMONG_ALL`.
 
     Raises:
@@ -208,7 +208,7 @@ def neighbors_kept(
     """
     from scipy.spatial import cKDTree
 
-    distinct, listed = fitted.distinct, given.indices if given is not None and fitted.all_fitted else None
+    distinct, listed = fitted.distinct, inputs.indices if inputs is not None and fitted.all_fitted else None
     k = min(JUDGED_BY, len(distinct) - 1 if listed is None else listed.shape[1] - 1)
     if k < 1:
         return 1.0

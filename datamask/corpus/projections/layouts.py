@@ -138,14 +138,14 @@ class LayoutHandle:
         fitted = fitting.fitted_rows(corpus, kind.fit_all, kind.fit_sample)
         graph = self._graph(fitted)
         self._say(0.3, "Preparing the map")
-        given = fitting.fit_input(corpus, fitted, graph, stopped)
+        inputs = fitting.fit_input(corpus, fitted, graph, stopped)
         # placing rows beside a fitted sample takes longer than the fit
         fit_ends = 0.99 if fitted.all_fitted else 0.5
         if kind.at_once is not None:
             points = kind.coordinates(corpus.features)
         else:
             few = len(fitted.rows) < LEAST or corpus.dim < 2
-            places = STAND_IN.coordinates(corpus.features[fitted.rows]) if few else self._fit(given, folder, fit_ends)
+            places = STAND_IN.coordinates(corpus.features[fitted.rows]) if few else self._fit(inputs, folder, fit_ends)
             points = fitting.place_all(
                 corpus,
                 fitted,
@@ -154,7 +154,7 @@ class LayoutHandle:
                 lambda share, what: self._say(fit_ends + (0.99 - fit_ends) * share, what),
             )
         self._say(0.99, "Counting the neighbours that the map keeps")
-        return Layout(points, fitting.neighbors_kept(corpus, fitted, given, points, stopped), len(fitted.rows))
+        return Layout(points, fitting.neighbors_kept(corpus, fitted, inputs, points, stopped), len(fitted.rows))
 
     def _graph(self, fitted: fitting.FittedRows) -> NeighborGraph | None:
         """The graph of all rows, kept or built; for a sample of very many rows None: only its own lists are needed."""
@@ -172,7 +172,7 @@ class LayoutHandle:
             progress=lambda share, what: self._say(0.3 * share, what),
         )
 
-    def _fit(self, given: fitting.FitInput, folder: Path, fit_ends: float) -> np.ndarray:
+    def _fit(self, inputs: fitting.FitInput, folder: Path, fit_ends: float) -> np.ndarray:
         """Run the child on the fitted rows: float32 ``(M, 2)``.
 
         Args:
@@ -191,7 +191,7 @@ class LayoutHandle:
         except OSError as error:
             raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
         try:
-            np.savez(work / "input.npz", points=given.points, indices=given.indices, similarities=given.similarities)
+            np.savez(work / "input.npz", points=inputs.points, indices=inputs.indices, similarities=inputs.similarities)
             code = self._child_process(work, fit_ends)
             if self._stop.is_set():
                 raise Stopped("the map was stopped")

@@ -31,7 +31,7 @@ class StepLines(io.TextIOBase):
 
 
 def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Say) -> np.ndarray:
-    """The recipe of the map, as `contract.Fit`.
+    """How the map is fitted, as `contract.Fit`.
 
     A perplexity of 30 looks at 91 neighbours, more than the lists hold, so they are found again among the components:
     an instant beside the steps. One thread: sums over several come out in another order each time, and the map with

@@ -31,7 +31,7 @@ class EpochLines:
 
 
 def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Say) -> np.ndarray:
-    """The recipe of the map, as `contract.Fit`; the seed is used up to `SEEDED` rows."""
+    """How the map is fitted, as `contract.Fit`; the seed is used up to `SEEDED` rows."""
     say(0.0, "Starting UMAP; its first half minute is compilation")
     # given as many neighbours as it is told to look at, of all points, UMAP never searches itself
     import umap

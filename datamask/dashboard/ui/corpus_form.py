@@ -170,7 +170,7 @@ def _inspect(config: str) -> Inspection:
 
 
 def _mapping(config: CorpusConfig, weight: str) -> None:
-    """Columns, row budget and the Open button, for files that were found."""
+    """Columns, row limit and the Open button, for files that were found."""
     try:
         seen = _inspect(json.dumps(config.to_dict()))
     except DatamaskError as error:
