@@ -27,7 +27,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.neighbors import build_neighbors
 from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
-from datamask.corpus.reading import Rows, Targets, Wanted, read_rows
+from datamask.corpus.reading import Rows, SourceColumns, Targets, read_rows
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.threads import thread_count
 
@@ -61,7 +61,7 @@ def decode(config: CorpusConfig) -> None:
     sources = open_sources(config)
     main, columns = sources["input"], resolve_columns(config, sources)
     into = Rows.empty(main.rows, feature_dim(main, columns.feature), len(columns.quality), False)
-    wanted = Wanted(
+    wanted = SourceColumns(
         columns.id,
         column_id_type(main, columns.id),
         columns.feature,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from datamask.config import CorpusConfig, QualityColumn
+from datamask.corpus.corpus import ColumnNames
 from datamask.errors import InputError
 
 ID_NAMES = (
@@ -87,17 +87,18 @@ class Columns:
     quality_from: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ColumnNames:
         """Role -> column name, as kept in `Provenance.columns`; ``falling``: quality columns where less is better."""
-        falling = [q.name for q in self.quality if q.weight < 0]
-        return {
+        names: ColumnNames = {
             "id": self.id,
             "feature": self.feature,
-            "quality": [q.name for q in self.quality],
+            "quality": [column.name for column in self.quality],
             "length": self.length,
             "text": self.text,
-            **({"falling": falling} if falling else {}),
         }
+        if falling := [column.name for column in self.quality if column.weight < 0]:
+            names["falling"] = falling
+        return names
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
+
+
+class ColumnNames(TypedDict):
+    """Role -> column name, as the facts of runs keep it; ``falling``: quality columns where less is better."""
+
+    id: str
+    feature: str
+    quality: list[str]
+    length: NotRequired[str | None]
+    text: NotRequired[str | None]
+    falling: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,7 @@ class Provenance:
     files: tuple[str, ...]
     total_rows: int
     rows_read: int
-    columns: dict[str, Any]
+    columns: ColumnNames
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -97,7 +97,13 @@ def inspect_inputs(config: CorpusConfig, limit: int = 1000) -> Inspection:
 
 
 def _named(columns: Columns) -> dict[str, str | None]:
-    return columns.as_dict() | {"quality": columns.quality[0].name}
+    return {
+        "id": columns.id,
+        "feature": columns.feature,
+        "quality": columns.quality[0].name,
+        "length": columns.length,
+        "text": columns.text,
+    }
 
 
 def _guessed(config: CorpusConfig, schema: pa.Schema) -> dict[str, str | None]:

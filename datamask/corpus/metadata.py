@@ -34,36 +34,36 @@ def metadata_names(main: Source, columns: Columns) -> tuple[list[str], pa.Schema
 
     A column some shards lack is null there; columns whose types cannot be brought together stay out.
     """
-    taken = {columns.id}
+    of_roles = {columns.id}
     if columns.feature_from == "input":
-        taken.add(columns.feature)
+        of_roles.add(columns.feature)
     if len(columns.quality) == 1 and columns.quality_from[0] == "input":
-        taken.add(columns.quality[0].name)
+        of_roles.add(columns.quality[0].name)
     if columns.length is not None:
-        taken.add(columns.length)
+        of_roles.add(columns.length)
     shards = [shard for shard in main.shards if shard.rows]
     repeated = sorted({name for shard in shards for name, count in Counter(shard.schema.names).items() if count > 1})
     kinds: dict[str, list[pa.DataType]] = {}
     for shard in shards:
         for field in shard.schema:
-            if field.name not in taken and field.name not in repeated:
+            if field.name not in of_roles and field.name not in repeated:
                 kinds.setdefault(field.name, []).append(field.type)
     fields = []
     notes = [f"Column {name!r} was left out: several columns of one file have that name." for name in repeated]
-    for name, found in kinds.items():
-        common = _common(found)
+    for name, types in kinds.items():
+        common = _common(types)
         if common is None:
             notes.append(
                 f"Column {name!r} was left out: its type differs between shards "
-                f"({', '.join(sorted({str(kind) for kind in found}))})."
+                f"({', '.join(sorted({str(kind) for kind in types}))})."
             )
         elif not _stays(common):
             notes.append(f"Column {name!r} ({common}) was left out of the metadata.")
         else:
             fields.append(pa.field(name, common))
-            if len(found) < len(shards):
+            if len(types) < len(shards):
                 notes.append(
-                    f"Column {name!r} is missing from {len(shards) - len(found)} of {len(shards)} files and null there."
+                    f"Column {name!r} is missing from {len(shards) - len(types)} of {len(shards)} files and null there."
                 )
     return [field.name for field in fields], pa.schema(fields), notes
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,26 @@ _STEP = 256
 """Texts scored between two looks at the stop callable, some 50 ms."""
 
 _NO_TEXT, _NO_WORD = "no text", "no word in common with the other texts"
+
+
+class Prepared(TypedDict):
+    """What `prepare_shards` did.
+
+    Attributes:
+        files: written. rows_read, rows: read and written. dropped: reason -> rows.
+        dim, fitted_on: of the features, and on how many texts they were learned; None and 0 where they were there.
+        id_column: the column that the ids are from; None: they were made.
+        notes: sentences for a person.
+    """
+
+    files: list[str]
+    rows_read: int
+    rows: int
+    dropped: dict[str, int]
+    dim: int | None
+    fitted_on: int
+    id_column: str | None
+    notes: list[str]
 
 
 def count_tokens(text: str) -> int:
@@ -110,7 +130,7 @@ def prepare_shards(
     seed: int = 0,
     progress: Progress | None = None,
     should_stop: Stop | None = None,
-) -> dict[str, Any]:
+) -> Prepared:
     """Read text, write shards that `datamask select` takes: every column kept, those of the module's table added.
 
     A column of the table that is there already is kept as it is. Rows without text, and rows none of whose words occur
@@ -127,11 +147,6 @@ def prepare_shards(
         seed: of the sample and of the SVD.
         progress: called with a share 0..1 and a sentence, once per batch.
         should_stop: polled once per batch or block.
-
-    Returns:
-        ``files`` (written), ``rows_read``, ``rows`` (written), ``dropped`` (reason -> count), ``dim`` and
-        ``fitted_on`` (texts), None and 0 where the features were there already, ``id_column`` (None: ids were made) and
-        ``notes``, sentences for a person.
 
     Raises:
         InputError: a file or column that cannot be used, or nothing left to write.

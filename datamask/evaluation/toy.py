@@ -17,7 +17,7 @@ import torch
 
 from datamask import learning
 from datamask.config import SelectionConfig
-from datamask.corpus.corpus import Corpus, Provenance
+from datamask.corpus.corpus import ColumnNames, Corpus, Provenance
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.learning.loop import learn
@@ -90,7 +90,7 @@ def solve(cache_dir: Path, poll: Poll = no_poll) -> Toy:
     points, group, quality, features = planted()
     n = len(points)
     print_ = hashlib.sha256(features.tobytes() + quality.tobytes()).hexdigest()
-    columns = {"id": "id", "feature": "features", "quality": ["quality"], "length": None, "text": None}
+    columns: ColumnNames = {"id": "id", "feature": "features", "quality": ["quality"], "length": None, "text": None}
     corpus = Corpus(
         pa.array(np.arange(n)),
         quality,

@@ -46,6 +46,13 @@ def test_what_the_footers_say(tmp_path):
     assert seen.problems == () and seen.notes == () and "quality_score" in seen.schema.names
 
 
+def test_a_quality_where_less_is_better_has_the_same_roles(tmp_path):
+    write(tmp_path / "a.parquet")
+    config = CorpusConfig((str(tmp_path),), quality_columns=(QualityColumn("quality_score", -1.0),))
+    columns = inspect_inputs(config).columns
+    assert set(columns) == {"id", "feature", "quality", "length", "text"} and columns["quality"] == "quality_score"
+
+
 def test_one_unclear_column_does_not_hide_the_others(tmp_path):
     write(tmp_path / "a.parquet", quality_score=None, a=np.ones(10), b=np.ones(10))
     seen = inspect_inputs(CorpusConfig((str(tmp_path),)))
