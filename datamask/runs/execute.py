@@ -140,10 +140,10 @@ class _Execution:
             pool = self.open()
         corpus, graph_before = pool.corpus, pool.seconds_graph
         self.poll()
-        before = self.run.facts().get("fingerprint")
-        if before and before != corpus.fingerprint:
+        recorded = self.run.facts().get("fingerprint")
+        if recorded and recorded != corpus.fingerprint:
             raise RunStateError(
-                f"the corpus of run {self.run.id} has changed since it started (fingerprint {before[:12]}, now "
+                f"the corpus of run {self.run.id} has changed since it started (fingerprint {recorded[:12]}, now "
                 f"{corpus.fingerprint[:12]}); start a new run on the new files"
             )
         self.writer.update_facts(

@@ -51,10 +51,10 @@ def explainer_of(
             center=run.config.selection.center,
             neighbors=run.config.selection.neighbors,
         )
-    before = run.facts().get("fingerprint")
-    if before != pool.corpus.fingerprint:
+    recorded = run.facts().get("fingerprint")
+    if recorded != pool.corpus.fingerprint:
         raise RunStateError(
-            f"the corpus of run {run.id} has changed since (fingerprint {str(before)[:12]}, now "
+            f"the corpus of run {run.id} has changed since (fingerprint {str(recorded)[:12]}, now "
             f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows"
         )
     report(0.8, "taking the selection apart")

@@ -104,10 +104,10 @@ def _selected(run: Run, corpus: Corpus) -> np.ndarray:
     state = run.status().state
     if state != "done":
         raise RunStateError(f"run {run.id} is {state}; only a done run has a selection to measure")
-    before = run.facts().get("fingerprint")
-    if before != corpus.fingerprint:
+    recorded = run.facts().get("fingerprint")
+    if recorded != corpus.fingerprint:
         raise RunStateError(
-            f"run {run.id} selected from other rows (fingerprint {str(before)[:12]}, this corpus has "
+            f"run {run.id} selected from other rows (fingerprint {str(recorded)[:12]}, this corpus has "
             f"{corpus.fingerprint[:12]})"
         )
     selected: np.ndarray = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
