@@ -33,7 +33,8 @@ corpus = Corpus(pa.array(range(n)), np.zeros(n), features, None, pa.table({"none
 real = kernels.offer_rows
 
 def slow(*args):  # for ever half-way, so that the test decides when it dies
-    print("at work", flush=True)
+    sys.stdout.write("at work\\n")  # in one piece: print writes the end of a line by itself, and threads take turns
+    sys.stdout.flush()
     time.sleep(float(sys.argv[3]))
     real(*args)
 
