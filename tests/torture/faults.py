@@ -84,11 +84,12 @@ def _named(name: str) -> Operation:
 
 def _struck(operation: Operation, kind: str, when: str, place: int, folder: Path) -> str:
     count = _count(operation.name)
+    # at every place: none of those that are tried lies past the end of an operation that does more than `most`
+    if count > operation.most:
+        raise Finding(
+            f"{operation.name} does {count} file operations, of which {operation.most} are tried; raise its `most`"
+        )
     if place >= count:
-        if count > operation.most:
-            raise Finding(
-                f"{operation.name} does {count} file operations, of which {operation.most} are tried; raise its `most`"
-            )
         return "past the end"
     operation.prepare(folder)
     injection = Injection(folder, place, kind, when, act=lambda: _swap(folder))

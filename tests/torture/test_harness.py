@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from datamask.errors import InputError
-from tests.torture import runner
+from tests.torture import faults, runner
 from tests.torture.contract import Finding, Part
 from tests.torture.injection import AFTER, BEFORE, Injection
 from tests.torture.isolation import FINDING, Outcome, attempt
 from tests.torture.judging import ACCEPTED, REFUSED, attempted, check_sentence
+from tests.torture.operations import Operation
 from tests.torture.parts import PARTS, Entry
 from tests.torture.report import report
 from tests.torture.runner import Journal, orders
@@ -175,3 +176,14 @@ def test_each_file_operation_can_be_struck(tmp_path, when):
     assert strike(None) == (4, "done")
     for at in range(4):
         assert strike(at)[1] == "EIO"
+
+
+@pytest.mark.parametrize("kind, when", [*faults.WAYS, faults.SWAP])
+def test_an_operation_that_does_more_than_is_tried_is_a_finding_at_every_place(tmp_path, monkeypatch, kind, when):
+    operation = Operation("write", 3, lambda folder: None, lambda folder: 0, lambda folder: None, lambda folder: "done")
+    monkeypatch.setattr(faults, "_count", {"write": 4}.get)
+    for place in range(operation.most):
+        with pytest.raises(Finding, match="write does 4 file operations, of which 3 are tried; raise its `most`"):
+            faults._struck(operation, kind, when, place, tmp_path)
+    monkeypatch.setattr(faults, "_count", {"write": 2}.get)
+    assert faults._struck(operation, kind, when, 2, tmp_path) == "past the end"
