@@ -29,7 +29,8 @@ class Entry:
     Attributes:
         part: what is tried.
         warm: called once per worker process before its first case: imports, compiles, makes what cases only read.
-        seconds: a case that takes longer hangs; ten times what the slowest needs on a busy machine.
+        seconds: a case that takes longer is tried again with more time, and hangs if it does not end then either; ten
+            times what the slowest needs on a busy machine.
         memory: bytes that a case and its processes may take besides what the warm worker holds already.
         tested: cases in `make test`, of which all parts have a minute; 0 where a test of its own draws some.
         beyond: what the part does not reach, for the report.
