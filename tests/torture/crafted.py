@@ -283,14 +283,18 @@ CASES: tuple[tuple[str, str, Make], ...] = (
 
 
 def run(number: int, folder: Path) -> str:
+    """Case `number`, as `open_and_use`."""
+    return open_and_use(*CASES[number], folder)
+
+
+def open_and_use(name: str, expected: str, make: Make, folder: Path, memory: int = MEMORY) -> str:
     """Look, open, compare with what is expected; then the command line does the same.
 
-    The program's own budget is a quarter of the memory it may use, so it is told of a control group of `MEMORY` bytes:
+    The program's own budget is a quarter of the memory it may use, so it is told of a control group of so many bytes:
     otherwise the limit of a case would be too small on a large machine, and too large on a small one.
     """
-    name, expected, make = CASES[number]
     limit = folder / "memory.max"
-    limit.write_text(str(MEMORY))
+    limit.write_text(str(memory))
     sampling.MEMORY_LIMITS = (str(limit),)
     inputs = folder / "inputs"
     inputs.mkdir()
@@ -302,6 +306,9 @@ def run(number: int, folder: Path) -> str:
         raise Finding(f"{name}: expected to be {expected}, was {word}")
     if corpus is not None:
         check_same(corpus)
+        held = corpus.metadata.nbytes + corpus.ids.nbytes
+        if held > memory // 4:
+            raise Finding(f"{name}: holds {held:,} bytes beside the features, more than a quarter of {memory:,}")
         _use(name, corpus, folder, text)
     return word
 

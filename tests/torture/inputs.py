@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.torture import crafted, lists_and_addresses, materials, resumed, run_folders, schemas, shard_mutants
+from tests.torture import (
+    crafted,
+    lists_and_addresses,
+    materials,
+    resumed,
+    run_folders,
+    schemas,
+    shard_mutants,
+    text_files,
+)
 from tests.torture.contract import Part
 from tests.torture.judging import Family
 
 FAMILIES: tuple[Family, ...] = tuple(
     family
-    for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses)
+    # new ones last: a case keeps its number
+    for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses, text_files)
     for family in module.FAMILIES
 )
 

@@ -1,9 +1,15 @@
-"""An independent reading of shards, straight from pyarrow, and whether an open corpus says the same."""
+"""An independent reading of shards, and whether an open corpus says the same: parquet straight from pyarrow, JSON lines
+and CSV by the standard library, which shares no line with the program's readers."""
 
 from __future__ import annotations
 
+import csv
 import decimal
-from collections.abc import Sequence
+import gzip
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +23,81 @@ BEYOND = 2**53
 """Whole numbers of this size are not all floats; then only their order can be kept."""
 
 
+_SHEET = re.compile(r'(?:(?:"(?:[^"]|"")*"|[^",\r\n]*)(?:,|\r\n|\n|\Z))*')
+"""A CSV file as RFC 4180 has it: beyond it every reader has rules of its own."""
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_NONE = ("", "NA", "N/A", "NULL", "null", "None", "NaN", "nan")
+
+
+class NotDefined(Exception):
+    """The file has no one reading; only the program's own can be looked at."""
+
+
 def read(paths: Sequence[str | Path], columns: Sequence[str]) -> dict[str, list]:
-    """The values of these columns over all files, in order; ArrowException or OSError where pyarrow says no."""
+    """The values of these columns over all files, in order.
+
+    Raises:
+        ArrowException, OSError, ValueError, KeyError: pyarrow, or the standard library, says no.
+        NotDefined: CSV that is none by its definition.
+    """
     values: dict[str, list] = {name: [] for name in columns}
     for path in paths:
-        table = pq.read_table(path, columns=list(columns), use_threads=False, page_checksum_verification=True)
-        table.validate(full=True)
-        for name in columns:
-            values[name] += table[name].to_pylist()
+        for name, column in _reading(path)(Path(path), columns).items():
+            values[name] += column
     return values
+
+
+def _reading(path: str | Path) -> Callable[[Path, Sequence[str]], dict[str, list]]:
+    name = str(path).removesuffix(".gz")
+    if name.endswith((".jsonl", ".ndjson")):
+        return _read_lines
+    return _read_sheet if name.endswith(".csv") else _read_parquet
+
+
+def _read_parquet(path: Path, columns: Sequence[str]) -> dict[str, list]:
+    table = pq.read_table(path, columns=list(columns), use_threads=False, page_checksum_verification=True)
+    table.validate(full=True)
+    return {name: table[name].to_pylist() for name in columns}
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8").removeprefix("\ufeff")
+
+
+def _read_lines(path: Path, columns: Sequence[str]) -> dict[str, list]:
+    rows = [json.loads(line) for line in io.StringIO(_text(path), newline="\n") if line.strip(" \t\r\n")]
+    return {name: [row.get(name) for row in rows] for name in columns}
+
+
+def _read_sheet(path: Path, columns: Sequence[str]) -> dict[str, list]:
+    content = _text(path)
+    if not _SHEET.fullmatch(content):
+        raise NotDefined(path.name)
+    csv.field_size_limit(1 << 30)
+    head, *rows = [row for row in csv.reader(io.StringIO(content, newline=""), strict=True) if row]
+    return {name: [row[head.index(name)] for row in rows] for name in columns}
+
+
+def rows_of(path: str | Path) -> int:
+    """How many rows a file has; raises as `read` does."""
+    if _reading(path) is _read_parquet:
+        return pq.read_metadata(path).num_rows
+    if _reading(path) is _read_lines:
+        return len(_read_lines(Path(path), ["any"])["any"])
+    return len([row for row in csv.reader(io.StringIO(_text(Path(path)), newline="")) if row]) - 1
+
+
+def _numbers(values: list) -> list:
+    """Numbers of texts or of JSON: whole ones where all are, and fit 64 bits; floats otherwise; None for no number."""
+    values = [None if value is None or str(value).strip() in _NONE else value for value in values]
+    if all(value is None or _WHOLE.fullmatch(str(value).strip()) for value in values):
+        whole = [None if value is None else int(value) for value in values]
+        if all(value is None or -(2**63) <= value < 2**63 for value in whole):
+            return whole
+    # 10**400 is no float, and an infinity like 1e400
+    return [None if value is None else float(str(value)) for value in values]
 
 
 def check_same(corpus: Corpus) -> None:
@@ -55,15 +127,24 @@ def _compare(corpus: Corpus) -> None:
     roles = corpus.provenance.columns
     quality = roles["quality"][0]
     wanted = dict.fromkeys([roles["id"], quality, roles["feature"]])
+    files = corpus.provenance.files
     try:
-        columns = read(corpus.provenance.files, list(wanted))
-    except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError) as error:
-        raise Finding(f"accepted, but pyarrow does not read it: {type(error).__name__}: {str(error)[:300]}") from error
-    starts = np.cumsum([0, *(pq.read_metadata(path).num_rows for path in corpus.provenance.files)])
+        columns = read(files, list(wanted))
+        starts = np.cumsum([0, *(rows_of(path) for path in files)])
+        if any(_reading(path) is not _read_parquet for path in files):
+            columns[quality] = _numbers(columns[quality])
+        if any(_reading(path) is _read_sheet for path in files):
+            if pa.types.is_integer(corpus.ids.type):
+                columns[roles["id"]] = [int(value) for value in columns[roles["id"]]]
+            columns[roles["feature"]] = [json.loads(value or "null") for value in columns[roles["feature"]]]
+    except NotDefined:
+        return
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, AttributeError, csv.Error) as error:
+        raise Finding(f"accepted, but no other reader takes it: {type(error).__name__}: {str(error)[:300]}") from error
     rows = starts[corpus.source_file] + corpus.source_row
     ids = [columns[roles["id"]][row] for row in rows]
     if [str(value) for value in ids] != [str(value) for value in corpus.ids.to_pylist()]:
-        raise Finding("accepted with other ids than pyarrow reads")
+        raise Finding("accepted with other ids than an independent reading has")
     if len(roles["quality"]) == 1 and not roles.get("falling"):
         _compare_quality([columns[quality][row] for row in rows], corpus.quality)
     vectors = np.array([columns[roles["feature"]][row] for row in rows], np.float64)
@@ -72,7 +153,26 @@ def _compare(corpus: Corpus) -> None:
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     difference = np.abs(vectors - corpus.features).max()
     if not difference < 1e-5:
-        raise Finding(f"accepted with features that differ by {difference:.3g} from those pyarrow reads")
+        raise Finding(f"accepted with features that differ by {difference:.3g} from those of an independent reading")
+
+
+def check_column(corpus: Corpus, name: str) -> None:
+    """A text column of the corpus reads as independently read.
+
+    Raises:
+        Finding: it does not.
+    """
+    files = corpus.provenance.files
+    try:
+        values = read(files, [name])[name]
+        starts = np.cumsum([0, *(rows_of(path) for path in files)])
+    except NotDefined:
+        return
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, AttributeError, csv.Error) as error:
+        raise Finding(f"accepted column {name!r}, which no other reader takes: {str(error)[:300]}") from error
+    expected = [values[row] for row in starts[corpus.source_file] + corpus.source_row]
+    if expected != corpus.metadata[name].to_pylist():
+        raise Finding(f"accepted column {name!r} with other values than an independent reading has")
 
 
 def _compare_quality(values: list, quality: np.ndarray) -> None:
@@ -87,4 +187,4 @@ def _compare_quality(values: list, quality: np.ndarray) -> None:
     exact = not any(isinstance(value, decimal.Decimal) for value in values)
     if not np.allclose(expected, quality, rtol=0 if exact else 1e-15, atol=0):
         worst = int(np.abs(expected - quality).argmax())
-        raise Finding(f"accepted quality {quality[worst]!r} where pyarrow reads {expected[worst]!r}")
+        raise Finding(f"accepted quality {quality[worst]!r} where an independent reading has {expected[worst]!r}")

@@ -1,8 +1,8 @@
 """CSV: a header, commas, quotes where a value needs them. Plain or gzip.
 
 Columns are texts until a look at all rows has shown otherwise: whole numbers, numbers, or lists of numbers written
-as JSON (``"[0.1, 0.2]"``, as pandas writes them), which are features. Numbers with leading zeros, such as ids that say
-007, stay texts. Empty values are null in columns of numbers and empty texts elsewhere.
+as JSON (``"[0.1, 0.2]"``, as pandas writes them), which are features. Numbers with leading zeros and hexadecimal ones,
+such as ids that say 007 or 0x1f, stay texts. Empty values are null in columns of numbers and empty texts elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from datamask.errors import InputError, poll_of
 MISSING = ("", "NA", "N/A", "NULL", "null", "None", "NaN", "nan")
 """What stands for no value in a column of numbers."""
 
-_ZEROS = r"^[+-]?0[0-9]"
+_SPELLED = r"^[+-]?0[0-9xX]"
+"""Whole numbers that would be written otherwise: 007 as 7, 0x1f (which pyarrow takes for a number) as 31."""
+
 _LIST = r"^\[[-+0-9eE.,\sNaulnIifty]*\]$"
 _ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _UTF8 = re.compile(r"In CSV column #(\d+): Row #(\d+): .*UTF8")
@@ -166,7 +168,7 @@ def _joined(before: pa.DataType | None, column: pa.Array) -> pa.DataType | None:
 def _kind(values: pa.Array) -> pa.DataType | None:
     if not len(values):
         return None
-    if pc.any(pc.match_substring_regex(values, _ZEROS)).as_py():
+    if pc.any(pc.match_substring_regex(values, _SPELLED)).as_py():
         return pa.string()
     for kind, converted in _AS.items():
         if pa.types.is_list(kind) and not pc.all(pc.match_substring_regex(values, _LIST)).as_py():

@@ -121,6 +121,16 @@ def test_what_is_unusual_and_right_is_read(tmp_path):
     assert batch.to_pylist()[1] == {"id": "8", "quality": None, "features": [1.0, None], "zip": "9", "note": "", "n": 5}
 
 
+@pytest.mark.parametrize("ids", [["0x10", "0x1f"], ["7", "-0X1F"], ["007", "7"]])
+def test_ids_are_never_respelled_as_numbers(tmp_path, ids):
+    rows = "".join(f'{name},1.5,"[1, {place}]"\n' for place, name in enumerate(ids))
+    path = write(tmp_path / "in.csv", "id,quality,features\n" + rows)
+    assert open_corpus(CorpusConfig((path,))).ids.to_pylist() == ids
+    path = write(tmp_path / "hex.csv", 'id,quality,features\na,0x10,"[1, 2]"\nb,0x1f,"[1, 1]"\n')
+    with pytest.raises(InputError, match="has no quality column"):
+        open_corpus(CorpusConfig((path,)))
+
+
 def test_a_text_full_of_brackets_and_colons_is_a_text(tmp_path):
     content = "[{" * 1000 + '": ' * (text.MOST_COLUMNS * 11)
     path = write(tmp_path / "in.jsonl", json.dumps({"id": "a", "text": content}) + "\n")
