@@ -95,7 +95,8 @@ def prepare(
         Stopped: should_stop answered true.
         DatamaskError: the layout failed; the message is its last word.
     """
-    if crowding(corpus, cache_dir) is None:
+
+    def compute_crowding() -> None:
         # torch and numba come with these, so only in the thread that needs them
         from datamask.corpus.density import local_density
         from datamask.corpus.neighbors import load_neighbors, neighbors_for
@@ -110,6 +111,11 @@ def prepare(
                 progress=lambda share, what: report(GRAPH_SHARE * share, what),
             )
         keep_crowding(local_density(graph, CROWD), corpus, cache_dir)
+
+    if crowding(corpus, cache_dir) is None:
+        Cache(cache_dir).once(
+            crowding_entry(corpus.fingerprint), lambda: crowding(corpus, cache_dir), compute_crowding, should_stop
+        )
     if layout(corpus, cache_dir, projection) is not None:
         return
     # a child computes it, at low priority: whatever needs the processor meanwhile goes on

@@ -123,7 +123,7 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
         before = 0
 
         def turn(device: str) -> contextlib.AbstractContextManager:
-            job.report(pace.share, "waiting for its turn")
+            job.report(job.share, "waiting for its turn")
             return pace.run(lanes.turn(run_queue.device_key(device), Priority.SWEEP, job.should_stop))
 
         for plan in plans:

@@ -94,7 +94,15 @@ def sweep(
     Raises:
         InputError: the corpus cannot be opened. Stopped: before the corpus was open.
     """
-    pool = open_pool(store, plan, progress, should_stop)
+    reached = 0.0
+
+    def forward(share: float, what: str) -> None:
+        """The share never falls: what the pool prepares for a point is reported beside the point itself."""
+        nonlocal reached
+        reached = max(reached, share)
+        progress(reached, what)
+
+    pool = open_pool(store, plan, forward, should_stop)
     stored = known_runs(store, plan, pool.corpus.fingerprint, reuse)
     done: list[Done] = []
     ends: dict[str, str] = {}
@@ -112,7 +120,7 @@ def sweep(
         else:
 
             def report(share: float, what: str, place: int = place, label: str = label) -> None:
-                progress(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
+                forward(0.05 + 0.95 * (place + share) / len(plan.points), f"{label}: {what}")
 
             with run.queued(), turn():
                 outcome = attempt(run, should_stop=should_stop, progress=report, pool=pool, threads=threads)
@@ -124,7 +132,7 @@ def sweep(
             break
         if point_done.status.state == "done":
             ends[line] = run.id
-    progress(1.0, "finishing")
+    forward(1.0, "finishing")
     return done
 
 

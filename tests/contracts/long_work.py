@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus
+from datamask.corpus.neighbors import load_neighbors
+from datamask.corpus.projections import DEFAULT
 from datamask.dashboard import explanations, grounds, lambdas, measuring, sweeping, topics
 from datamask.dashboard.openings import Openings
+from datamask.runs import lambda_answers, stored_measures
 from datamask.runs.run_queue import RunQueue
 from datamask.runs.store import Run, RunStore
 from datamask.runs.varying import Plan
@@ -19,12 +23,17 @@ from datamask.work.job import Job
 
 @dataclass(frozen=True)
 class World:
-    """What the work is about: an open corpus, its runs folder, and a finished run on it."""
+    """What the work is about: an open corpus, its runs folder, and a finished run on it.
+
+    Attributes:
+        brief: whether the work is to end soon, where it can be asked for less.
+    """
 
     config: CorpusConfig
     corpus: Corpus
     store: RunStore
     run: Run
+    brief: bool = False
 
     @property
     def cache_dir(self) -> Path:
@@ -55,20 +64,96 @@ def _near_copies(world: World) -> Job:
     return opening.counting
 
 
-WORK: dict[str, Callable[[World], Job]] = {
-    "why a sample": lambda world: explanations.ask(world.run, 0, [world.run]),
-    "when a sample changes sides": lambda world: explanations.flip(world.run, 0, explanations.Along()),
-    "borderline samples": lambda world: explanations.deck(world.run, 5, 0),
-    "crowding and layout": lambda world: grounds.start(world.corpus, world.cache_dir),
-    "topics": lambda world: topics.start(world.corpus, None, world.cache_dir),
-    "scoreboard": lambda world: measuring.start_board([world.run], world.corpus, world.cache_dir),
-    "agreement": lambda world: measuring.start_agreement(world.run, world.corpus, world.cache_dir),
-    "which lambda": lambda world: lambdas.start(world.corpus, LambdaQuestion(), world.cache_dir),
-    "sweep": _sweep,
-    "near-copies": _near_copies,
-    "run": _run,
-}
-"""Name -> starts the work, or joins it."""
+def _projection(world: World) -> str:
+    return "PCA" if world.brief else DEFAULT
 
-NOT_JOINED = {"run", "near-copies"}
-"""A run is asked for by an id, once; openings are joined by their own tests."""
+
+def _question(world: World) -> LambdaQuestion:
+    if not world.brief:
+        return LambdaQuestion()
+    return LambdaQuestion(objectives=("pairwise",), ratios=(0.4,), lambdas=(0.2, 0.8), words=1_000, rows=1_000)
+
+
+def _of_job(world: World, job: Job) -> tuple[str, str]:
+    return job.state, job.error
+
+
+def _of_run(world: World, job: Job) -> tuple[str, str]:
+    status = world.store.get(job.about).status()
+    return status.state, status.error or ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One kind of long work.
+
+    Attributes:
+        start: starts it, or joins it.
+        joined: whether who asks again gets the job under way.
+        kept: what is found on disk once it is done, None before; None where it keeps nothing in the cache.
+        kinds: what it keeps, as `tests.work.kinds` calls it; damage is tried there.
+        ends: whether it ends by itself, in seconds, where it is asked for less.
+        outcome: how a job of it ended, and the sentence where it failed; a run says so in its folder.
+        instead: where nothing is kept in the cache, what holds instead.
+    """
+
+    start: Callable[[World], Job]
+    joined: bool = True
+    kept: Callable[[World], Any] | None = None
+    kinds: tuple[str, ...] = ()
+    ends: bool = True
+    outcome: Callable[[World, Job], tuple[str, str]] = _of_job
+    instead: str = ""
+
+
+IN_MEMORY = "an answer about one sample is held in memory, for this process alone"
+RUN_FOLDERS = "runs keep their folders: tests/runs and `make torture` kill, damage and double them there"
+
+WORK: dict[str, Work] = {
+    "why a sample": Work(lambda world: explanations.ask(world.run, 0, [world.run]), instead=IN_MEMORY),
+    "when a sample changes sides": Work(
+        lambda world: explanations.flip(world.run, 0, explanations.Along()), instead=IN_MEMORY
+    ),
+    "borderline samples": Work(lambda world: explanations.deck(world.run, 5, 0), instead=IN_MEMORY),
+    "crowding and layout": Work(
+        lambda world: grounds.start(world.corpus, world.cache_dir, _projection(world)),
+        kept=lambda world: grounds.layout(world.corpus, world.cache_dir, _projection(world)),
+        kinds=("graph", "half-built graph", "crowding", "layout"),
+    ),
+    "topics": Work(
+        lambda world: topics.start(world.corpus, None, world.cache_dir),
+        kept=lambda world: topics.load(world.corpus, world.cache_dir),
+        kinds=("clusters", "topics"),
+    ),
+    "scoreboard": Work(
+        lambda world: measuring.start_board([world.run], world.corpus, world.cache_dir),
+        kept=lambda world: _whole_board(world),
+        kinds=("scoreboard", "ends of pairwise", "ends of facility", "proved ends of pairwise", "clusters", "graph"),
+    ),
+    "agreement": Work(
+        lambda world: measuring.start_agreement(world.run, world.corpus, world.cache_dir),
+        kept=lambda world: stored_measures.read_agreement(world.run, world.corpus.fingerprint, world.cache_dir),
+        kinds=("agreement",),
+    ),
+    "which lambda": Work(
+        lambda world: lambdas.start(world.corpus, _question(world), world.cache_dir),
+        kept=lambda world: lambda_answers.load(world.cache_dir, world.corpus.fingerprint, _question(world).key),
+        kinds=("which lambda", "selection of a search"),
+    ),
+    "sweep": Work(_sweep, ends=False, instead=RUN_FOLDERS),
+    "near-copies": Work(
+        _near_copies,
+        joined=False,  # by tests of openings: every visit to the page has an opening of its own
+        kept=lambda world: load_neighbors(world.corpus, world.cache_dir),
+        kinds=("graph", "half-built graph"),
+    ),
+    "run": Work(_run, joined=False, ends=False, outcome=_of_run, instead=RUN_FOLDERS),  # asked for by an id, once
+}
+"""Name -> the work."""
+
+KEPT = [name for name, work in WORK.items() if work.kept is not None]
+
+
+def _whole_board(world: World) -> dict | None:
+    board = stored_measures.read_board([world.run], world.corpus.fingerprint, world.cache_dir)
+    return None if board is None or board["left"] else board
