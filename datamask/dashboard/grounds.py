@@ -7,7 +7,6 @@ torch is loaded only inside the background thread.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +14,7 @@ import numpy as np
 
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
-from datamask.corpus.projections.layouts import GRAPH_K, Layout, LayoutHandle, load_layout, start_layout
-from datamask.errors import DatamaskError, Stopped
-from datamask.work import lanes
+from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, load_layout
 from datamask.work.cache import Cache
 from datamask.work.job import Job
 from datamask.work.result_file import Content, Entry, require
@@ -83,13 +80,12 @@ def prepare(
     report: Callable[[float, str], None],
     should_stop: Callable[[], bool],
     projection: str = DEFAULT,
-    wait: float = 0.2,
 ) -> None:
     """Neighbour graph, crowding, then the layout, which uses the graph; each is on disk as soon as it is there.
 
     Args:
         report: called with a share from 0 to 1 and what is being done.
-        should_stop: polled at least every `wait` seconds.
+        should_stop: polled some times a second.
 
     Raises:
         Stopped: should_stop answered true.
@@ -118,27 +114,13 @@ def prepare(
         )
     if layout(corpus, cache_dir, projection) is not None:
         return
-    # a child computes it, at low priority: whatever needs the processor meanwhile goes on
-    with lanes.aside():
-        _wait_for(start_layout(corpus, cache_dir, projection), report, should_stop, wait)
-
-
-def _wait_for(
-    handle: LayoutHandle, report: Callable[[float, str], None], should_stop: Callable[[], bool], wait: float
-) -> None:
-    while True:
-        state, share, message = handle.poll()
-        if state == "done":
-            return
-        if state == "stopped":
-            raise Stopped("the layout was stopped")
-        if state == "failed":
-            raise DatamaskError(message)
-        if should_stop():
-            handle.stop()
-            raise Stopped("the layout was stopped")
-        report(GRAPH_SHARE + (1 - GRAPH_SHARE) * share, message)
-        time.sleep(wait)
+    compute_layout(
+        corpus,
+        cache_dir,
+        projection,
+        report=lambda share, what: report(GRAPH_SHARE + (1 - GRAPH_SHARE) * share, what),
+        should_stop=should_stop,
+    )
 
 
 def crowding_entry(fingerprint: str) -> Entry:

@@ -11,17 +11,18 @@ from datamask.work.worker import worker
 from tests.dashboard.made_runs import write_shard
 
 
-class Handle:
-    """A layout that answers as told."""
+def layout(*answers: tuple[float, str], failing: str = ""):
+    """In the place of `compute_layout`: one that reports as told, polls, and fails with a sentence."""
 
-    def __init__(self, *answers):
-        self.answers, self.stopped = list(answers), False
+    def compute_layout(corpus, cache_dir, projection, *, report, should_stop):
+        for answer in answers:
+            report(*answer)
+            if should_stop():
+                raise Stopped("the map was stopped")
+        if failing:
+            raise DatamaskError(failing)
 
-    def poll(self):
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-    def stop(self):
-        self.stopped = True
+    return compute_layout
 
 
 @pytest.fixture
@@ -31,12 +32,12 @@ def corpus(tmp_path):
 
 def prepare(corpus, cache_dir, should_stop=lambda: False):
     said = []
-    grounds.prepare(corpus, cache_dir, lambda share, what: said.append((share, what)), should_stop, wait=0.0)
+    grounds.prepare(corpus, cache_dir, lambda share, what: said.append((share, what)), should_stop)
     return said
 
 
 def test_crowding_is_the_mean_of_the_nearest_fifteen(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(grounds, "start_layout", lambda *_: Handle(("done", 1.0, "")))
+    monkeypatch.setattr(grounds, "compute_layout", layout())
     assert grounds.crowding(corpus, tmp_path) is None
     prepare(corpus, tmp_path)
     similar = corpus.features @ corpus.features.T
@@ -46,8 +47,7 @@ def test_crowding_is_the_mean_of_the_nearest_fifteen(corpus, tmp_path, monkeypat
 
 
 def test_progress_rises_over_both_stages(corpus, tmp_path, monkeypatch):
-    handle = Handle(("running", 0.0, "fitting"), ("running", 0.5, "fitting"), ("done", 1.0, ""))
-    monkeypatch.setattr(grounds, "start_layout", lambda *_: handle)
+    monkeypatch.setattr(grounds, "compute_layout", layout((0.0, "fitting"), (0.5, "fitting")))
     said = prepare(corpus, tmp_path)
     shares = [share for share, _ in said]
     assert shares == sorted(shares) and said[-1] == (pytest.approx(0.7), "fitting")
@@ -55,17 +55,16 @@ def test_progress_rises_over_both_stages(corpus, tmp_path, monkeypatch):
 
 
 def test_a_stop_reaches_the_child(corpus, tmp_path, monkeypatch):
-    handle = Handle(("running", 0.1, "fitting"))
-    monkeypatch.setattr(grounds, "start_layout", lambda *_: handle)
+    monkeypatch.setattr(grounds, "compute_layout", layout((0.1, "fitting"), failing="it was not heard"))
     prepared = grounds.crowding  # the graph is cut off by its own tests; here the stop comes while UMAP fits
     monkeypatch.setattr(grounds, "crowding", lambda *_: np.zeros(len(corpus), np.float32))
     with pytest.raises(Stopped):
         prepare(corpus, tmp_path, should_stop=lambda: True)
-    assert handle.stopped and prepared(corpus, tmp_path) is None
+    assert prepared(corpus, tmp_path) is None
 
 
 def test_a_failure_is_a_sentence_and_keeps_crowding(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(grounds, "start_layout", lambda *_: Handle(("failed", 0.0, "The map failed: no memory")))
+    monkeypatch.setattr(grounds, "compute_layout", layout(failing="The map failed: no memory"))
     with pytest.raises(DatamaskError, match="no memory"):
         prepare(corpus, tmp_path)
     assert grounds.crowding(corpus, tmp_path) is not None
@@ -74,7 +73,7 @@ def test_a_failure_is_a_sentence_and_keeps_crowding(corpus, tmp_path, monkeypatc
 def test_nothing_is_computed_twice(corpus, tmp_path, monkeypatch):
     keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
     grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
-    monkeypatch.setattr(grounds, "start_layout", lambda *_: pytest.fail("the layout is there"))
+    monkeypatch.setattr(grounds, "compute_layout", lambda *_, **__: pytest.fail("the layout is there"))
     assert prepare(corpus, tmp_path) == [] and grounds.layout(corpus, tmp_path).kept == 0.4
     job = grounds.start(corpus, tmp_path)
     assert worker().find(grounds.key_of(corpus)) is job
@@ -108,9 +107,7 @@ def test_each_projection_is_prepared_by_its_name(corpus, tmp_path, monkeypatch):
     grounds.keep_crowding(np.zeros(len(corpus), np.float32), corpus, tmp_path)
     keep_layout(Layout(np.zeros((len(corpus), 2), np.float32), 0.4, len(corpus)), corpus, tmp_path)
     asked = []
-    monkeypatch.setattr(
-        grounds, "start_layout", lambda corpus, cache_dir, name: asked.append(name) or Handle(("done", 1.0, ""))
-    )
+    monkeypatch.setattr(grounds, "compute_layout", lambda corpus, cache_dir, name, **_: asked.append(name))
     for name in ("UMAP", "t-SNE", "PCA"):
-        grounds.prepare(corpus, tmp_path, lambda share, what: None, lambda: False, name, wait=0.0)
+        grounds.prepare(corpus, tmp_path, lambda share, what: None, lambda: False, name)
     assert asked == ["t-SNE", "PCA"]

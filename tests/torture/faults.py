@@ -248,35 +248,35 @@ def _twice(operation: Operation, place: int, folder: Path) -> str:
 def _map_child(place: int, folder: Path) -> str:
     """The child that computes a map is killed; the map says so, and another try begins."""
     from datamask import CorpusConfig, open_corpus
-    from datamask.corpus.projections.layouts import load_layout, start_layout
+    from datamask.corpus.projections.layouts import load_layout
+    from tests.corpus.projections.jobs import start_layout
 
     put_corpus(folder)
     opened = open_corpus(CorpusConfig((str(corpus(folder)),)))
     cache = folder / "cache"
-    handle = start_layout(opened, cache)
+    job = start_layout(opened, cache)
     deadline = time.monotonic() + 60
-    while not (children := _children()) and handle.poll()[0] == "running" and time.monotonic() < deadline:
+    while not (children := _children()) and not job.ended and time.monotonic() < deadline:
         time.sleep(0.005)
     time.sleep(CHILD_SECONDS[place])
     for child in children:
         os.kill(child, signal.SIGKILL)
-    state, _, sentence = handle.wait(60)
-    if state == "running":
+    if not job.wait(60):
         raise Finding("the map waits for a child that was killed")
-    if state != "done":
-        check_sentence(sentence, "the map whose child was killed")
+    if job.state != "done":
+        check_sentence(job.error, "the map whose child was killed")
         if load_layout(opened, cache) is not None:
             raise Finding("the map failed and left a layout")
     if left := [path.name for path in cache.rglob("umap-fit-*")]:
         raise Finding(f"the map left {', '.join(left)}")
     again = start_layout(opened, cache)
     time.sleep(0.2)
-    if again.poll()[0] == "failed":
-        raise Finding(f"the map cannot be begun again: {again.poll()[2]}")
+    if again.state == "failed":
+        raise Finding(f"the map cannot be begun again: {again.error}")
     again.stop()
-    if again.wait(60)[0] == "running":
+    if not again.wait(60):
         raise Finding("the map cannot be stopped")
-    return state
+    return job.state
 
 
 def _children() -> list[int]:

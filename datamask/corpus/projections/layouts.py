@@ -1,17 +1,19 @@
-"""The layouts of a corpus: computed in the background, one per projection, and kept (`datamask.work.cache`).
+"""The layouts of a corpus: one per projection, computed on request and kept (`datamask.work.cache`).
 
-A fit runs in a child process (`datamask.corpus.projections.child`), so that it can be killed; a thread supervises it.
+A fit runs in a child process (`datamask.corpus.projections.child`), so that it can be killed; who asks for the layout
+waits for the child, outside the lane of the device that it may be in.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import selectors
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, fitting
 from datamask.corpus.projections.contract import Projection
 from datamask.errors import DatamaskError, Stopped, StoreError
 from datamask.files import sweep
+from datamask.work import lanes
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
@@ -32,6 +35,9 @@ GRAPH_K = 64
 COMMAND = (sys.executable, "-P", "-m", "datamask.corpus.projections.child")
 """Runs the function named next in the folder named last; see that module for what passes between them.
 Without ``-P`` a umap.py in the working directory would be imported in umap's place."""
+
+POLL_SECONDS = 0.2
+"""Between two questions whether to stop, while the child computes."""
 
 LEAST = 12
 """Rows without copies that a fit needs for a map; fewer are laid out by the projection that is there at once."""
@@ -84,57 +90,52 @@ def _checked_layout(content: Content, n: int) -> Layout:
     return layout
 
 
-class LayoutHandle:
-    """A layout being computed. `poll` and `stop` may be called from any thread."""
+def compute_layout(
+    corpus: Corpus,
+    cache_dir: str | os.PathLike[str],
+    projection: str = DEFAULT,
+    *,
+    report: Callable[[float, str], None] = lambda share, what: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Have the layout of a corpus kept. Of several callers, threads or processes, one computes and the others wait.
 
-    def __init__(self, corpus: Corpus, cache_dir: str | os.PathLike[str], projection: Projection) -> None:
-        self._corpus, self._cache_dir, self._projection = corpus, Path(cache_dir), projection
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._child: subprocess.Popen[bytes] | None = None
-        self._answer = ("running", 0.0, "Preparing the map")
-        self._thread = threading.Thread(target=self._run, name="datamask-layout", daemon=True)
-        self._thread.start()
+    Args:
+        report: called with a share from 0 to 1 and what is being done.
+        should_stop: polled some times a second; the child is killed where it answers true.
 
-    def poll(self) -> tuple[str, float, str]:
-        """(state, share done, message); state is ``running``, ``done``, ``failed`` or ``stopped``."""
-        return self._answer
+    Raises:
+        Stopped: `should_stop` answered true.
+        DatamaskError: the layout failed: the cache cannot be written, or the last words of the child.
+    """
+    cache, entry = Cache(cache_dir), layout_entry(corpus.fingerprint, projection)
 
-    def stop(self) -> None:
-        """Kill the child and end; returns at once."""
-        with self._lock:
-            self._stop.set()
-            if self._child is not None:
-                self._child.kill()
+    def compute() -> None:
+        folder = cache.folder(entry.subject)
+        sweep(folder)
+        work = _Work(corpus, Path(cache_dir), PROJECTIONS[projection], report, should_stop)
+        keep_layout(work.layout(folder), corpus, cache_dir, projection)
 
-    def wait(self, timeout: float | None = None) -> tuple[str, float, str]:
-        """Wait for the end, at most `timeout` seconds, and poll."""
-        self._thread.join(timeout)
-        return self.poll()
+    try:
+        cache.once(entry, lambda: load_layout(corpus, cache_dir, projection), compute, should_stop)
+    except Stopped:
+        raise
+    except (DatamaskError, OSError, MemoryError) as error:
+        raise DatamaskError(f"The map failed: {error}") from error
 
-    def _say(self, share: float, message: str) -> None:
-        self._answer = ("running", share, message)
 
-    def _run(self) -> None:
-        name = self._projection.name
-        cache, entry = Cache(self._cache_dir), layout_entry(self._corpus.fingerprint, name)
-        try:
-            with cache.lock(entry, self._stop.is_set):
-                if load_layout(self._corpus, self._cache_dir, name) is None:
-                    sweep(cache.folder(entry.subject))
-                    keep_layout(self._compute(cache.folder(entry.subject)), self._corpus, self._cache_dir, name)
-            self._answer = ("done", 1.0, "The map is ready")
-        except Stopped:
-            self._answer = ("stopped", 0.0, "The map was stopped")
-        except (DatamaskError, OSError, MemoryError) as error:
-            self._answer = ("failed", 0.0, f"The map failed: {error}")
-        except BaseException as error:
-            # the thread's last door: whoever polls must not wait for a thread that is gone
-            self._answer = ("failed", 0.0, f"The map failed: {type(error).__name__}: {error}")
-            raise
+@dataclass(frozen=True)
+class _Work:
+    """One computation of a layout; see `compute_layout`."""
 
-    def _compute(self, folder: Path) -> Layout:
-        corpus, stopped, kind = self._corpus, self._stop.is_set, self._projection
+    _corpus: Corpus
+    _cache_dir: Path
+    _projection: Projection
+    _say: Callable[[float, str], None]
+    _should_stop: Callable[[], bool]
+
+    def layout(self, folder: Path) -> Layout:
+        corpus, stopped, kind = self._corpus, self._should_stop, self._projection
         fitted = fitting.fitted_rows(corpus, kind.fit_all, kind.fit_sample)
         graph = self._graph(fitted)
         self._say(0.3, "Preparing the map")
@@ -168,7 +169,7 @@ class LayoutHandle:
             corpus,
             GRAPH_K,
             self._cache_dir,
-            should_stop=self._stop.is_set,
+            should_stop=self._should_stop,
             progress=lambda share, what: self._say(0.3 * share, what),
         )
 
@@ -179,7 +180,7 @@ class LayoutHandle:
             fit_ends: the share done, of the whole layout, when it ends.
 
         Raises:
-            Stopped: `stop` was called.
+            Stopped: it was asked to stop.
             StoreError: the folder cannot be written.
             DatamaskError: the child failed; its last line of stderr.
         """
@@ -192,9 +193,8 @@ class LayoutHandle:
             raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
         try:
             np.savez(work / "input.npz", points=inputs.points, indices=inputs.indices, similarities=inputs.similarities)
-            code = self._child_process(work, fit_ends)
-            if self._stop.is_set():
-                raise Stopped("the map was stopped")
+            with lanes.aside():  # at low priority: whatever needs the processor meanwhile goes on
+                code = self._child_process(work, fit_ends)
             if code:
                 words = (work / "stderr").read_text(errors="replace").strip().splitlines()
                 raise DatamaskError(f"{name} ended with exit code {code}: {words[-1] if words else 'no message'}")
@@ -209,28 +209,44 @@ class LayoutHandle:
             raise ValueError(f"{self._projection.name} has nothing to fit")
         root = str(Path(__file__).parents[3])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-        with (work / "stderr").open("wb") as errors:
-            with self._lock:
-                if self._stop.is_set():
-                    raise Stopped("the map was stopped")
-                self._child = subprocess.Popen(
-                    [*COMMAND, f"{fit.__module__}:{fit.__qualname__}", str(work)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=errors,
-                    env=environment,
-                )
-            with self._child as child:
-                for line in child.stdout or ():
+        with (
+            (work / "stderr").open("wb") as errors,
+            subprocess.Popen(
+                [*COMMAND, f"{fit.__module__}:{fit.__qualname__}", str(work)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+            ) as child,
+        ):
+            try:
+                for line in self._lines(child):
                     news = re.match(r"(\d\.\d+) (.+)", line.decode(errors="replace"))
                     if news:
                         self._say(0.35 + (fit_ends - 0.35) * float(news[1]), news[2])
-            return child.returncode
+            except BaseException:
+                child.kill()
+                raise
+        return child.returncode
 
+    def _lines(self, child: subprocess.Popen[bytes]) -> Iterator[bytes]:
+        """What the child says, line by line, until it closes its end.
 
-def start_layout(corpus: Corpus, cache_dir: str | os.PathLike[str], projection: str = DEFAULT) -> LayoutHandle:
-    """Compute the layout of a corpus in the background; at once ``done`` where it is there already.
-
-    Of several callers, threads or processes, one computes and the others wait for it.
-    """
-    return LayoutHandle(corpus, cache_dir, PROJECTIONS[projection])
+        Raises:
+            Stopped: it was asked to stop.
+        """
+        if child.stdout is None:
+            raise ValueError("the child must be started with a pipe for what it says")
+        rest, pipe = b"", child.stdout.fileno()
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while True:
+                if self._should_stop():
+                    raise Stopped("the map was stopped")
+                if not selector.select(POLL_SECONDS):
+                    continue
+                piece = os.read(pipe, 1 << 16)
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from lines
+                if not piece:
+                    return

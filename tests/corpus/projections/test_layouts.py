@@ -13,8 +13,9 @@ from datamask.corpus import exact_search
 from datamask.corpus.copies import exact_families
 from datamask.corpus.neighbors import build_neighbors, neighbors_for
 from datamask.corpus.projections import fitting, layouts
-from datamask.corpus.projections.layouts import load_layout, start_layout
+from datamask.corpus.projections.layouts import load_layout
 from datamask.work.cache import Cache
+from tests.corpus.projections.jobs import start_layout, waited
 
 ROOT = Path(__file__).parents[3]
 
@@ -133,13 +134,13 @@ def test_a_layout_is_computed_once_and_kept(clustered, tmp_path, child):
     child(QUICK)
     assert load_layout(clustered, tmp_path) is None
     seen = []
-    handle = start_layout(clustered, tmp_path)
-    wait_for(lambda: seen.append(handle.poll()) or seen[-1][0] != "running")
-    assert seen[-1] == ("done", 1.0, "The map is ready")
+    job = start_layout(clustered, tmp_path)
+    wait_for(lambda: seen.append(job.share) or job.ended)
+    assert job.state == "done" and seen == sorted(seen) and job.share == 1.0
     layout = load_layout(clustered, tmp_path)
     assert layout.points.shape == (180, 2) and layout.fitted == 175 and 0 < layout.kept <= 1
     np.testing.assert_array_equal(layout.points[10], layout.points[150])
-    assert start_layout(clustered, tmp_path).wait(120)[0] == "done"
+    assert waited(start_layout(clustered, tmp_path)) == ("done", "")
     folder = tmp_path / clustered.fingerprint
     assert (folder / "runs").read_text() == "x", "the second start found the first one's layout"
     assert not list(folder.glob("umap-fit-*"))
@@ -151,51 +152,53 @@ def test_a_layout_removes_what_killed_processes_left(clustered, tmp_path, child)
     folder.mkdir()
     abandoned = folder / ".umap-v1.cache.abcd1234.part"
     abandoned.write_bytes(b"half")
-    assert start_layout(clustered, tmp_path).wait(120)[0] == "done"
+    assert waited(start_layout(clustered, tmp_path)) == ("done", "")
     assert not abandoned.exists()
 
 
 def test_of_two_at_once_one_computes(clustered, tmp_path, child):
     child(QUICK)
-    handles = [start_layout(clustered, tmp_path) for _ in range(3)]
-    assert {handle.wait(120)[0] for handle in handles} == {"done"}
+    jobs = [start_layout(clustered, tmp_path) for _ in range(3)]
+    assert {waited(job) for job in jobs} == {("done", "")}
     assert (tmp_path / clustered.fingerprint / "runs").read_text() == "x"
 
 
 def test_a_damaged_layout_is_computed_anew(clustered, tmp_path, child):
     child(QUICK)
-    start_layout(clustered, tmp_path).wait(120)
+    waited(start_layout(clustered, tmp_path))
     path = Cache(tmp_path).path(layouts.layout_entry(clustered.fingerprint))
     for damaged in (b"", b"nothing", path.read_bytes()[:-200]):
         path.write_bytes(damaged)
         assert load_layout(clustered, tmp_path) is None
-    assert start_layout(clustered, tmp_path).wait(120)[0] == "done"
+    assert waited(start_layout(clustered, tmp_path)) == ("done", "")
     assert load_layout(clustered, tmp_path).points.shape == (180, 2)
 
 
-def test_stopping_kills_the_child_and_frees_the_lock(clustered, tmp_path, child):
+def test_stopping_kills_the_child_and_frees_the_lock(clustered, tmp_path, child, monkeypatch):
     child(SLEEPY)
-    handle = start_layout(clustered, tmp_path)
-    wait_for(lambda: handle.poll()[2] == "asleep")
-    process = handle._child
-    handle.stop()
-    assert handle.wait(30)[0] == "stopped"  # the child itself sleeps for longer
+    started, popen = [], subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **how: started.append(popen(*args, **how)) or started[-1])
+    job = start_layout(clustered, tmp_path)
+    wait_for(lambda: job.message == "asleep")
+    (process,) = started
+    job.stop()
+    assert waited(job) == ("stopped", "")  # the child itself sleeps for longer
     assert process.returncode == -9
     assert not list((tmp_path / clustered.fingerprint).glob("umap-fit-*"))
     child(QUICK)
-    assert start_layout(clustered, tmp_path).wait(120)[0] == "done"
+    assert waited(start_layout(clustered, tmp_path)) == ("done", "")
 
 
 def test_a_failing_child_is_told_in_its_last_words(clustered, tmp_path, child):
     child(BROKEN)
-    state, _, message = start_layout(clustered, tmp_path).wait(120)
+    state, message = waited(start_layout(clustered, tmp_path))
     assert state == "failed" and message == "The map failed: UMAP ended with exit code 1: numba went away"
 
 
 def test_an_unwritable_cache_fails_with_a_sentence(clustered, tmp_path, child):
     child(QUICK)
     (tmp_path / "file").write_text("in the way")
-    state, _, message = start_layout(clustered, tmp_path / "file").wait(120)
+    state, message = waited(start_layout(clustered, tmp_path / "file"))
     assert state == "failed" and "cannot be written" in message
 
 
@@ -203,7 +206,7 @@ def test_a_handful_of_rows_is_laid_out_by_pca(make_corpus, tmp_path, child):
     child(BROKEN)
     for features in (np.eye(4), [[1.0], [1.0]], [[1.0, 0], [1.0, 0]]):
         corpus = make_corpus(features, fingerprint=f"{len(features)}{np.shape(features)[1]}" * 16)
-        assert start_layout(corpus, tmp_path).wait(120)[0] == "done"
+        assert waited(start_layout(corpus, tmp_path)) == ("done", "")
         assert load_layout(corpus, tmp_path).points.shape == (len(features), 2)
 
 
@@ -243,8 +246,8 @@ def test_umap_itself_keeps_clusters_apart_on_the_one_graph_alone(clustered, tmp_
         monkeypatch.setattr(exact_search, name, lambda *args, **kwargs: pytest.fail("a second graph"))
     monkeypatch.setattr(fitting, "nearest", lambda *args, **kwargs: pytest.fail("64 neighbours are enough for 30"))
     child(NO_SEARCH)
-    handle = start_layout(clustered, tmp_path)
-    assert handle.wait(900) == ("done", 1.0, "The map is ready")
+    job = start_layout(clustered, tmp_path)
+    assert waited(job, 900) == ("done", "")
     layout = load_layout(clustered, tmp_path)
     assert layout.points.shape == (180, 2) and np.isfinite(layout.points).all()
     # row 10 is a copy of a row of the third cluster

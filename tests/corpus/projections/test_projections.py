@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN, layouts, pca, tsne
-from datamask.corpus.projections.layouts import Layout, keep_layout, load_layout, start_layout
+from datamask.corpus.projections.layouts import Layout, keep_layout, load_layout
 from datamask.work.cache import Cache
+from tests.corpus.projections.jobs import start_layout, waited
 from tests.corpus.projections.toy_projection import RING
 
 ROOT = Path(__file__).parents[3]
@@ -59,7 +60,7 @@ def test_a_layout_of_umap_from_before_is_still_its_own(clustered, tmp_path):
 
 def test_a_layout_by_pca_is_what_is_drawn_at_once_and_how_much_it_keeps(clustered, tmp_path, monkeypatch):
     monkeypatch.setattr(layouts, "COMMAND", ("false",))
-    assert start_layout(clustered, tmp_path, "PCA").wait(120)[0] == "done"
+    assert waited(start_layout(clustered, tmp_path, "PCA")) == ("done", "")
     layout = load_layout(clustered, tmp_path, "PCA")
     np.testing.assert_array_equal(layout.points, pca(clustered.features))
     assert 0.1 < layout.kept < 1 and layout.fitted == 119
@@ -68,7 +69,7 @@ def test_a_layout_by_pca_is_what_is_drawn_at_once_and_how_much_it_keeps(clustere
 def test_one_of_somebodys_own_is_a_file_and_a_line(clustered, tmp_path, monkeypatch):
     monkeypatch.setitem(PROJECTIONS, RING.name, RING)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
-    assert start_layout(clustered, tmp_path, "Ring").wait(120) == ("done", 1.0, "The map is ready")
+    assert waited(start_layout(clustered, tmp_path, "Ring")) == ("done", "")
     layout = load_layout(clustered, tmp_path, "Ring")
     np.testing.assert_allclose((layout.points**2).sum(axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(layout.points[119], layout.points[0])
@@ -95,19 +96,18 @@ def test_tsne_of_a_handful_of_rows_looks_at_fewer_neighbours(clustered):
 def test_of_more_rows_than_tsne_takes_a_sample_is_fitted_and_the_rest_placed(clustered, tmp_path, monkeypatch):
     few = PROJECTIONS["t-SNE"].__class__(**PROJECTIONS["t-SNE"].__dict__ | {"fit_all": 60, "fit_sample": 50})
     monkeypatch.setitem(PROJECTIONS, "t-SNE", few)
-    handle = start_layout(clustered, tmp_path, "t-SNE")
-    assert handle.wait(600)[0] == "done"
+    assert waited(start_layout(clustered, tmp_path, "t-SNE"), 600) == ("done", "")
     layout = load_layout(clustered, tmp_path, "t-SNE")
     assert layout.fitted == 50 and np.isfinite(layout.points).all() and 0.1 < layout.kept <= 1
 
 
 def test_tsne_is_stopped_by_killing_its_process(clustered, tmp_path):
-    handle = start_layout(clustered, tmp_path, "t-SNE")
+    job = start_layout(clustered, tmp_path, "t-SNE")
     begun = threading.Event()
-    while not handle.poll()[2].startswith(("Starting t-SNE", "t-SNE")):
-        assert handle.poll()[0] == "running", handle.poll()
+    while not job.message.startswith(("Starting t-SNE", "t-SNE")):
+        assert not job.ended, job.error
         begun.wait(0.01)
-    handle.stop()
-    assert handle.wait(60)[0] == "stopped"
+    job.stop()
+    assert waited(job) == ("stopped", "")
     assert load_layout(clustered, tmp_path, "t-SNE") is None
     assert not list((tmp_path / clustered.fingerprint).glob("tsne-fit-*"))
