@@ -6,6 +6,7 @@ job, in the order a feature row passes them:
 | module | job |
 |---|---|
 | `columns` | which column plays which part: by name, by type, by choice |
+| `column_kinds` | what every other column is: a number, a class, or neither |
 | `shards`, `threads` | files, row groups, batches; parallel threads with stop and progress |
 | `row_plan`, `sampling` | which rows: uniform samples by hash, joins with side shards, the row limit |
 | `reading`, `decode` | Arrow buffers into preallocated arrays |

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
+
+from datamask.corpus.column_kinds import Column, metadata_columns
 
 
 class ColumnNames(TypedDict):
@@ -77,3 +80,8 @@ class Corpus:
     def dim(self) -> int:
         """d, the number of feature dimensions."""
         return int(self.features.shape[1])
+
+    @cached_property
+    def metadata_columns(self) -> dict[str, Column]:
+        """What each metadata column is (a number, a class or neither), by its name; counted at the first question."""
+        return metadata_columns(self.metadata, self.provenance.columns.get("text"))

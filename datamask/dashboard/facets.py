@@ -5,15 +5,16 @@ The bin of each row is found once. Whatever is filtered afterwards is one count 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamask.corpus.column_kinds import Column
+from datamask.corpus.decode import numbers
 from datamask.dashboard.filters import Among, Between, Condition
-from datamask.dashboard.layers import FEW, colourable
 
 BINS = 40
 """Bars of a histogram; finer ones show noise."""
@@ -127,20 +128,16 @@ def class_facet(name: str, title: str, codes: np.ndarray, names: tuple[str, ...]
 
 
 def columns_of(
-    table: pa.Table, skip: tuple[str, ...] = ()
+    table: pa.Table, columns: Mapping[str, Column]
 ) -> tuple[dict[str, np.ndarray], dict[str, tuple[np.ndarray, tuple[str, ...]]]]:
-    """Numbers and classes of the columns worth looking at: float32 ``(N,)``, and int32 codes ``(N,)`` with names."""
-    numbers, classes = {}, {}
-    for name in colourable(table, skip):
-        column = table[name]
-        kind = column.type
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        few = pa.types.is_integer(kind) and len(pc.unique(column).drop_null()) <= FEW
-        if number and not few:
-            numbers[name] = pc.cast(column, pa.float64(), safe=False).to_numpy().astype(np.float32)
-        else:
-            classes[name] = codes_of(column)
-    return numbers, classes
+    """Numbers and classes among the columns of a table: float32 ``(N,)``, and int32 codes ``(N,)`` with names."""
+    scales, classes = {}, {}
+    for name, column in columns.items():
+        if column.kind == "number":
+            scales[name] = numbers(table[name].combine_chunks())[0].astype(np.float32)
+        elif column.kind == "class":
+            classes[name] = codes_of(table[name])
+    return scales, classes
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[np.ndarray, tuple[str, ...]]:

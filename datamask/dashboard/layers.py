@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamask.corpus.column_kinds import Column
+from datamask.corpus.decode import numbers
+
 CLIP = (2.0, 98.0)
 """Percentiles at which the colours of a `Number` end, so that one outlier does not bleach everything else."""
 
 TOP = 7
 """Categories with a colour of their own; more cannot be told apart."""
-
-FEW = 12
-"""A whole-number column with at most this many distinct values is a category (a year, a label), not a scale."""
 
 NEITHER, KEPT, LOST, GAINED = range(4)
 """Codes of `Change`: in no run, in both, only in the first, only in the second."""
@@ -199,50 +199,8 @@ def number(title: str, values: np.ndarray) -> Number | Blank:
     return Blank(title, "no row has a value")
 
 
-def colourable(table: pa.Table, skip: tuple[str, ...] = ()) -> list[str]:
-    """Names of the columns worth colouring by: numbers, booleans, and strings that repeat.
-
-    A string column whose values hardly repeat (an id, a text, an address) would be one grey "other". Judged on the
-    first 20 000 rows, so that opening the page stays quick.
-    """
-    head = table.slice(0, 20_000)
-    names = []
-    for name, column in zip(head.column_names, head.columns):
-        kind = column.type
-        if name in skip or column.null_count == len(column):
-            continue
-        repeats = _is_text(kind) and _distinct(column) <= max(FEW, len(column) // 4)
-        if _is_number(kind) or pa.types.is_boolean(kind) or repeats:
-            names.append(name)
-    return names
-
-
-def categorical(table: pa.Table, skip: tuple[str, ...] = ()) -> list[str]:
-    """Those of `colourable` that `layer_of_column` shows as classes, as far as the first 20 000 rows tell."""
-    head = table.slice(0, 20_000)
-    few = {name for name in head.column_names if pa.types.is_integer(head[name].type) and _distinct(head[name]) <= FEW}
-    return [name for name in colourable(table, skip) if name in few or not _is_number(head[name].type)]
-
-
-def layer_of_column(name: str, column: pa.ChunkedArray) -> Layer:
-    """`Number` for numbers, `Category` for the rest and for whole numbers with at most twelve distinct values."""
-    kind = column.type
-    if pa.types.is_integer(kind) and _distinct(column) <= FEW:
-        return Category.of(name, column)
-    if _is_number(kind):
-        return number(name, pc.cast(column, pa.float64(), safe=False).to_numpy())
-    return Category.of(name, column)
-
-
-def _distinct(column: pa.ChunkedArray) -> int:
-    # unique, because count_distinct knows no dictionaries
-    return len(pc.unique(column).drop_null())
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)
+def layer_of_column(column: Column, values: pa.ChunkedArray) -> Layer:
+    """What a metadata column looks like on the map: a scale where it is a number, else classes."""
+    if column.kind == "number":
+        return number(column.name, numbers(values.combine_chunks())[0])
+    return Category.of(column.name, values)

@@ -12,7 +12,7 @@ from datamask.corpus import open_corpus
 from datamask.dashboard import comparison
 from datamask.dashboard.charts.overlay import overlay
 from datamask.dashboard.charts.shares import shares
-from datamask.dashboard.layers import Category, categorical
+from datamask.dashboard.layers import Category
 from datamask.errors import InputError
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
@@ -207,7 +207,7 @@ def test_shares_by_category(three):
         assert row.n == (source == row.category).sum()
         assert row.selected == entry.selected[source == row.category].sum()
         assert row.share == pytest.approx(row.selected / row.n)
-    assert categorical(corpus.metadata, skip=("text",)) == ["source"]
+    assert [column.name for column in corpus.metadata_columns.values() if column.kind == "class"] == ["source"]
 
 
 def test_charts_give_every_run_a_colour_and_a_second_sign(three):

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from datamask.corpus.column_kinds import metadata_columns
 from datamask.dashboard.facets import BARS, BINS, class_facet, codes_of, columns_of, number_facet
 from datamask.dashboard.filters import Among, Rows
 
@@ -74,7 +75,7 @@ def test_columns_become_numbers_and_classes():
             "text": ["same"] * n,
         }
     )
-    numbers, classes = columns_of(table, skip=("text",))
+    numbers, classes = columns_of(table, metadata_columns(table, text="text"))
     assert list(numbers) == ["chars"] and numbers["chars"].tolist() == list(range(n))
     assert sorted(classes) == ["flag", "source", "year"]
     codes, names = classes["source"]

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from datamask.corpus.column_kinds import metadata_columns
 from datamask.dashboard import layers as layer_module
 from datamask.dashboard import palette, words
 from datamask.dashboard.ends import common_ends, net_shares
@@ -118,13 +119,20 @@ def test_columns_worth_colouring_by():
             "text": ["same"] * n,
         }
     )
-    assert layer_module.colourable(table, skip=("text",)) == ["source", "chars", "year", "flag"]
-    kinds = [type(layer_module.layer_of_column(name, table[name])) for name in ("source", "chars", "year", "flag")]
-    assert kinds == [Category, Number, Category, Category]
+    columns = metadata_columns(table, text="text")
+    shown = {name: layer_module.layer_of_column(columns[name], table[name]) for name in table.column_names[:5]}
+    assert [type(shown[name]) for name in ("source", "chars", "year", "flag")] == [Category, Number, Category, Category]
+    kinds = {"source": "class", "chars": "number", "url": "text", "year": "class", "flag": "class"}
+    assert {name: column.kind for name, column in columns.items()} == kinds | {
+        "tags": "other",
+        "empty": "other",
+        "text": "text",
+    }
 
 
 def test_a_column_without_values_keeps_its_panel_empty(points):
-    nothing = layer_module.layer_of_column("gap", pa.chunked_array([pa.array([float("nan")] * 1000)]))
+    values = pa.chunked_array([pa.array([float("nan")] * 1000)])
+    nothing = layer_module.layer_of_column(metadata_columns(pa.table({"gap": values}))["gap"], values)
     assert isinstance(nothing, layer_module.Blank)
     places = place(points)
     marks = marks_of(nothing, places)

@@ -168,7 +168,7 @@ def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
         return None
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
     text = corpus.provenance.columns.get("text")
-    _, classes = facets.columns_of(corpus.metadata, skip=(text,) if text else ())
+    _, classes = facets.columns_of(corpus.metadata, corpus.metadata_columns)
     found = dict(list(classes.items())[:COLUMNS])
     lengths, unit = corpus.lengths, "tokens"
     if lengths is None and text and text in corpus.metadata.column_names:

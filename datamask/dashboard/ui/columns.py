@@ -50,8 +50,7 @@ def _rows(
     _crowding: np.ndarray | None,
     _found: topics.Topics | None,
 ) -> Rows:
-    text = _corpus.provenance.columns.get("text")
-    numbers, classes = facets.columns_of(_corpus.metadata, skip=(text,) if text else ())
+    numbers, classes = facets.columns_of(_corpus.metadata, _corpus.metadata_columns)
     length, unit = lengths(_corpus)
     numbers = {
         QUALITY: _corpus.quality,
@@ -114,8 +113,8 @@ def layer(corpus: Corpus, name: str, found: Rows, run_id: str | None) -> Layer:
 def _layer(fingerprint: str, run_id: str, name: str, _corpus: Corpus, _found: Rows) -> Layer:
     if name in _found.numbers:
         return number(title_of(name), _found.numbers[name])
-    if name in _corpus.metadata.column_names:
-        return layer_of_column(name, _corpus.metadata[name])
+    if name in _corpus.metadata_columns:
+        return layer_of_column(_corpus.metadata_columns[name], _corpus.metadata[name])
     codes, names = _found.classes[name]
     return Category.of(title_of(name), pa.chunked_array([pa.DictionaryArray.from_arrays(codes, list(names))]))
 

@@ -14,7 +14,7 @@ from datamask.dashboard.candidates import Refused
 from datamask.dashboard.charts.overlay import overlay
 from datamask.dashboard.charts.shares import shares
 from datamask.dashboard.comparison import Entry
-from datamask.dashboard.layers import Category, categorical
+from datamask.dashboard.layers import Category
 from datamask.dashboard.ui import session, tables
 from datamask.dashboard.views import listing
 from datamask.errors import DatamaskError
@@ -225,8 +225,7 @@ def curves(entries: Sequence[Entry]) -> None:
 
 def categories(entries: Sequence[Entry], corpus: Corpus) -> None:
     """What share of each class every run selects, for a metadata column of the reader's choice."""
-    text = corpus.provenance.columns.get("text")
-    names = categorical(corpus.metadata, skip=(text,) if text else ())
+    names = [column.name for column in corpus.metadata_columns.values() if column.kind == "class"]
     if not names:
         return
     name = st.selectbox(

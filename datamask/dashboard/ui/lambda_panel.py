@@ -14,7 +14,6 @@ from datamask.config.lambda_question import LAMBDAS, LEAST_TEXTS, LambdaQuestion
 from datamask.corpus import Corpus
 from datamask.dashboard import lambdas, words
 from datamask.dashboard.charts.lambdas import band
-from datamask.dashboard.layers import colourable
 from datamask.dashboard.signs import Sign
 from datamask.dashboard.ui import session
 from datamask.dashboard.views import lambdas as view
@@ -148,11 +147,11 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
 
 def _one_kind(corpus: Corpus) -> tuple[str, str]:
     """A metadata column and one of its values."""
-    text = corpus.provenance.columns.get("text")
+    # whole numbers too many for classes as well: a year tells kinds of text apart, however many years there are
     names = [
-        name
-        for name in colourable(corpus.metadata, skip=(text,) if text else ())
-        if not pa.types.is_floating(corpus.metadata[name].type)
+        column.name
+        for column in corpus.metadata_columns.values()
+        if column.kind == "class" or (column.kind == "number" and column.cells == "whole")
     ]
     if not names:
         st.caption("The corpus has no column that names kinds of text.")

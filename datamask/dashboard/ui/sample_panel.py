@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import streamlit as st
 
 from datamask.corpus import Corpus
@@ -52,8 +51,7 @@ def facts(corpus: Corpus, row: int, selected: np.ndarray | None) -> list[str]:
         said.insert(0, "selected" if selected[row] else "not selected")
     if corpus.lengths is not None:
         said.append(f"{words.count(corpus.lengths[row])} tokens")
-    for name in corpus.metadata.column_names:
-        kind = corpus.metadata[name].type
-        if pa.types.is_dictionary(kind) or pa.types.is_boolean(kind):
-            said.append(words.plain(f"{name} {corpus.metadata[name][row].as_py()}", 60))
+    for column in corpus.metadata_columns.values():
+        if column.kind == "class":
+            said.append(words.plain(f"{column.name} {corpus.metadata[column.name][row].as_py()}", 60))
     return said[:7]

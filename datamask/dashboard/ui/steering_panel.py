@@ -7,7 +7,6 @@ it survives a reload, travels with a link, and two people never overwrite each o
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import streamlit as st
 
 from datamask.config import Quota, SelectionConfig
@@ -216,13 +215,10 @@ def _quota(view: Linked, columns: list[str]) -> None:
 
 def _columns(view: Linked) -> list[str]:
     """Columns of the shards that divide the samples into named groups."""
-    metadata = view.corpus.metadata
     return [
-        name
-        for name in view.rows.classes
-        if name in metadata.column_names
-        and not pa.types.is_nested(metadata[name].type)
-        and len(view.rows.classes[name][1]) > 1
+        column.name
+        for column in view.corpus.metadata_columns.values()
+        if column.kind == "class" and len(view.rows.classes[column.name][1]) > 1
     ]
 
 

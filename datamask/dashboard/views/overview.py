@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from datamask.corpus import Corpus
 
@@ -42,11 +41,11 @@ def first_rows(corpus: Corpus, count: int = FIRST_ROWS) -> pd.DataFrame:
     text = roles.get("text")
     names = [n for n in corpus.metadata.column_names if n not in table]
     for name in sorted(names, key=lambda n: n != text):
-        column = corpus.metadata.column(name).slice(0, count)
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            table[name] = column.to_pandas()
+        cells = corpus.metadata[name].slice(0, count)
+        if corpus.metadata_columns[name].has_numbers:
+            table[name] = cells.to_pandas()
         else:
-            table[name] = [_cut(value) for value in column.to_pylist()]
+            table[name] = [_cut(value) for value in cells.to_pylist()]
     return pd.DataFrame(table)
 
 

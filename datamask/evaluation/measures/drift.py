@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.types as pt
 
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.decode import numbers, plain
@@ -105,14 +103,13 @@ def number_drift(ground: Ground, selections: Selections, entry: MeasureEntry) ->
 def domains(corpus: Corpus) -> list[tuple[str, list[str], np.ndarray]]:
     """Columns of 2 to 50 different texts or truth values: name, levels by falling count, each row's level ``(N,)``."""
     columns: list[tuple[str, list[str], np.ndarray]] = []
-    for field in corpus.metadata.schema:
-        kind = field.type.value_type if pt.is_dictionary(field.type) else field.type
-        if len(columns) == COLUMNS or not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_boolean(kind)):
+    for column in corpus.metadata_columns.values():
+        if len(columns) == COLUMNS:
+            break
+        # more levels than that in the first rows are more in all: texts are told apart without touching all of them
+        if column.cells not in ("text", "truth") or column.distinct > LEVELS:
             continue
-        column = corpus.metadata[field.name]
-        if not _few(column):
-            continue
-        values = plain(column.combine_chunks()).cast(pa.string()).fill_null(MISSING)
+        values = plain(corpus.metadata[column.name].combine_chunks()).cast(pa.string()).fill_null(MISSING)
         encoded = values.dictionary_encode()
         labels = encoded.indices.to_numpy().astype(np.int64)
         counts = np.bincount(labels)
@@ -121,14 +118,8 @@ def domains(corpus: Corpus) -> list[tuple[str, list[str], np.ndarray]]:
         place[order] = np.arange(len(order))
         if 2 <= len(order) <= LEVELS:
             spelled = encoded.dictionary.to_pylist()
-            columns.append((field.name, [spelled[k] for k in order], place[labels]))
+            columns.append((column.name, [spelled[k] for k in order], place[labels]))
     return columns
-
-
-def _few(column: pa.ChunkedArray) -> bool:
-    """Whether a column can have few values, by its first rows: texts are told apart without touching all of them."""
-    first = column.slice(0, 2_000)
-    return len(pc.unique(plain(first.combine_chunks()))) <= LEVELS
 
 
 def number_columns(corpus: Corpus) -> list[tuple[str, np.ndarray]]:
@@ -136,11 +127,11 @@ def number_columns(corpus: Corpus) -> list[tuple[str, np.ndarray]]:
     columns = [("quality", corpus.quality)]
     if corpus.lengths is not None:
         columns.append((corpus.provenance.columns.get("length") or "length", corpus.lengths))
-    for field in corpus.metadata.schema:
+    for column in corpus.metadata_columns.values():
         if len(columns) == COLUMNS:
             break
-        if pt.is_integer(field.type) or pt.is_floating(field.type):
-            values = numbers(corpus.metadata[field.name].combine_chunks())[0]
+        if column.has_numbers:
+            values = numbers(corpus.metadata[column.name].combine_chunks())[0]
             if np.isfinite(values).any() and not np.isinf(values).any():
-                columns.append((field.name, values))
+                columns.append((column.name, values))
     return columns
