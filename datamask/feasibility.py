@@ -17,6 +17,9 @@ from datamask.errors import OptionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NO_VALUE = "(none)"
+"""What rows without a value are called among the values of a column."""
+
 Groups = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]
 """Group of every row int64 ``(n,)`` from 0, least and most members per group int64 ``(C,)``, and their names."""
 
@@ -29,7 +32,8 @@ def quota_bounds(low: float, high: float, size: int) -> tuple[int, int]:
 def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: np.ndarray) -> Groups:
     """The groups of quotas; rows of values without one form the first, free group.
 
-    Quotas are shares of the new rows: those a group is given already are added to both its counts.
+    Quotas are shares of the new rows: those a group is given already are added to both its counts. A value is named as
+    pages name it: "(none)" is every row without one, and true and false are so in any case.
 
     Args:
         quotas: on one column of `metadata`. size: the given rows among them. given: bool ``(n,)``.
@@ -49,9 +53,12 @@ def quota_groups(quotas: Sequence[Quota], metadata: pa.Table, size: int, given: 
                 f"--quota: the corpus has no column {column!r}; it has "
                 f"{', '.join(metadata.schema.names) or 'no metadata columns'}"
             )
-        values = metadata[column].cast(pa.string())
+        values = pc.fill_null(metadata[column].cast(pa.string()), NO_VALUE)
+        is_truth = pa.types.is_boolean(metadata[column].type)
         for quota in quotas:
-            rows = pc.fill_null(pc.equal(values, quota.value), False).to_numpy(zero_copy_only=False)
+            # Arrow writes true where Python, and so every page, writes True
+            value = quota.value.lower() if is_truth else quota.value
+            rows = pc.equal(values, value).to_numpy(zero_copy_only=False)
             group[rows] = len(names)
             least, most = quota_bounds(quota.low, quota.high, size - int(given.sum()))
             already = int((given & rows).sum())

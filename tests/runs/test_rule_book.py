@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from datamask.config import Quota, SelectionConfig
 from datamask.corpus import open_corpus
+from datamask.corpus.column_kinds import metadata_columns
+from datamask.dashboard.facets import columns_of
 from datamask.errors import InputError, OptionError
 from datamask.evaluation.id_lists import read_rows
+from datamask.feasibility import quota_groups
 from datamask.runs.rule_book import BAN, GIVEN, PIN, QUOTA, Rule, RuleBook, RuleStore, rule_words
 from tests.dashboard.made_runs import write_shard
 
@@ -127,3 +131,23 @@ def test_a_quota_above_what_there_is_is_refused(corpus, rule_store):
     )
     with pytest.raises(OptionError, match="must have at least 33 members"):
         rule_store.applied(SelectionConfig.from_options(select_ratio=0.15), book, corpus)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([True, False, None, True] * 10),
+        pa.array([2020, 2021, None, 2022] * 10),
+        pa.array(["a", "b", None, "(none)"] * 10).dictionary_encode(),
+        pa.array(["a", "B", "A", "b"] * 10, pa.large_string()),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_a_quota_on_a_class_as_pages_name_it_is_on_the_rows_that_pages_show(values):
+    table = pa.table({"class": values})
+    _, classes = columns_of(table, metadata_columns(table))
+    codes, names = classes["class"]
+    quotas = [Quota("class", name, 0.0, 1.0) for name in names]
+    group, _, _, labels = quota_groups(quotas, table, 20, np.zeros(40, bool))
+    assert labels == ("the rest", *(f"class={name}" for name in names))
+    assert group.tolist() == (codes + 1).tolist()
