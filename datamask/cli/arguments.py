@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from datamask import catalogue
-from datamask.config import QualityColumn
 from datamask.errors import OptionError
-from datamask.options import FIND, OPTIONS, WHAT, Flag, Number, Option, Quota, Quotas, Whole
+from datamask.options import (
+    CORPUS_OPTIONS,
+    FIND,
+    OPTIONS,
+    ROWS,
+    WHAT,
+    Flag,
+    Number,
+    Option,
+    QualityColumn,
+    QualityColumns,
+    Quota,
+    Quotas,
+    Whole,
+)
 from datamask.runs.store import default_root
 
 NAMES = {
@@ -25,31 +38,20 @@ Group = argparse._ActionsContainer
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """INPUT, as words or as an option."""
-    parser.add_argument("inputs", nargs="*", default=[], metavar="INPUT", help="files, folders or globs")
-    parser.add_argument("--input", action="append", default=[], metavar="INPUT", help="the same, as an option")
+    option = CORPUS_OPTIONS["inputs"]
+    parser.add_argument("inputs", nargs="*", default=[], metavar=option.metavar, help=option.line)
+    parser.add_argument(
+        *option.flags, action="append", default=[], metavar=option.metavar, help="the same, as an option"
+    )
 
 
 def add_corpus(parser: argparse.ArgumentParser) -> None:
     """Which rows and columns: the options of a `CorpusConfig`."""
     add_inputs(parser)
-    group = parser.add_argument_group("which rows and columns")
-    add = group.add_argument
-    add("--id_column", metavar="NAME", help="(found by name, then by type)")
-    add(
-        "--quality_column",
-        action="append",
-        default=[],
-        type=quality,
-        metavar="NAME[:WEIGHT[:raw|z|rank]]",
-        help="may be given several times; they add up (found by name, then by type)",
-    )
-    add("--feature_column", metavar="NAME", help="(found by name, then by type)")
-    add("--length_column", metavar="NAME", help="tokens per row, counted wherever rows are (found by name)")
-    add("--features", action="append", default=[], metavar="INPUT", help="shards that hold the features, by id or row")
-    add("--scores", action="append", default=[], metavar="INPUT", help="shards that hold the quality, by id or row")
-    add("--rows", type=whole, metavar="N", help="a uniform sample of so many rows (all that fit)")
-    add("--row_seed", type=whole, metavar="N", help="of that sample (as --seed)")
-    add("--drop_invalid", action="store_true", help="drop rows with NaN, infinite, null or zero features")
+    group = parser.add_argument_group(ROWS)
+    for name, option in CORPUS_OPTIONS.items():
+        if name != "inputs":
+            add_option(group, option)
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -61,21 +63,33 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(group: Group, *names: str) -> None:
-    """Options of a selection, by their names; None where not given."""
+    """Options of a selection, by their names."""
     for name in names:
-        option = OPTIONS[name]
-        about: dict[str, Any] = {"dest": name, "help": f"{option.line.format_map(NAMES)}{default_words(option)}"}
-        if isinstance(option.kind, Flag):
-            about |= {"action": "store_true", "default": None}
-        else:
-            about |= {"metavar": option.metavar, "type": READ_AS.get(type(option.kind), str)}
-        if isinstance(option.kind, Quotas):
-            about["action"] = "append"
-        group.add_argument(*(option.flags or (f"--{name}",)), **about)
+        add_option(group, OPTIONS[name])
+
+
+def add_option(group: Group, option: Option) -> None:
+    """One option of a table, kept under its `word`; None where it is not given."""
+    text = f"{option.line.format_map(NAMES)}{default_words(option)}".strip()
+    about: dict[str, Any] = {"dest": option.word, "help": text, "default": None}
+    if isinstance(option.kind, Flag):
+        about["action"] = "store_true"
+    else:
+        about |= {"metavar": option.metavar, "type": READ_AS.get(type(option.kind), str)}
+    if option.kind.many:
+        about["action"] = "append"
+    group.add_argument(*(option.flags or (f"--{option.name}",)), **about)
+
+
+def given_values(options: argparse.Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
+    """Those options of a table that were given, by their names."""
+    return {name: value for name, option in table.items() if (value := getattr(options, option.word, None)) is not None}
 
 
 def default_words(option: Option) -> str:
     """An option's default in brackets, per estimator where only some have it; nothing where there is none."""
+    if option.unset:
+        return f" ({option.unset})"
     if option.owners:
         return f" ({', '.join(f'{name} {default}' for name, default in option.owners.items())})"
     if isinstance(option.kind, Flag):
@@ -144,5 +158,5 @@ def quota(text: str) -> Quota:
         raise argparse.ArgumentTypeError(str(error).removeprefix("--quota ")) from None
 
 
-READ_AS: dict[type, Callable[[str], object]] = {Whole: whole, Number: decimal, Quotas: quota}
+READ_AS: dict[type, Callable[[str], object]] = {Whole: whole, Number: decimal, Quotas: quota, QualityColumns: quality}
 """Kind of an option -> what reads its word; all others are words, and checked with the settings."""

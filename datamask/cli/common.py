@@ -17,7 +17,7 @@ from datamask import endings
 from datamask.cli.output import print_json, summary_text
 from datamask.config import CorpusConfig, RunConfig
 from datamask.files import user_path
-from datamask.options import OPTIONS, IdFile
+from datamask.options import CORPUS_OPTIONS, OPTIONS, IdFile, InputPaths
 from datamask.runs import exports
 from datamask.runs.store import Run
 
@@ -84,7 +84,12 @@ def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
         return tuple(path if "://" in path else str(user_path(path).absolute()) for path in paths)
 
     return replace(
-        config, inputs=absolute(config.inputs), features=absolute(config.features), scores=absolute(config.scores)
+        config,
+        **{
+            name: absolute(getattr(config, name))
+            for name, option in CORPUS_OPTIONS.items()
+            if isinstance(option.kind, InputPaths)
+        },
     )
 
 

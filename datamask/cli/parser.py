@@ -21,12 +21,13 @@ from datamask.cli.arguments import (
     add_run,
     add_runs_dir,
     add_selection,
+    given_values,
     whole,
 )
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.run import MEASURING
 from datamask.errors import OptionError
-from datamask.options import OPTIONS
+from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.runs.varying import STUDIES, variable
 
 
@@ -100,25 +101,12 @@ def run_config(options: argparse.Namespace) -> RunConfig:
 
 def given_options(options: argparse.Namespace) -> dict[str, object]:
     """The options of a selection as they were given, None where not."""
-    return {name: getattr(options, name) for name in OPTIONS}
+    return {name: getattr(options, option.word) for name, option in OPTIONS.items()}
 
 
 def corpus_config(options: argparse.Namespace, seed: int = 0) -> CorpusConfig:
     """Which rows were asked for; `seed` is used where `--row_seed` was not given."""
-    if options.row_seed is not None:
-        seed = options.row_seed
-    return CorpusConfig(
-        inputs=inputs(options),
-        id_column=options.id_column,
-        quality_columns=tuple(options.quality_column),
-        feature_column=options.feature_column,
-        length_column=options.length_column,
-        features=tuple(options.features),
-        scores=tuple(options.scores),
-        rows=options.rows,
-        drop_invalid=options.drop_invalid,
-        seed=seed,
-    )
+    return CorpusConfig(**{"seed": seed, **given_values(options, CORPUS_OPTIONS), "inputs": inputs(options)})
 
 
 def import_config(options: argparse.Namespace) -> RunConfig:

@@ -2,14 +2,14 @@
 
 Three records: `CorpusConfig` (which rows), `SelectionConfig` (which subset of them, found how) and `RunConfig` (both,
 with a name). All of them round-trip through JSON (`to_dict`, `from_dict`), and `RunConfig.arguments` writes a run as
-the command line that repeats it. What options a selection has is `datamask.options`. Beside them `lambda_question`,
-which asks what lambda should be. Nothing here loads torch.
+the command line that repeats it. What options there are is `datamask.options`. Beside them `lambda_question`, which
+asks what lambda should be. Nothing here loads torch.
 """
 
-from datamask.config.corpus import TRANSFORMS, CorpusConfig, QualityColumn
+from datamask.config.corpus import CorpusConfig
 from datamask.config.run import RunConfig
 from datamask.config.selection import NEIGHBOR_SEARCHES, PAPER_PRESET, SelectionConfig
-from datamask.options import LEARNER_OPTIONS, Quota
+from datamask.options import LEARNER_OPTIONS, TRANSFORMS, QualityColumn, Quota
 
 __all__ = [
     "LEARNER_OPTIONS",

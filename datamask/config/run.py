@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datamask import catalogue
 from datamask.config.corpus import CorpusConfig
 from datamask.config.selection import PAPER_PRESET, SelectionConfig
-from datamask.options import OPTIONS, Flag, Quotas
+from datamask.options import CORPUS_OPTIONS, OPTIONS, option_words
 
 MEASURING = ("objective", "lamb", "scale", "seed", "device")
 """Options of a selection by which a list of ids is measured."""
@@ -57,44 +57,33 @@ class RunConfig:
 
     def arguments(self, output: str = "selection.parquet") -> list[str]:
         """The words after ``python -m datamask`` that repeat this run; only what differs from the defaults."""
-        corpus, selection = self.corpus, self.selection
+        inputs = self.corpus.inputs
         words = ["select"] if self.ids is None else ["runs", "import", self.ids]
-
-        def add(option: str, value: Any, default: Any = None) -> None:
-            if value != default:
-                text = str(value)
-                # a value that begins with a hyphen would be read as an option of its own
-                words.extend([f"--{option}={text}"] if text.startswith("-") else [f"--{option}", text])
-
-        if any(path.startswith("-") for path in corpus.inputs):
-            for path in corpus.inputs:
-                add("input", path)
-        else:
-            words.extend(corpus.inputs)
+        # an input that begins with a hyphen would be read as an option of its own
+        hyphen = any(path.startswith("-") for path in inputs)
+        words += CORPUS_OPTIONS["inputs"].words(inputs) if hyphen else inputs
         if self.ids is None:
-            add("output", output)
+            words += option_words("output", output)
         if self.ignore_unknown:
             words.append("--ignore_unknown")
-
-        for column in ("id_column", "feature_column", "length_column"):
-            add(column, getattr(corpus, column))
-        for quality in corpus.quality_columns:
-            add("quality_column", str(quality))
-        for side in ("features", "scores"):
-            for path in getattr(corpus, side):
-                add(side, path)
-        add("rows", corpus.rows)
-        add("row_seed", corpus.seed, selection.seed)
-        if corpus.drop_invalid:
-            words.append("--drop_invalid")
-        self._add_selection(add, words)
-        add("name", self.name, "")
-        add("notes", self.notes, "")
+        for name, value in self.corpus_given().items():
+            words += CORPUS_OPTIONS[name].words(value)
+        words += self._selection_words()
+        for name in ("name", "notes"):
+            if text := getattr(self, name):
+                words += option_words(name, text)
         return words
 
-    def _add_selection(self, add: Callable[..., None], words: list[str]) -> None:
+    def corpus_given(self) -> dict[str, Any]:
+        """Options of the corpus, beside its inputs, that are not at their defaults: name to value."""
+        # rows are sampled by the seed of the selection where they have none of their own
+        defaults = {name: option.default for name, option in CORPUS_OPTIONS.items()} | {"seed": self.selection.seed}
+        values = {name: getattr(self.corpus, name) for name in CORPUS_OPTIONS if name != "inputs"}
+        return {name: value for name, value in values.items() if value != defaults[name]}
+
+    def _selection_words(self) -> list[str]:
         """The options of the selection; of an imported one, which was not searched for, those that measure it."""
-        selection = self.selection
+        selection, words = self.selection, []
         left_out = {name for name in OPTIONS if self.ids is not None and name not in MEASURING}
         left_out |= set(PAPER_PRESET) if selection.preset == "paper" else set()
         left_out |= set() if selection.budget is None else {"select_ratio"}
@@ -104,8 +93,5 @@ class RunConfig:
             of_another = bool(option.owners) and name not in own
             if name in left_out or of_another or value is None or (value == default and not option.always):
                 continue
-            if isinstance(option.kind, Flag):
-                words.append(f"--{option.word}")
-            else:
-                for item in value if isinstance(option.kind, Quotas) else (value,):
-                    add(option.word, option.kind.text(item))
+            words += option.words(value)
+        return words

@@ -9,7 +9,7 @@ from typing import Any
 
 from datamask import catalogue
 from datamask.errors import OptionError
-from datamask.options import OPTIONS, Quota, SelectionOptions
+from datamask.options import OPTIONS, SelectionOptions, check_options, restored_options
 from datamask.options.checks import check, number_text
 from datamask.options.table import SEARCHES
 
@@ -86,11 +86,9 @@ class SelectionConfig(SelectionOptions):
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", _canonical_objective(self.objective))
         entry = catalogue.estimator(self.estimator)
-        for name, option in OPTIONS.items():
-            value = getattr(self, name)
-            not_given = value is None and option.default is None and not option.owners
-            if not not_given and (not option.owners or entry.name in option.owners):
-                object.__setattr__(self, name, option.checked(value, self))
+        check_options(
+            self, {name: option for name, option in OPTIONS.items() if not option.owners or entry.name in option.owners}
+        )
         self._check_together(entry)
 
     @property
@@ -156,9 +154,7 @@ class SelectionConfig(SelectionOptions):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SelectionConfig:
-        known = {f.name for f in fields(cls)}
-        given = {k: v for k, v in data.items() if k in known}
-        given["quotas"] = tuple(Quota(**quota) for quota in given.get("quotas", ()))
+        given = restored_options(data, OPTIONS)
         # a record from before an option existed gets that option's default
         given.setdefault("estimator", "counterfactual")
         return cls(**{**catalogue.estimator(str(given["estimator"])).defaults, **given})

@@ -66,8 +66,9 @@ def open_sources(
         InputError: a file is missing or of another format, or there are no rows.
         Stopped: `should_stop` answered true.
     """
-    named = {"input": config.inputs, "features": config.features, "scores": config.scores}
-    return {name: open_source(name, inputs, should_stop, limit, progress) for name, inputs in named.items() if inputs}
+    return {
+        name: open_source(name, paths, should_stop, limit, progress) for name, paths in config.paths.items() if paths
+    }
 
 
 def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns:

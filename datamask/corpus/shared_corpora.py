@@ -119,8 +119,8 @@ class SharedCorpora:
 def _key(config: CorpusConfig, row_limit: int | None, should_stop: ShouldStop | None) -> str:
     """The configuration as text (a reloaded class is not equal to its old self), with every file's size and time."""
     stamps = []
-    for option, inputs in (("input", config.inputs), ("features", config.features), ("scores", config.scores)):
-        for path in list_files(inputs, option, should_stop):
+    for option, paths in config.paths.items():
+        for path in list_files(paths, option, should_stop):
             try:
                 facts = Path(path).stat()
             except OSError as error:

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,10 +20,8 @@ from datamask.corpus.readers import endings
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
 from datamask.files import RealRoots, confined, replacing, user_path
+from datamask.options import CORPUS_OPTIONS, InputPaths
 from datamask.work.locks import only_one
-
-KINDS = {"inputs": "input", "features": "features", "scores": "scores"}
-"""By part of a configuration, how its files are called in an error."""
 
 UPLOADS = ".uploads"
 IDLE_SECONDS = 3600.0
@@ -55,12 +54,12 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
     """
     roots = RealRoots.of(roots)
     try:
-        for name in ("inputs", "features", "scores"):
-            paths = [str(_absolute(text, roots)) for text in getattr(config, name)]
+        for option, named in config.paths.items():
+            paths = [str(_absolute(text, roots)) for text in named]
             files = ()
             if paths:
                 with contextlib.suppress(InputError):
-                    files = list_files(paths, KINDS[name])
+                    files = list_files(paths, option)
             for file in files:
                 confined(file, roots)
     except InputError as error:
@@ -86,13 +85,11 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
             "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
         )
     checked = {}
-    for name in ("inputs", "features", "scores"):
-        paths = []
-        for text in getattr(config, name):
-            paths.append(str(_absolute(text, roots)))
-        for file in list_files(paths, KINDS[name]) if paths else ():
-            confined(file, roots)
-        checked[name] = tuple(paths)
+    for name, option in CORPUS_OPTIONS.items():
+        if isinstance(option.kind, InputPaths):
+            checked[name] = tuple(str(_absolute(text, roots)) for text in getattr(config, name))
+            for file in list_files(checked[name], option.word) if checked[name] else ():
+                confined(file, roots)
     return replace(config, **checked)
 
 
@@ -201,7 +198,7 @@ def check_uploads(config: CorpusConfig, runs_dir: str | Path) -> None:
         InputError: one of them has changed since.
     """
     folder = (Path(runs_dir) / UPLOADS).absolute()
-    for text in (*config.inputs, *config.features, *config.scores):
+    for text in chain.from_iterable(config.paths.values()):
         path = Path(text).absolute()
         # a folder of 16 digits is from before the whole digest named it
         if path.parent.parent != folder or not re.fullmatch(r"[0-9a-f]{16}|[0-9a-f]{64}", path.parent.name):
@@ -236,7 +233,7 @@ def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Pat
     Args:
         used: of every run, and of whatever is open or offered for opening.
     """
-    named = {Path(path).absolute() for config in used for path in (*config.inputs, *config.features, *config.scores)}
+    named = {Path(path).absolute() for config in used for path in chain.from_iterable(config.paths.values())}
     young = time.time() - IDLE_SECONDS
     found = {}
     for path in sorted(_uploads(runs_dir)):

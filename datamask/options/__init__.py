@@ -1,34 +1,61 @@
-"""Every setting of a selection, one entry each in `table`: its kind, default, who has it, and the words people read.
+"""Every setting of a corpus and of a selection, one entry each: its kind, default, who has it, the words people read.
 
-The dataclass's check, the command line, the Run form, the lists of settings and what a sweep may vary are loops over
-`OPTIONS`. To add an option, write its entry in `table.SelectionOptions` and the code that uses it. Beside the table the
-`kinds` of values, and three of them in detail: `amounts` of tokens, `quotas`, and the `checks` of one value. Nothing
-here loads torch, or knows an objective or an estimator but by name.
+The dataclass's check, the command line, the forms, the lists of settings and what a sweep may vary are loops over
+`CORPUS_OPTIONS` (`corpus_table`) and `OPTIONS` (`table`). To add an option, write its entry in `CorpusOptions` or in
+`SelectionOptions` and the code that uses it. Beside the tables the `kinds` of values, and some of them in detail:
+`amounts` of tokens, `quotas`, `quality_columns`, and the `checks` of one value. Nothing here loads torch, or knows an
+objective or an estimator but by name.
 """
 
-from datamask.options.kinds import Choice, Copies, Device, Flag, IdFile, Kind, Number, Quotas, Text, Tokens, Whole
-from datamask.options.option import Control, Option
+from datamask.options.corpus_table import CORPUS_OPTIONS, ROWS, CorpusOptions
+from datamask.options.kinds import (
+    Choice,
+    Copies,
+    Device,
+    Flag,
+    IdFile,
+    InputPaths,
+    Kind,
+    Number,
+    QualityColumns,
+    Quotas,
+    Text,
+    Tokens,
+    Whole,
+)
+from datamask.options.option import Control, Option, check_options, option_words, restored_options
+from datamask.options.quality_columns import TRANSFORMS, QualityColumn
 from datamask.options.quotas import Quota
 from datamask.options.table import FIND, LEARNER_OPTIONS, OPTIONS, WHAT, SelectionOptions
 
 __all__ = [
+    "CORPUS_OPTIONS",
     "FIND",
     "LEARNER_OPTIONS",
     "OPTIONS",
+    "ROWS",
+    "TRANSFORMS",
     "WHAT",
     "Choice",
     "Control",
     "Copies",
+    "CorpusOptions",
     "Device",
     "Flag",
     "IdFile",
+    "InputPaths",
     "Kind",
     "Number",
     "Option",
+    "QualityColumn",
+    "QualityColumns",
     "Quota",
     "Quotas",
     "SelectionOptions",
     "Text",
     "Tokens",
     "Whole",
+    "check_options",
+    "option_words",
+    "restored_options",
 ]

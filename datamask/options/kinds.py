@@ -12,16 +12,20 @@ from typing import Any, ClassVar
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.options.checks import check, finite, number_text
+from datamask.options.quality_columns import QualityColumn
 from datamask.options.quotas import Quota
 
 NO_FLOAT64 = " (Apple's mps has no float64 numbers, in which values are reported and proved)"
 
 
 class Kind:
-    """What values an option takes; `settings`, where a method has it, are all values of the selection, by name."""
+    """What values an option takes; `settings`, where a method has it, are all values of the record, by name."""
 
     is_text: ClassVar[bool] = False
     """Whether a record on disk holds its values as text."""
+
+    many: ClassVar[bool] = False
+    """Whether a value is a tuple, whose parts the command line names one by one."""
 
     def canonical(self, value: Any, name: str) -> Any:
         """The one spelling of a value, which is what is kept.
@@ -40,8 +44,12 @@ class Kind:
         raise NotImplementedError
 
     def text(self, value: Any) -> str:
-        """The value as the command line reads it back."""
+        """The value, or a part of one of many, as the command line reads it back."""
         return str(value)
+
+    def restored(self, value: Any) -> Any:
+        """The value that a record on disk holds as plain JSON."""
+        return value
 
 
 @dataclass(frozen=True)
@@ -183,7 +191,12 @@ class Tokens(Kind):
 
 @dataclass(frozen=True)
 class Quotas(Kind):
-    """Quotas on values of one column, each value once; given one by one on the command line."""
+    """Quotas on values of one column, each value once."""
+
+    many: ClassVar[bool] = True
+
+    def restored(self, value: Any) -> tuple[Quota, ...]:
+        return tuple(Quota(**quota) for quota in value)
 
     def canonical(self, value: Any, name: str) -> tuple[Quota, ...]:
         quotas = tuple(value)
@@ -195,3 +208,38 @@ class Quotas(Kind):
             if not condition:
                 raise OptionError(f"--{name} must be {expected}, got {listed!r}")
         return quotas
+
+
+@dataclass(frozen=True)
+class QualityColumns(Kind):
+    """Quality columns with weight and transform, which are added up; a text is read as on the command line."""
+
+    many: ClassVar[bool] = True
+
+    def canonical(self, value: Any, name: str) -> tuple[QualityColumn, ...]:
+        columns = (value,) if isinstance(value, (str, QualityColumn)) else value
+        return tuple(QualityColumn.parse(column) if isinstance(column, str) else column for column in columns)
+
+    def restored(self, value: Any) -> tuple[QualityColumn, ...]:
+        return tuple(QualityColumn(**column) for column in value)
+
+
+@dataclass(frozen=True)
+class InputPaths(Kind):
+    """Files, folders or globs to read; runs keep their absolute paths.
+
+    Attributes:
+        least: how many there are at least.
+    """
+
+    least: int = 0
+    many: ClassVar[bool] = True
+
+    def canonical(self, value: Any, name: str) -> tuple[str, ...]:
+        return (value,) if isinstance(value, str) else tuple(value)
+
+    def fits(self, value: Any, settings: object) -> bool:
+        return len(value) >= self.least
+
+    def expected(self, value: Any, settings: object) -> str:
+        return "at least one file, folder or glob"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from datamask.options.checks import check
-from datamask.options.kinds import Kind
+from datamask.options.kinds import Flag, Kind
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Option:
-    """One setting of a selection.
+    """One setting of a corpus or of a selection.
 
     Attributes:
         name: how it is called everywhere; on the command line, with a hyphen or an underscore, and `flags` besides.
@@ -34,6 +34,7 @@ class Option:
         varied: what a sweep calls it, as in ``λ 0.3``; empty: its values speak for themselves; None: not varied.
         control: it is on the form among others of its kind, drawn so; None: the form has its own place for it, or none.
         always: whether the command line that repeats a run names it even at its default.
+        unset: what the help says in the place of the default, where a value that is not given is found.
         flags: on the command line, in the place of ``--name``.
     """
 
@@ -50,6 +51,7 @@ class Option:
     varied: str | None = None
     control: Control | None = None
     always: bool = False
+    unset: str = ""
     flags: tuple[str, ...] = ()
 
     @property
@@ -62,8 +64,18 @@ class Option:
         """What a list of settings calls it."""
         return self.listed or self.label
 
+    def words(self, value: Any) -> list[str]:
+        """The words of a command line that give it this value."""
+        if isinstance(self.kind, Flag):
+            return [f"--{self.word}"]
+        return [
+            word
+            for part in (value if self.kind.many else (value,))
+            for word in option_words(self.word, self.kind.text(part))
+        ]
+
     def checked(self, value: Any, settings: object) -> Any:
-        """A value in its one spelling. `settings`: all values of the selection, by name.
+        """A value in its one spelling. `settings`: all values of the record, by name.
 
         Raises:
             OptionError: it is none of the option's kind; the sentence names the option, what was expected and what
@@ -106,3 +118,25 @@ def option(
 def options_of(record: type) -> dict[str, Option]:
     """The options of a dataclass whose fields are made by `option`, in its order."""
     return {entry.name: Option(name=entry.name, **entry.metadata["option"]) for entry in fields(record)}
+
+
+def option_words(word: str, text: str) -> list[str]:
+    """An option and its value on a command line; a value that begins with a hyphen would be read as another option."""
+    return [f"--{word}={text}"] if text.startswith("-") else [f"--{word}", text]
+
+
+def check_options(record: object, options: Mapping[str, Option]) -> None:
+    """Check the fields of a frozen dataclass that are `options`, and put each in its one spelling.
+
+    Raises:
+        OptionError: a value is none of its option's kind; None is one where the option has no default.
+    """
+    for name, entry in options.items():
+        value = getattr(record, name)
+        if value is not None or entry.default is not None or entry.owners:
+            object.__setattr__(record, name, entry.checked(value, record))
+
+
+def restored_options(data: Mapping[str, Any], options: Mapping[str, Option]) -> dict[str, Any]:
+    """The values that a record on disk holds; what is no option any more, or not yet, is left out."""
+    return {name: options[name].kind.restored(value) for name, value in data.items() if name in options}

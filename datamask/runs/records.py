@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from datamask.config import RunConfig
-from datamask.options import OPTIONS
+from datamask.options import (
+    CORPUS_OPTIONS,
+    OPTIONS,
+    Flag,
+    InputPaths,
+    Kind,
+    Number,
+    Option,
+    QualityColumns,
+    Quotas,
+    Whole,
+)
 
 LATEST = 253370764800.0
 """Seconds since 1970 at the end of the year 9998: later times no calendar can show."""
@@ -138,21 +149,31 @@ FACTS: Schema = {
     "contents": ({EVERY: TEXT | NONE}, NONE),
 }
 
-_TEXTS = [name for name, option in OPTIONS.items() if option.kind.is_text]
+OF_KIND: dict[type[Kind], Any] = {
+    Number: NUMBER,
+    Whole: COUNT,
+    Flag: FLAG,
+    InputPaths: TEXTS,
+    QualityColumns: [Complete(name=TEXT, weight=NUMBER, transform=TEXT)],
+    Quotas: [Complete(column=TEXT, value=TEXT, low=NUMBER, high=NUMBER)],
+}
+"""Kind of an option -> what a record holds of it, where it is no text."""
+
+
+def _of_option(option: Option) -> Any:
+    if option.kind.is_text:
+        return TEXT | NONE
+    held = OF_KIND[type(option.kind)]
+    return held | NONE if option.default is None and not option.kind.many else held
+
+
 CONFIG: Schema = {
-    "corpus": {
-        "inputs": TEXTS,
-        "features": TEXTS,
-        "scores": TEXTS,
-        "rows": COUNT | NONE,
-        "drop_invalid": FLAG,
-        "seed": COUNT,
-        **dict.fromkeys(("id_column", "feature_column", "length_column"), TEXT | NONE),
-        "quality_columns": [Complete(name=TEXT, weight=NUMBER, transform=TEXT)],
-    },
+    "corpus": {name: _of_option(option) for name, option in CORPUS_OPTIONS.items()},
+    # numbers of a selection are checked by the settings themselves, whose sentences name the bounds
     "selection": {
-        **dict.fromkeys(_TEXTS, TEXT | NONE),
-        "quotas": [Complete(column=TEXT, value=TEXT, low=NUMBER, high=NUMBER)],
+        name: _of_option(option)
+        for name, option in OPTIONS.items()
+        if option.kind.is_text or isinstance(option.kind, Quotas)
     },
     "name": TEXT,
     "notes": TEXT,

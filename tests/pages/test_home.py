@@ -158,7 +158,7 @@ def test_invalid_rows_refuse_the_corpus_or_are_counted(page, runs_dir, tmp_path)
     assert opening.job.state == "failed"
     assert any("could not be opened" in heading.value for heading in app.subheader) and "NaN" in said(app)
     assert any(b.label == "Try again" for b in app.button)
-    app.checkbox(key="corpus_drop").check().run()
+    app.checkbox(key="corpus_drop_invalid").check().run()
     app, opening = open_and_wait(app, runs_dir)
     assert opening.ready and len(opening.corpus) == 239
     problems = next(frame.value for frame in app.dataframe if "problem" in frame.value.columns)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import zlib
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -14,8 +16,9 @@ from datamask.corpus.readers import endings, formats
 from datamask.dashboard import sample, words
 from datamask.dashboard.doors import UPLOADS, confined_config, idle_uploads, keep_upload, remove_uploads
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import option_control, session
 from datamask.errors import DatamaskError
+from datamask.options import CORPUS_OPTIONS, InputPaths
 
 PLACES = {"sample": "Sample", "path": "Path", "upload": "Upload"}
 NONE = "(none)"
@@ -27,17 +30,6 @@ HELP = {
     "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Of a folder the "
     "files of one format are read, the first of these that lies there.",
     "upload": "Kept under the runs folder, once per content, so that runs can find them again.",
-    "features": "Files that hold the feature column, if the shards do not. Joined by id, or by position where they "
-    "have no id.",
-    "scores": "Files that hold the quality columns, if the shards do not. Joined in the same way.",
-    "id": "Names each sample; unique, integers or strings. These ids are what you take home.",
-    "feature": "The embedding: one list of numbers per sample, all of one length.",
-    "quality": "One or more score columns; higher is better. Several are added up.",
-    "length": "Tokens or characters per sample, if known; then every count also says how many tokens.",
-    "rows": "How many rows to open at once. From a larger corpus a uniform sample is drawn, the same on every machine, "
-    "and every number then says n of N. The proposal fits in a quarter of this machine's memory.",
-    "drop": "Leave out rows with missing, infinite or all-zero values, and count them. Otherwise one such row refuses "
-    "the whole corpus, so that nothing goes missing unnoticed.",
 }
 
 
@@ -90,15 +82,18 @@ def _sample(weight: str) -> None:
 
 def _from_paths() -> CorpusConfig | None:
     lines = st.text_area(
-        "Files, folders or globs",
+        CORPUS_OPTIONS["inputs"].label,
         key="corpus_paths",
         help=HELP["path"],
         height=90,
         placeholder="/data/shards/*.parquet",
     )
     with st.expander("Features or scores in other shards"):
-        features = st.text_input("Feature shards", key="corpus_features", help=HELP["features"])
-        scores = st.text_input("Score shards", key="corpus_scores", help=HELP["scores"])
+        sides = {
+            name: tuple(st.text_input(option.label, key=f"corpus_{name}", help=option.help).split())
+            for name, option in CORPUS_OPTIONS.items()
+            if name != "inputs" and isinstance(option.kind, InputPaths)
+        }
     roots = session.roots()
     if roots:
         st.caption("Readable folders: " + ", ".join(words.plain(root) for root in roots))
@@ -106,9 +101,7 @@ def _from_paths() -> CorpusConfig | None:
     if not inputs:
         return None
     try:
-        return confined_config(
-            CorpusConfig(inputs, features=tuple(features.split()), scores=tuple(scores.split())), roots
-        )
+        return confined_config(CorpusConfig(inputs, **sides), roots)
     except DatamaskError as error:
         _say(error)
         return None
@@ -184,32 +177,30 @@ def _mapping(config: CorpusConfig, weight: str) -> None:
     quality = _quality(seen)
     left, right = st.columns(2)
     with left:
-        id_column = _choice("Id", "id", seen)
-        length_column = _choice("Length", "length", seen, optional=True)
+        id_column = _choice("id", seen)
+        length_column = _choice("length", seen, optional=True)
     with right:
-        feature_column = _choice("Features", "feature", seen)
+        feature_column = _choice("feature", seen)
     most = max(2, seen.rows)
     budget = right.number_input(
-        "Rows to open",
+        CORPUS_OPTIONS["rows"].label,
         2,
         most,
         min(most, seen.row_limit or seen.rows),
         step=1000,
         key=f"corpus_rows_{seen.rows}_{seen.dim}",
-        help=HELP["rows"],
+        help=CORPUS_OPTIONS["rows"].help,
     )
-    drop = st.checkbox("Drop invalid rows (else refuse)", key="corpus_drop", help=HELP["drop"])
+    others = other_options()
     try:
-        chosen = CorpusConfig(
-            config.inputs,
-            id_column,
-            quality,
-            feature_column,
-            length_column,
-            config.features,
-            config.scores,
-            None if budget >= seen.rows and seen.complete else int(budget),
-            drop,
+        chosen = replace(
+            config,
+            id_column=id_column,
+            quality_columns=quality,
+            feature_column=feature_column,
+            length_column=length_column,
+            rows=None if budget >= seen.rows and seen.complete else int(budget),
+            **others,
         )
         problems = _inspect(json.dumps(chosen.to_dict())).problems
     except DatamaskError as error:
@@ -228,19 +219,29 @@ def _mapping(config: CorpusConfig, weight: str) -> None:
         _open(chosen, session.title_of(chosen))
 
 
-def _choice(label: str, role: str, seen: Inspection, optional: bool = False) -> str | None:
+def other_options() -> dict[str, Any]:
+    """The options that need no place of their own in this form, drawn as their kinds are: name to what was chosen."""
+    return {
+        name: option_control.draw(option, option.default, f"corpus_{name}")
+        for name, option in CORPUS_OPTIONS.items()
+        if option.control is not None
+    }
+
+
+def _choice(role: str, seen: Inspection, optional: bool = False) -> str | None:
     """A column for a role; None where the guess was left as it was, so that the configuration stays short."""
+    option = CORPUS_OPTIONS[f"{role}_column"]
     options = list(seen.candidates.get(role, ()))
     guess = seen.columns.get(role)
     if optional:
         options = [NONE, *options]
     index = options.index(guess) if guess in options else (0 if optional else None)
     chosen = st.selectbox(
-        label,
+        option.label,
         options,
         index=index,
         key=f"corpus_{role}_{_tag(options)}",
-        help=HELP[role],
+        help=option.help,
         placeholder="choose" if options else "no such column",
     )
     return None if chosen in (guess, NONE) else chosen
@@ -255,10 +256,10 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
     options = list(seen.candidates.get("quality", ()))
     guess = seen.columns.get("quality")
     names = st.multiselect(
-        "Quality",
+        CORPUS_OPTIONS["quality_columns"].label,
         options,
         [guess] if guess in options else [],
-        help=HELP["quality"],
+        help=CORPUS_OPTIONS["quality_columns"].help,
         key=f"corpus_quality_{_tag(options)}",
         placeholder="choose",
     )

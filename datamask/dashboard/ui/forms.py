@@ -11,9 +11,10 @@ import streamlit as st
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, SelectionConfig
 from datamask.dashboard import words
+from datamask.dashboard.ui import option_control
 from datamask.dashboard.views import outcome
 from datamask.errors import OptionError
-from datamask.options import LEARNER_OPTIONS, OPTIONS, Choice, Flag, Number, Whole
+from datamask.options import LEARNER_OPTIONS, OPTIONS, Number, Whole
 from datamask.options.amounts import tokens_text
 
 if TYPE_CHECKING:
@@ -245,18 +246,7 @@ def _amount(tokens: float | None) -> None:
 
 
 def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False) -> None:
-    """One option as its kind is drawn: a menu, a box to tick or a number."""
-    option, place = OPTIONS[name], st if place is None else place
-    about = {"key": _key(name), "help": option.help, "disabled": disabled}
-    if isinstance(option.kind, Choice):
-        words_of = option.kind.meanings
-        place.selectbox(
-            option.label, tuple(words_of), _place_of(name, tuple(words_of)), format_func=words_of.get, **about
-        )
-    elif isinstance(option.kind, Flag):
-        place.checkbox(option.label, _now(name), **about)
-    else:
-        place.number_input(option.label, value=_now(name), **about, **option.control.limits)
+    option_control.draw(OPTIONS[name], _now(name), _key(name), place, disabled)
 
 
 def _learner_options(options: Mapping[str, Any], fixed: bool) -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +15,7 @@ from datamask.config import CorpusConfig
 from datamask.dashboard import words
 from datamask.dashboard.views import listing, outcome
 from datamask.errors import InputError
+from datamask.options import CORPUS_OPTIONS, Flag
 from datamask.runs.store import Run
 from datamask.work.memo import FileMemo
 
@@ -37,6 +39,10 @@ def table(run: Run) -> pd.DataFrame:
         *([("rules", "; ".join(rules))] if (rules := outcome.rules(run)) else []),
         ("seed", str(run.config.selection.seed)),
         ("corpus", ", ".join(corpus.inputs)),
+        *(
+            (CORPUS_OPTIONS[name].title.lower(), _option_text(name, value))
+            for name, value in run.config.corpus_given().items()
+        ),
         ("rows", words.of_total(int(n), int(total or n)) if n else "–"),
         ("fingerprint", str(facts.get("fingerprint") or "–")),
         *(
@@ -54,6 +60,13 @@ def table(run: Run) -> pd.DataFrame:
         ("platform", str(platform)),
     ]
     return pd.DataFrame([(what, words.printable(value)) for what, value in rows], columns=["what", "value"])
+
+
+def _option_text(name: str, value: Any) -> str:
+    kind = CORPUS_OPTIONS[name].kind
+    if isinstance(kind, Flag):
+        return "yes" if value else "no"
+    return ", ".join(map(kind.text, value)) if kind.many else kind.text(value)
 
 
 def command(run: Run, output: str | None = None) -> str:
