@@ -264,12 +264,8 @@ def curves(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
                     {"run": entry.label, "step": steps[there], "seconds": seconds[there], "value": shares[there]}
                 )
             )
-        elif entry.shares.get(measure) is not None:
-            parts.append(
-                pd.DataFrame(
-                    {"run": [entry.label], "step": [0.0], "seconds": [0.0], "value": [float(entry.shares[measure])]}
-                )
-            )
+        elif (share := entry.shares.get(measure)) is not None:
+            parts.append(pd.DataFrame({"run": [entry.label], "step": [0.0], "seconds": [0.0], "value": [float(share)]}))
     if not parts:
         return pd.DataFrame({"run": [], "step": [], "seconds": [], "value": []})
     return pd.concat(parts, ignore_index=True)

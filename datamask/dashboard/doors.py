@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from datamask.config import CorpusConfig
 from datamask.corpus.readers import endings
@@ -56,7 +57,7 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
     try:
         for option, named in config.paths.items():
             paths = [str(_absolute(text, roots)) for text in named]
-            files = ()
+            files: tuple[str, ...] = ()
             if paths:
                 with contextlib.suppress(InputError):
                     files = list_files(paths, option)
@@ -84,7 +85,7 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
             "this server reads no files by path, because other machines can reach it and no folder was "
             "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
         )
-    checked = {}
+    checked: dict[str, Any] = {}
     for name, option in CORPUS_OPTIONS.items():
         if isinstance(option.kind, InputPaths):
             checked[name] = tuple(str(_absolute(text, roots)) for text in getattr(config, name))
@@ -122,7 +123,7 @@ def _fixed_part(path: Path) -> Path:
 
 def keep_upload(
     name: str,
-    data: BinaryIO,
+    data: io.BufferedIOBase,
     runs_dir: str | Path,
     used: Callable[[], Iterable[CorpusConfig]] = tuple,
     limits: Limits | None = None,

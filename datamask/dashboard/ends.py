@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -33,6 +34,14 @@ class Ends:
         below = 0.5 * (values - self.low) / max(self.middle - self.low, 1e-12)
         above = 0.5 + 0.5 * (values - self.middle) / max(self.high - self.middle, 1e-12)
         return np.where(values < self.middle, below, above)
+
+
+@overload
+def ends_of(layer: Number | Selection | Change, cells: Hexagons) -> Ends: ...
+
+
+@overload
+def ends_of(layer: Layer, cells: Hexagons) -> Ends | None: ...
 
 
 def ends_of(layer: Layer, cells: Hexagons) -> Ends | None:
@@ -79,8 +88,10 @@ def common_ends(layers: Iterable[Layer], cells: Hexagons | None) -> dict[type, E
         layers: such as what several runs selected; those of one kind measure one thing.
         cells: None where points are seen, whose colours are classes or have given ends.
     """
+    if cells is None:
+        return {}
     by_kind: dict[type, list[Ends]] = {}
-    for layer in layers if cells is not None else ():
+    for layer in layers:
         if (own := ends_of(layer, cells)) is not None:
             by_kind.setdefault(type(layer), []).append(own)
     return {kind: _widest(own) for kind, own in by_kind.items()}

@@ -131,7 +131,8 @@ def exits(points: Sequence[Point], window: Window) -> list[tuple[Arrow, list[int
     A stretch of points beyond the window that has none inside before or after it gets the arrow of its nearest point.
     """
     outside = [not window.holds(*point) and all(map(math.isfinite, point)) for point in points]
-    found, place = [], 0
+    found: list[tuple[Arrow, list[int]]] = []
+    place = 0
     while place < len(points):
         if not outside[place]:
             place += 1
@@ -145,9 +146,9 @@ def exits(points: Sequence[Point], window: Window) -> list[tuple[Arrow, list[int
         if inside is not None:
             found.append((crossing(points[inside[0]], points[inside[1]], window), beyond))
         else:
-            arrows = [edge_arrow(*points[one], window) for one in beyond]
-            nearest = min(range(len(beyond)), key=lambda k: math.dist((arrows[k].x, arrows[k].y), points[beyond[k]]))
-            found.append((arrows[nearest], beyond))
+            arrows = [(arrow, points[k]) for k in beyond if (arrow := edge_arrow(*points[k], window)) is not None]
+            nearest, _ = min(arrows, key=lambda pair: math.dist((pair[0].x, pair[0].y), pair[1]))
+            found.append((nearest, beyond))
         place = end
     return found
 

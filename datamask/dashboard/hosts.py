@@ -108,7 +108,8 @@ class Doorkeeper:
     """
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], hosts: Callable[[], Hosts]) -> None:
-        self._app, self._hosts, self._known = app, hosts, None
+        self._app, self._hosts = app, hosts
+        self._known: Hosts | None = None
         self._logged: set[str] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

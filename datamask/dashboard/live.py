@@ -151,11 +151,12 @@ class Session:
         """Answer what is wanted, the latest first."""
         from datamask.evaluation.threads import threads
 
-        while self._wanted and not self._closed.is_set():
+        live = self._live
+        while live is not None and self._wanted and not self._closed.is_set():
             with lanes.locked(self._solver, job.should_stop), threads(_cores()):
                 with self._changed:
                     key, work = self._wanted.popitem(last=True)
-                answer = work(self._live, job.poll)
+                answer = work(live, job.poll)
             with self._changed:
                 self._results[key] = self._learned, answer
                 while len(self._results) > REMEMBERED:

@@ -15,6 +15,7 @@ import numpy as np
 
 from datamask.dashboard import palette, words
 from datamask.dashboard.ends import Ends, ends_of, net_counts, net_shares
+from datamask.dashboard.hexagons import Hexagons
 from datamask.dashboard.layers import (
     CHANGE_NAMES,
     GAINED,
@@ -165,7 +166,7 @@ def _category(layer: Category, places: Places, dark: bool, seen: Seen) -> Marks:
     if places.cells is None:
         return Marks(layer.title, layer.codes[places.drawn], _table(colors, dark), key=key, told={"names": names})
     # a cell has the colour of its most frequent class; the pointer tells by what majority
-    codes, majority = _majority(layer.codes, len(colors), places, seen)
+    codes, majority = _majority(layer.codes, len(colors), places.cells, seen)
     return Marks(
         layer.title,
         codes,
@@ -218,7 +219,7 @@ def _selection(layer: Selection, places: Places, dark: bool, seen: Seen) -> Mark
 def _change(layer: Change, places: Places, dark: bool, seen: Seen) -> Marks:
     tone = palette.shades(dark)
     if places.cells is None:
-        said = _said(CHANGE_NAMES, np.bincount(layer.codes, minlength=4), layer.codes, seen)
+        said = _said(CHANGE_NAMES, np.bincount(layer.codes, minlength=4).tolist(), layer.codes, seen)
         colors, shapes = [tone.muted, tone.random, tone.best, tone.accent], ("circle", "circle", "cross", "triangle")
         # of equal weight to the eye: a cross covers more than a triangle of its size
         return Marks(
@@ -257,7 +258,7 @@ def _classes(layer: Classes, places: Places, dark: bool, seen: Seen) -> Marks:
     )
     names = ["none of them", *layer.names]
     if places.cells is not None:
-        codes, majority = _majority(layer.codes, len(colors), places, seen)
+        codes, majority = _majority(layer.codes, len(colors), places.cells, seen)
         return Marks(
             layer.title,
             codes,
@@ -287,8 +288,7 @@ def _said(names: Sequence[str], totals: Sequence[int], codes: np.ndarray, seen: 
     return [f"{name} {part:,} of {total:,}" for name, part, total in zip(names, now, totals)]
 
 
-def _majority(codes: np.ndarray, classes: int, places: Places, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
-    cells = places.cells
+def _majority(codes: np.ndarray, classes: int, cells: Hexagons, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
     pairs = cells.cell * classes + codes
     if seen.shown is not None:
         pairs = pairs[seen.shown]

@@ -75,7 +75,7 @@ class Opening:
     @property
     def under_way(self) -> bool:
         """Whether the corpus is still to come."""
-        return self.corpus is None and not self.job.ended
+        return self.corpus is None and self.job is not None and not self.job.ended
 
     def stop(self) -> None:
         """Ask the opening, and the counting after it, to stop within about a second."""
@@ -84,7 +84,8 @@ class Opening:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait for the opening, and the counting after it, to end, each at most `seconds`. For tests and scripts."""
-        self.job.wait(seconds)
+        if self.job is not None:
+            self.job.wait(seconds)
         if self.counting is not None:
             self.counting.wait(seconds)
 
@@ -182,10 +183,15 @@ class Openings:
     def count_copies(self, opening: Opening) -> None:
         """Count near-copies in the background, where that is not done or under way. Finds the neighbour graph too."""
         with self._lock:
-            if opening.copies.near is None and (opening.counting is None or opening.counting.ended):
+            corpus = opening.corpus
+            if (
+                corpus is not None
+                and opening.copies.near is None
+                and (opening.counting is None or opening.counting.ended)
+            ):
                 opening.counting = worker().start(
                     f"copies {self.folder} {opening.key} {id(opening)}",
-                    lambda job: self._count(opening, job),
+                    lambda job: self._count(opening, corpus, job),
                     device="cpu",
                 )
 
@@ -198,16 +204,16 @@ class Openings:
         if built:
             sample.build_in_child(lambda share, what: report(share, what, 0.0, built), job.should_stop)
         check_uploads(opening.config, self.folder.parent.parent)
-        opening.corpus = shared_corpora().get(opening.config, progress=report, should_stop=job.should_stop)
+        corpus = shared_corpora().get(opening.config, progress=report, should_stop=job.should_stop)
+        opening.corpus = corpus
         self._trim()
-        self._note(opening)
-        if len(opening.corpus) <= COUNTED_AT_ONCE:
+        self._note(opening, corpus)
+        if len(corpus) <= COUNTED_AT_ONCE:
             self.count_copies(opening)
         else:
-            opening.copies = Copies(count_exact(opening.corpus))
+            opening.copies = Copies(count_exact(corpus))
 
-    def _count(self, opening: Opening, job: Job) -> None:
-        corpus = opening.corpus
+    def _count(self, opening: Opening, corpus: Corpus, job: Job) -> None:
         job.report(0.0, "looking for copies")
         if opening.copies.exact is None:
             opening.copies = Copies(count_exact(corpus))
@@ -221,8 +227,7 @@ class Openings:
             for old in ready[:-KEPT]:
                 del self._by_key[old.key]
 
-    def _note(self, opening: Opening) -> None:
-        corpus = opening.corpus
+    def _note(self, opening: Opening, corpus: Corpus) -> None:
         note = {
             "key": opening.key,
             "title": opening.title,

@@ -50,9 +50,10 @@ def pack(header: dict[str, Any], **arrays: np.ndarray) -> bytes:
         mark.update(body.tobytes())
     header = {**header, "id": mark.hexdigest()}
     # places depend on the header's length and the header on the places: they count from the end of the header's room
-    places, end = {}, 0
+    places: dict[str, tuple[str, int, int]] = {}
+    end = 0
     for name, body in bodies.items():
-        places[name] = [body.dtype.name, end, body.size]
+        places[name] = (body.dtype.name, end, body.size)
         end += -(-body.nbytes // ALIGNED) * ALIGNED
     head = json.dumps({**header, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
     room = -(-(4 + len(head)) // ALIGNED) * ALIGNED

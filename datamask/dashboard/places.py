@@ -115,8 +115,8 @@ def labels(
     made = []
     for i, name in enumerate(ids):
         label = f"{cut(name, 60)}\nquality {quality[i]:.4g}"
-        if texts is not None and texts[i]:
-            label += f"\n{cut(texts[i][: 3 * limit], limit)}"
+        if texts is not None and (text := texts[i]):
+            label += f"\n{cut(text[: 3 * limit], limit)}"
         made.append(label)
     return made
 

@@ -73,7 +73,8 @@ def build_in_child(progress: Callable[[float, str], None], should_stop: Callable
                 child.terminate()
             child.wait()
             reader.join()
-            child.stdout.close()
+            if child.stdout is not None:
+                child.stdout.close()
         if child.returncode:
             complaints.seek(0)
             lines = complaints.read().strip().splitlines() or [f"exit status {child.returncode}"]
@@ -90,6 +91,8 @@ def _relay(lines, progress: Callable[[float, str], None]) -> None:
 def main(builder: str, output: str) -> None:
     """Build the shards into the folder `output`, telling of progress on standard output."""
     spec = importlib.util.spec_from_file_location("datamask_sample_build", builder)
+    if spec is None or spec.loader is None:
+        raise InputError(f"the sample corpus cannot be built: {builder} is no Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     last = 0.0

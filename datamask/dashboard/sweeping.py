@@ -7,6 +7,7 @@ settings has done already are read, not computed. Loads torch only inside the ba
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -140,7 +141,7 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
                     should_stop=job.should_stop,
                     threads=cores,
                     reuse=True,
-                    turn=lambda device=device: turn(device),
+                    turn=functools.partial(turn, device),
                 )
             trouble = trouble or next((f"{one.point.words}: {one.error}" for one in done if one.error), "")
             before += len(plan.points)

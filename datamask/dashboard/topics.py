@@ -92,17 +92,18 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
     held = []
     for k in range(count):
         rows = order[ends[k] : ends[k + 1]][:READ]
-        some = Counter()
+        some: Counter[str] = Counter()
         for text in texts.take(pa.array(rows)).to_pylist():
             some.update({word.lower() for word in WORD.findall((text or "")[:LETTERS])})
         held.append((some, max(len(rows), 1)))
-    everywhere, read = Counter(), sum(size for _, size in held)
+    everywhere: Counter[str] = Counter()
+    read = sum(size for _, size in held)
     for some, _ in held:
         everywhere.update(some)
     names = []
     for k, (some, size) in enumerate(held):
         weight = {word: n / size * np.log(n / size * read / everywhere[word]) for word, n in some.items()}
-        ranked = sorted(some, key=lambda word, weight=weight: (-weight[word], word))
+        ranked = [word for _, word in sorted((-value, word) for word, value in weight.items())]
         names.append(" · ".join([str(k + 1), ", ".join(ranked[:SAID])]) if ranked else f"cluster {k + 1}")
     return tuple(names)
 

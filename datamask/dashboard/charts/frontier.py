@@ -281,24 +281,23 @@ def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> lis
         # a seed may lie beyond though the mean of its lambda does not
         named = [*named, *(spot for spot in line.spots if spot not in left)]
     for spot in named:
-        arrow = edge_arrow(spot.quality, spot.diversity, window)
-        if arrow is None:
+        edge = edge_arrow(spot.quality, spot.diversity, window)
+        if edge is None:
             continue
         label = spot.label if not catalogue.estimator(spot.settings.estimator).defaults else f"λ {spot.lamb:g}"
-        said = _far_words(label, [spot], arrow, window)
+        said = _far_words(label, [spot], edge, window)
         near = [
             place
             for place, one in enumerate(found)
-            if one.spots[0].scale == spot.scale
-            and math.dist((one.arrow.x, one.arrow.y), (arrow.x, arrow.y)) < SAME_ARROW
+            if one.spots[0].scale == spot.scale and math.dist((one.arrow.x, one.arrow.y), (edge.x, edge.y)) < SAME_ARROW
         ]
         for place in near:
-            there, _, value = found[place].said.partition(": ")
+            before, _, value = found[place].said.partition(": ")
             if said == f"{label}: {value}":
                 # one arrow, one value: both names stand before it
-                found[place], said = replace(found[place], said=f"{there}, {label}:\n{value}"), ""
+                found[place], said = replace(found[place], said=f"{before}, {label}:\n{value}"), ""
                 break
-        found.append(_Far(arrow, [spot], label, said, bool(near)))
+        found.append(_Far(edge, [spot], label, said, bool(near)))
     return found
 
 
@@ -411,7 +410,7 @@ def _say(
     places = placement.around(
         [one for one, _ in said],
         placement.Box(window.x0, window.y0, window.x1, window.y1),
-        scales,
+        scales.tolist(),
         np.array(roads, float).reshape(-1, 4),
         dots,
     )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
 from datamask.dashboard import palette, placement
 from datamask.dashboard.charts.overlay import DASHES
+
+Along = TypeVar("Along", float, np.ndarray)
+"""Where something lies along an axis: one value, or one for each of several points."""
 
 EDGES, MARGIN = (-0.02, 1.02), 0.012
 """The picture's ends, and how far a recommendation reaches beyond its last lambda, so that a single one is seen too."""
@@ -195,7 +199,7 @@ def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, fl
         height: of the plotting area, in pixels.
     """
 
-    def place(across, up):
+    def place(across: Along, up: Along) -> tuple[Along, Along]:
         """In pixels, downwards."""
         return ((across - EDGES[0]) / (EDGES[1] - EDGES[0]) * WIDTH, (span[1] - up) / (span[1] - span[0]) * height)
 
@@ -208,10 +212,10 @@ def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, fl
         dots += [tuple(end) for end in ends]
     said, spot_at = [], []
     for label in labels:
-        there = {}
+        there: dict[placement.Offset, Spot] = {}
         for spot in label.spots:
-            right, down = place(spot.across, spot.up)
-            there.setdefault((right + spot.right, down + spot.down, spot.align), spot)
+            x, y = place(spot.across, spot.up)
+            there.setdefault((x + spot.right, y + spot.down, spot.align), spot)
         spot_at.append(there)
         # all from one corner, because the spots of a label stand at different points
         said.append(placement.Words(label.text, 0.0, height, tuple(there), needed=True))
@@ -219,19 +223,29 @@ def _placed(labels: Sequence[Label], points: pd.DataFrame, span: tuple[float, fl
     found = placement.around(
         said, placement.Box(-0.5, -0.5, WIDTH + 0.5, height + 0.5), (1.0,), np.concatenate(roads), dots
     )
-    return [there[offset] for there, offset in zip(spot_at, found)]
+    # words that are needed have an offset always
+    return [there[offset] for there, offset in zip(spot_at, found) if offset is not None]
 
 
-def _reach(row) -> tuple[float, float]:
+def _reaches(recommended: pd.DataFrame | None) -> list[tuple[float, float]]:
+    """From where to where each group of recommended lambdas goes."""
+    return (
+        []
+        if recommended is None
+        else [(float(low), float(high)) for low, high in recommended[["low", "high"]].to_numpy()]
+    )
+
+
+def _shade(low: float, high: float) -> tuple[float, float]:
     """From where to where recommended lambdas are shaded."""
-    return max(row.low - MARGIN, EDGES[0]), min(row.high + MARGIN, EDGES[1])
+    return max(low - MARGIN, EDGES[0]), min(high + MARGIN, EDGES[1])
 
 
 def _shaded(recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades) -> Iterator[dict]:
     """The recommended lambdas, behind everything."""
     across, up = {"type": "quantitative"}, {"type": "quantitative"}
-    for row in () if recommended is None else recommended.itertuples():
-        left, right = _reach(row)
+    for low, high in _reaches(recommended):
+        left, right = _shade(low, high)
         yield {
             "data": {"values": [{"from": left, "to": right, "low": span[0], "high": span[1]}]},
             "mark": {"type": "rect", "color": tone.diversity, "opacity": 0.16},
@@ -247,10 +261,10 @@ def _shaded(recommended: pd.DataFrame | None, span: tuple[float, float], tone: p
 def _shaded_labels(
     recommended: pd.DataFrame | None, span: tuple[float, float], tone: palette.Shades
 ) -> Iterator[Label]:
-    for row in () if recommended is None else recommended.itertuples():
-        left, right = _reach(row)
+    for low, high in _reaches(recommended):
+        left, right = _shade(low, high)
         yield Label(
-            "recommended" + ("" if row.low == row.high else f": {row.low:g} to {row.high:g}"),
+            "recommended" + ("" if low == high else f": {low:g} to {high:g}"),
             tone.text,
             [
                 Spot(at, end, 4 if align == "left" else -4, down, align)

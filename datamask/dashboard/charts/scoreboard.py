@@ -66,7 +66,7 @@ def drawing(row: Row) -> svg.Drawing:
         color, shape = LOOKS.get(place.key) or (f"series{_order(place)}", svg.SHAPES[_order(place)])
         name = place.letter or {RANDOM: "random", TOP_QUALITY: "top quality"}.get(place.key, place.label)
         picture.text(LEFT - 8, y + 4, name, "text", "end", 12, bold=bool(place.letter))
-        if place.low is not None:
+        if place.low is not None and place.high is not None:
             picture.line(at(place.low), y, at(place.high), y, color, 2)
         picture.mark(at(place.value), y, color, shape, hollow=place.optimised, told=_said(place))
     hint = {"higher": "higher is better →", "lower": "← lower is better", "neither": ""}[row.better]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from datamask.dashboard import palette
 from datamask.dashboard.views.vitals import Vital
 
@@ -58,7 +60,7 @@ def vital(shown: Vital, *, dark: bool = False, height: int = 130) -> dict:
         {"field": "step", "title": "step", "format": ","},
         {"field": "value", "title": "value", "format": ".1%" if shown.shares else ".3~g"},
     ]
-    layers = [
+    layers: list[dict[str, Any]] = [
         {
             "mark": {"type": "line", "strokeWidth": 2.0},
             "encoding": {"x": across, "y": up, "color": colour, "strokeDash": dash},

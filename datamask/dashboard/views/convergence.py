@@ -204,7 +204,7 @@ def _places(metrics: dict[str, np.ndarray], masks: int | None, there: np.ndarray
 
 def _at_end(metrics: dict[str, np.ndarray], masks: int | None, value: float) -> dict[str, float]:
     place = _places(metrics, masks, np.array([len(metrics["step"]) - 1])).iloc[0].to_dict()
-    return {name: float(at) for name, at in place.items() if np.isfinite(at)} | {"value": value}
+    return {str(name): float(at) for name, at in place.items() if np.isfinite(at)} | {"value": value}
 
 
 def references(run: Run, measure: str) -> tuple[Reference, ...]:

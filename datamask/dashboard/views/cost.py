@@ -53,8 +53,7 @@ class Cost:
 
 def work(config: SelectionConfig, n: int, dim: int) -> float:
     """The work of all steps in arbitrary units: masks times rows of a batch times dimensions, over all steps."""
-    entry = catalogue.estimator(config.estimator)
-    if "n_epochs" not in entry.defaults:
+    if config.n_epochs is None:  # an estimator without steps
         return 0.0
     masks = float(config.n_epochs) * (config.n_rollout or 1) * (config.partial or 1.0)
     return masks * n * (1 - config.prune) * dim
@@ -67,7 +66,7 @@ def estimate(
     fingerprint: str,
     runs: Iterable[Run],
     tokens: float | None = None,
-    best_tokens: Callable[[int], float] | None = None,
+    best_tokens: Callable[[int], float | None] | None = None,
 ) -> Cost:
     """What a run with these settings will cost on a corpus of n rows and dim dimensions.
 
@@ -88,6 +87,7 @@ def estimate(
     seconds, basis = _time(config, n, dim, fingerprint, runs)
     best = None if best_tokens is None or tokens is None or config.budget is not None else best_tokens(selected)
     length = None if tokens is None or config.budget is not None else _length(config, selected, fingerprint, runs)
+    filled: float | None
     if config.budget is not None:
         filled, measured = config.budget, True
     elif length is not None:
@@ -102,7 +102,7 @@ def sentence(cost: Cost, n: int) -> str:
     rows = f"Selects {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
     if cost.tokens and (cost.measured or cost.best_tokens is None):
         rows += f", about {words.short(cost.tokens)} tokens"
-    elif cost.tokens:
+    elif cost.tokens and cost.best_tokens is not None:
         rows += (
             f" ({words.short(cost.tokens)} tokens at average length, {words.short(cost.best_tokens)} if they were "
             "those of best quality)"

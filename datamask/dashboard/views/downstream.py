@@ -59,9 +59,10 @@ def points(results: pd.DataFrame) -> pd.DataFrame:
     where there is one number only.
     """
     rows = []
-    for (task, curve, lamb), part in results.groupby(["task", "curve", "lamb"], sort=True, dropna=False):
+    for (task, curve, _), part in results.groupby(["task", "curve", "lamb"], sort=True, dropna=False):
         mean, spread = float(part["score"].mean()), float(part["score"].std(ddof=1))
-        rows.append((task, curve, float(lamb), mean, mean - spread, mean + spread, len(part), part["run_id"].nunique()))
+        lamb = float(part["lamb"].iloc[0])
+        rows.append((task, curve, lamb, mean, mean - spread, mean + spread, len(part), part["run_id"].nunique()))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

@@ -206,7 +206,7 @@ def spot_of(run: Run, fingerprint: str | None = None) -> Spot | None:
         summary.get("quality"),
         summary.get("diversity"),
         scale,
-        HalfPlane(settings.lamb, float(bound)) if proved else None,
+        HalfPlane(settings.lamb, float(bound)) if bound is not None and proved else None,
         summary.get("gap") if proved else None,
         summary.get("seconds"),
     )
@@ -250,8 +250,8 @@ def line_names(lines: Sequence[Line]) -> dict[str, str]:
                 )
                 name += f", {value}" if field == "estimator" else f", {said.lower()} {value}"
         names[line.key] = name
-    said = list(names.values())
-    return {key: name if said.count(name) == 1 else f"{name} ({key[:4]})" for key, name in names.items()}
+    given = list(names.values())
+    return {key: name if given.count(name) == 1 else f"{name} ({key[:4]})" for key, name in names.items()}
 
 
 def size_words(settings: SelectionConfig) -> str:

@@ -13,7 +13,8 @@ from datamask.errors import DatamaskError
 if TYPE_CHECKING:
     from datamask.dashboard.openings import Opening
     from datamask.runs.run_queue import RunQueue
-    from datamask.runs.store import Run, RunStatus, RunStore
+    from datamask.runs.status import RunStatus
+    from datamask.runs.store import Run, RunStore
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,8 @@ def _elsewhere(run: Run, status: RunStatus) -> tuple[str, float | None]:
     """What a run of another process is doing, and the seconds it still needs by the pace of its steps so far."""
     if not status.step or not status.total_steps:
         return status.message, None
-    seconds = run.metrics().get("seconds", ())
-    learned = float(seconds[-1]) if len(seconds) else None
+    seconds = run.metrics().get("seconds")
+    learned = float(seconds[-1]) if seconds is not None and len(seconds) else None
     eta = None if learned is None else learned / status.step * (status.total_steps - status.step)
     return f"step {status.step:,} of {status.total_steps:,}", eta
 
