@@ -13,7 +13,14 @@ from datamask.options import CORPUS_OPTIONS, CorpusOptions, InputPaths, check_op
 class CorpusConfig(CorpusOptions):
     """Which rows make the corpus: the options of `datamask.options.corpus_table`; all but the inputs by name.
 
-    What is None or empty is found: columns by the paper's names, then by type.
+    Attributes:
+        inputs: files, folders or globs.
+        id_column, feature_column, length_column: column names; None: found by the paper's names, then by type.
+        quality_columns: summed with their weights; empty: found by name, then by type.
+        features, scores: side shards holding the feature or quality column, joined by id, else by row position.
+        rows: size of a uniform sample by hash of (id, seed); None: all rows.
+        drop_invalid: drop rows with NaN, infinite, null or all-zero features or quality instead of refusing them.
+        seed: of the row sample (`--row_seed`; on the command line it follows `--seed` unless given).
 
     Raises:
         OptionError: an option is not of its kind.
