@@ -83,14 +83,12 @@ def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
     def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(path if "://" in path else str(user_path(path).absolute()) for path in paths)
 
-    return replace(
-        config,
-        **{
-            name: absolute(getattr(config, name))
-            for name, option in CORPUS_OPTIONS.items()
-            if isinstance(option.kind, InputPaths)
-        },
-    )
+    paths: dict[str, Any] = {
+        name: absolute(getattr(config, name))
+        for name, option in CORPUS_OPTIONS.items()
+        if isinstance(option.kind, InputPaths)
+    }
+    return replace(config, **paths)
 
 
 def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: argparse.Namespace) -> int:
