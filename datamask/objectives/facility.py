@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,12 @@ COLUMNS_AT_ONCE = 8
 
 SIMILARITIES_AT_ONCE = 16_000_000
 """Similarities per dense chunk: 64 MB, and under 0.3 s on two cores at 384 dimensions."""
+
+FEW_SIMILARITIES = 200_000_000
+"""Rows times members up to which they are all compared even where nothing else is exact: some two seconds."""
+
+PROBES = 16
+"""Cells whose members a row is compared with."""
 
 ROUNDING = 1e-6
 """Cosines of the same pair may differ by so much, where they were computed by different products."""
@@ -175,12 +182,24 @@ class Facility(SetFunction):
         return best, second, owner
 
     def close_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
-        """`coverage`, with the rows that met fewer than `needed` listed members measured against all members.
+        """`coverage`, with the rows that met fewer than `needed` listed members measured against other members too.
 
-        Exact on exact lists.
+        Against all of them on exact lists, where the result is exact, and where these are few. On approximate lists,
+        where nothing is exact, such rows may be most of the pool; then against members near them.
         """
         coverage = self.coverage(mask, poll)
-        return self._measured(coverage, mask, (coverage.found < needed).nonzero().squeeze(1), poll)
+        rows, members = (coverage.found < needed).nonzero().squeeze(1), mask.nonzero().squeeze(1)
+        if self.exact_lists or len(rows) * len(members) <= FEW_SIMILARITIES:
+            return self._measured(coverage, mask, rows, poll)
+        best, second, owner = nearby_members(self.features, rows, members, poll)
+        listed, listed_owner = coverage.best[rows], coverage.owner[rows]
+        other = owner != listed_owner  # else the pair is counted already, by the other product
+        ahead = other & (listed > best)
+        second = torch.where(other, torch.maximum(torch.minimum(listed, best), second), second)
+        coverage.best[rows] = torch.maximum(listed, best)
+        coverage.second[rows] = torch.minimum(second, coverage.best[rows])
+        coverage.owner[rows] = torch.where(ahead, listed_owner, owner)
+        return coverage
 
     def exact_coverage(self, mask: Tensor, poll: Poll = no_poll, needed: int = 2) -> Coverage:
         """Exact on any lists: on approximate ones, every row is measured against all members."""
@@ -223,11 +242,15 @@ class Facility(SetFunction):
         return float(best.double().mean())
 
     def gains(self, mask: Tensor, poll: Poll = no_poll) -> Tensor:
-        """Exact on exact lists: unlisted pairs matter only for rows without a listed member, which meet everyone."""
-        open_rows = self.coverage(mask, poll).found == 0
+        """Exact on exact lists: unlisted pairs matter only for rows without a listed member, which meet everyone.
+
+        On approximate lists, of listed pairs.
+        """
         exact = self.close_coverage(mask, poll)
         total = self._listed_marginals(exact, poll).double() * self.n
-        rows = open_rows.nonzero().squeeze(1)
+        rows = torch.empty(0, dtype=torch.int64, device=self.device)
+        if self.exact_lists:
+            rows = (self.coverage(mask, poll).found == 0).nonzero().squeeze(1)
         for part in chunks(len(rows), SIMILARITIES_AT_ONCE // self.n):
             poll()
             near = self.features[rows[part]] @ self.features.T
@@ -259,6 +282,57 @@ class Facility(SetFunction):
 
     def missed(self, mask: Tensor) -> float:
         return float((self.coverage(mask).found == 0).float().mean())
+
+
+def nearby_members(
+    features: Tensor, rows: Tensor, members: Tensor, poll: Poll = no_poll
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Nearest and second nearest member of rows, looked for among the members of the nearest cells.
+
+    Every member belongs to the cell of its nearest pivot, and the pivots are members at even distances; a row is
+    compared with the members of its `PROBES` nearest cells. With as many cells as a cell has members that costs
+    ``PROBES / sqrt(members)`` of comparing it with all.
+
+    Args:
+        features: float32 ``(n, d)``, unit rows. rows: int64 ``(r,)``; members: int64 ``(m,)``.
+
+    Returns:
+        Best and second-best similarity float32 ``(r,)``, at least 0, and the best member int64 ``(r,)``. Never above
+        the true ones.
+    """
+    step = max(1, math.isqrt(len(members)))
+    pivots = features[members[::step]]
+    cells = torch.cat([(features[members[part]] @ pivots.T).argmax(1) for part in _parts(members, pivots, poll)])
+    order = cells.argsort(stable=True)
+    ends = torch.bincount(cells, minlength=len(pivots)).cumsum(0).tolist()
+    probes = min(PROBES, len(pivots))
+    probed = torch.cat(
+        [(features[rows[part]] @ pivots.T).topk(probes, dim=1).indices for part in _parts(rows, pivots, poll)]
+    )
+    visits = probed.reshape(-1).argsort(stable=True)
+    visit_ends = torch.bincount(probed.reshape(-1), minlength=len(pivots)).cumsum(0).tolist()
+    best, second = torch.zeros(len(rows), device=features.device), torch.zeros(len(rows), device=features.device)
+    owner = members[:1].repeat(len(rows))
+    for cell in range(len(pivots)):
+        candidates = members[order[ends[cell - 1] if cell else 0 : ends[cell]]]
+        visitors = visits[visit_ends[cell - 1] if cell else 0 : visit_ends[cell]] // probes
+        for part in chunks(len(visitors), SIMILARITIES_AT_ONCE // max(len(candidates), 1)):
+            poll()
+            who = visitors[part]
+            near = (features[rows[who]] @ features[candidates].T).topk(min(2, len(candidates)), dim=1)
+            first = near.values[:, 0]
+            runner_up = near.values[:, 1] if near.values.shape[1] > 1 else torch.zeros_like(first)
+            before = best[who]
+            second[who] = torch.maximum(torch.minimum(first, before), torch.maximum(second[who], runner_up))
+            owner[who] = torch.where(first > before, candidates[near.indices[:, 0]], owner[who])
+            best[who] = torch.maximum(first, before)
+    return best, second, owner
+
+
+def _parts(rows: Tensor, pivots: Tensor, poll: Poll) -> Iterator[slice]:
+    for part in chunks(len(rows), SIMILARITIES_AT_ONCE // len(pivots)):
+        poll()
+        yield part
 
 
 def exact_lists(features: Tensor, k: int, poll: Poll = no_poll) -> tuple[Tensor, Tensor]:

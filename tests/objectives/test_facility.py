@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from datamask.objectives.facility import Facility, exact_lists, list_length
+from datamask.objectives import facility
+from datamask.objectives.facility import Facility, exact_lists, list_length, nearby_members
 from tests.reference import truth
 
 N, S = 120, 9
@@ -137,3 +138,55 @@ def test_values_and_marginals_together_are_each_alone(case):
     values, marginals = function.values_and_marginals(masks)
     assert torch.allclose(values, function.values(masks), rtol=1e-6)
     assert torch.equal(marginals, function.marginals(masks))
+
+
+@pytest.fixture
+def clustered(rng):
+    """2,000 rows around 20 centres, float64 and float32; 300 of them are members, most in few clusters."""
+    centres, cluster = truth.unit_rows(rng, 20, 16), rng.integers(0, 20, 2000)
+    x = centres[cluster] + 0.15 * rng.normal(size=(2000, 16))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    members = np.sort(rng.choice(np.flatnonzero(cluster < 8), 300, replace=False))
+    return x, torch.from_numpy(x).float(), members
+
+
+def test_nearby_members_are_never_nearer_than_the_nearest_and_mostly_are_the_nearest(clustered):
+    x, features, members = clustered
+    rows = np.setdiff1d(np.arange(2000), members)
+    best, second, owner = nearby_members(features, torch.from_numpy(rows), torch.from_numpy(members))
+    near = np.sort(np.maximum(0.0, x[rows] @ x[members].T), axis=1)
+    assert (best.numpy() <= near[:, -1] + 1e-6).all() and (second.numpy() <= near[:, -2] + 1e-6).all()
+    assert np.allclose(best.numpy(), np.maximum(0.0, (x[rows] * x[owner.numpy()]).sum(axis=1)), atol=1e-6)
+    assert set(owner.tolist()) <= set(members.tolist())
+    assert np.mean(near[:, -1] - best.numpy() < 1e-6) > 0.9
+    assert np.mean(near[:, -2] - second.numpy() < 1e-6) > 0.8
+
+
+def test_where_all_cells_are_looked_into_nearby_members_are_the_nearest(clustered, monkeypatch):
+    x, features, members = clustered
+    monkeypatch.setattr(facility, "PROBES", 1000)
+    best, second, _ = nearby_members(features, torch.arange(2000), torch.from_numpy(members))
+    near = np.sort(np.maximum(0.0, x @ x[members].T), axis=1)
+    assert np.allclose(best.numpy(), near[:, -1], atol=1e-6) and np.allclose(second.numpy(), near[:, -2], atol=1e-6)
+
+
+def test_rows_without_a_listed_member_find_one_nearby_on_approximate_lists(clustered, monkeypatch):
+    x, features, members = clustered
+    indices, similarities = exact_lists(features, 9)
+    rough = Facility(features, indices[:, ::2], similarities[:, ::2], exact_lists=False)
+    mask = torch.zeros(2000, dtype=torch.bool)
+    mask[torch.from_numpy(members)] = True
+    listed, found = rough.listed_value(mask), rough.coverage(mask).found
+    assert int((found == 0).sum()) > 500 and int((found == 1).sum()) > 50
+    among_all = rough.value(mask)
+    monkeypatch.setattr(facility, "FEW_SIMILARITIES", 0)
+    exact = truth.facility(x, members)
+    assert listed < rough.value(mask) <= among_all + 1e-9 <= exact + 1e-6
+    coverage = rough.close_coverage(mask)
+    near = np.sort(np.maximum(0.0, x @ x[members].T), axis=1)
+    assert (coverage.best.numpy() <= near[:, -1] + 1e-6).all() and (coverage.second.numpy() <= near[:, -2] + 1e-6).all()
+    assert (coverage.second <= coverage.best).all()
+    owned = np.maximum(0.0, (x * x[coverage.owner.numpy()]).sum(axis=1))
+    assert np.allclose(coverage.best.numpy(), owned, atol=1e-6)
+    drawn = rough.estimate(mask)
+    assert drawn.value == pytest.approx(exact, abs=2e-6), "all rows are drawn"
