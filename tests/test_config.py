@@ -150,3 +150,23 @@ def test_rules_of_the_quotas():
     config = RunConfig(CorpusConfig(("x",)), SelectionConfig.from_options(quotas=(a,), pin="p.txt", ban="b.txt"))
     assert RunConfig.from_dict(config.to_dict()) == config
     assert config.arguments()[-6:] == ["--pin", "p.txt", "--ban", "b.txt", "--quota", "source=a:0.0:0.5"]
+
+
+def test_steps_follow_from_the_rows_where_nobody_chose_them_and_swaps_follow():
+    masks = {"estimator": "counterfactual", "n_rollout": 128}
+    many = SelectionConfig.from_options(**masks)
+    assert many.planned_steps(200_000) == 60, "few rows are quick enough"
+    assert [many.planned_steps(n) for n in (236_007, 1_000_000, 10_000_000)] == [9, 8, 8]
+    assert SelectionConfig.from_options(estimator="counterfactual").planned_steps(1_000_000) == 60, "two masks a step"
+    for options in (
+        masks | {"n_epochs": 40},
+        masks | {"polish": "none"},
+        masks | {"objective": "disf"},
+        masks | {"objective": "facility:0.5,graphcut:0.5"},
+        {"preset": "paper"},
+        {"estimator": "reinforce"},
+    ):
+        config = SelectionConfig.from_options(**options)
+        assert config.planned_steps(1_000_000) == config.n_epochs, options
+    assert SelectionConfig.from_options(estimator="relaxed").planned_steps(10**8) == 60
+    assert SelectionConfig.from_options(estimator="random").planned_steps(10**8) is None

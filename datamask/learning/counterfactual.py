@@ -25,8 +25,10 @@ class Counterfactual(Learner):
 
     keeps_best = True
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
-        super().__init__(problem, config, start)
+    def __init__(
+        self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None, steps: int | None = None
+    ) -> None:
+        super().__init__(problem, config, start, steps)
         # drawn independently of the next step: what the two share tells signal from noise. Only a diagnostic, so no
         # part of the state; batches of different rows cannot be compared
         self._last_step: Tensor | None = None

@@ -42,14 +42,22 @@ class Learner(abc.ABC):
     keeps_best = False
     """Whether the final subset is the best evaluated readout rather than the last one."""
 
-    def __init__(self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None) -> None:
-        """Args: start: where another run ended, for a warm start; `warm` says after `init` whether it was taken up."""
+    def __init__(
+        self, problem: Problem, config: SelectionConfig, start: WarmStart | None = None, steps: int | None = None
+    ) -> None:
+        """Start from nothing, or from where another run ended.
+
+        Args:
+            start: that end, for a warm start; `warm` says after `init` whether it was taken up.
+            steps: the ceiling on steps; None: as the settings plan it for so many rows.
+        """
         self.warm = False
         self.problem = problem
         self.config = config
         self.start = start
         self.device = problem.joint.device
-        self.total_steps = required(config.n_epochs, "n_epochs")
+        planned = config.planned_steps(len(problem.eligible)) if steps is None else steps
+        self.total_steps = required(planned, "n_epochs")
         self.masks_per_step = required(config.n_rollout, "n_rollout")
         self.partial = required(config.partial, "partial")
         self.learning_rates = required(config.max_lr, "max_lr"), required(config.min_lr, "min_lr")

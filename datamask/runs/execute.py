@@ -163,7 +163,9 @@ class _Execution:
         if self.config.n_epochs:
             self.alone = run_facts.alone(pool, posed, self.poll)
         self.clock.graph = pool.seconds_graph - graph_before
-        estimator = learning.load(self.config.estimator)(posed.problem, self.config, **self.start(corpus, pool.device))
+        estimator = learning.load(self.config.estimator)(
+            posed.problem, self.config, **self.start(corpus, pool.device), **self.steps()
+        )
         learned, recorder = self.learn(estimator)
         selection = Selection.measured(
             corpus, self.config, posed, learned.mask, estimator.logits(learned.state), self.poll, recorder.traced
@@ -235,6 +237,13 @@ class _Execution:
             return {"start": WarmStart.from_arrays(device, ended)}
         return {}
 
+    def steps(self) -> dict[str, int]:
+        """The ceiling on steps of a run that was begun before steps were planned: resumed, it goes on as it began."""
+        planned = self.run.facts().get("planned_steps")
+        if self.config.n_rollout is None or self.config.n_epochs is None or not (planned or self.writer.has_checkpoint):
+            return {}
+        return {"steps": planned or self.config.n_epochs}
+
     def say(self, share: float, what: str) -> None:
         """Tell both watchers: the caller, and whoever reads the run folder.
 
@@ -251,7 +260,7 @@ class _Execution:
         stored = self.writer.load_checkpoint()
         if stored is None:
             warm_from = self.run.facts()["start_from"] if estimator.warm else None
-            self.writer.update_facts(warm_from=warm_from, first_step=self.first)
+            self.writer.update_facts(warm_from=warm_from, first_step=self.first, planned_steps=estimator.total_steps)
         else:
             self.first = int(self.run.facts().get("first_step") or 0)
             state = self.resumed(estimator, *stored)

@@ -143,6 +143,7 @@ FACTS: Schema = {
     "warm_from": TEXT | NONE,
     "start_from": TEXT | NONE,
     "first_step": COUNT,
+    "planned_steps": COUNT,
     "sweep": TEXT,
     "swept": {},
     "own_code": {EVERY: TEXT},

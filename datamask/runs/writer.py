@@ -209,6 +209,11 @@ class RunWriter:
         """Replace checkpoint.npz: named arrays of plain numbers, and `meta` as JSON."""
         save_sealed(self.folder / "checkpoint.npz", arrays, meta)
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is one to go on from."""
+        return (self.folder / "checkpoint.npz").is_file()
+
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """The arrays and meta of the last `save_checkpoint`; None if there was none. Executes no code from the file.
 

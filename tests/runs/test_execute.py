@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask import catalogue
-from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig
+from datamask.config import CorpusConfig, Quota, RunConfig, SelectionConfig, selection
 from datamask.corpus import open_corpus
 from datamask.corpus.neighbors import graph_entry
 from datamask.errors import InputError, OptionError, RunStateError, Stopped
@@ -231,6 +231,25 @@ def test_killed_and_resumed_equals_unbroken(store, estimator):
     execute(broken, threads=1)
     assert broken.metrics()["step"].tolist() == whole.metrics()["step"].tolist()
     assert broken.selection().equals(whole.selection())
+
+
+def test_planned_steps_are_taken_and_a_run_from_before_goes_on_as_it_began(store, monkeypatch):
+    """A run that had no plan when it was stopped ends where it would have ended unbroken: after all its steps."""
+    options = {"estimator": "counterfactual", "objective": "pairwise", "n_epochs": 60}
+    unbroken = start(store, **options)
+    whole = execute(unbroken, threads=1)
+    broken = start(store, **options)
+    stopped = execute(broken, threads=1, should_stop=lambda: len(broken.metrics().get("step", ())) >= 9)
+    assert stopped["status"] == "stopped" and broken.status().step == 9
+    monkeypatch.setattr(selection, "PLANNED_FROM", 10)
+    monkeypatch.setattr(selection, "MASK_ROWS", 0)
+    planned = start(store, **options)
+    assert execute(planned, threads=1)["steps"] == selection.FEWEST_STEPS == planned.status().total_steps
+    record = json.loads((broken.path / "config.json").read_text())
+    del record["facts"]["planned_steps"]
+    (broken.path / "config.json").write_text(json.dumps(record))
+    assert execute(broken, threads=1)["steps"] == whole["steps"] > selection.FEWEST_STEPS
+    assert broken.rows().equals(unbroken.rows())
 
 
 def test_pins_bans_and_quotas_are_met_exactly(store, raw, tmp_path):

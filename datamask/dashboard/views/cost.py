@@ -53,10 +53,11 @@ class Cost:
 
 def work(config: SelectionConfig, n: int, dim: int) -> float:
     """The work of all steps in arbitrary units: masks times rows of a batch times dimensions, over all steps."""
-    if config.n_epochs is None:  # an estimator without steps
+    rows = round(n * (1 - config.prune))
+    if (steps := config.planned_steps(rows)) is None:  # an estimator without steps
         return 0.0
-    masks = float(config.n_epochs) * (config.n_rollout or 1) * (config.partial or 1.0)
-    return masks * n * (1 - config.prune) * dim
+    masks = float(steps) * (config.n_rollout or 1) * (config.partial or 1.0)
+    return masks * rows * dim
 
 
 def estimate(
@@ -158,13 +159,14 @@ def _time(config: SelectionConfig, n: int, dim: int, fingerprint: str, runs: Seq
             continue
         learning, steps, around = _spent(run)
         # a run that was done before its ceiling would have been done as early under a higher one
-        early = run.status().state == "done" and steps < (then.n_epochs or 0)
+        before, planned = then.planned_steps(facts["n"]) or 0, config.planned_steps(n)
+        early = run.status().state == "done" and steps < before
         if learning is None:
             continue
         rows = facts["n"]
         same = facts.get("fingerprint") == fingerprint
-        done = work(then, rows, facts["dim"]) * steps / max(then.n_epochs or 1, 1)
-        ahead = work(config, n, dim) * (min(1.0, steps / config.n_epochs) if early and config.n_epochs else 1.0)
+        done = work(then, rows, facts["dim"]) * steps / max(before, 1)
+        ahead = work(config, n, dim) * (min(1.0, steps / planned) if early and planned else 1.0)
         scale = ahead / done if done > 0 else n / rows
         seconds = learning * scale + around * (1 if same else n / rows)
         if same:
