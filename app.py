@@ -1,4 +1,7 @@
-"""Home: which corpus? Choose one on the left, see it on the right. Start it with `streamlit run app.py`."""
+"""Home: which corpus? Choose one on the left, see it on the right.
+
+Start it with `streamlit run app.py`, or on a corpus with `streamlit run app.py -- PATH...`, as `datamask open` does.
+"""
 
 import streamlit as st
 
@@ -27,4 +30,4 @@ else:
     # the web server imports this file for the name `app`; as a page, the first of its own server, it is __main__
     from datamask.dashboard.ui import server
 
-    app = st.App(__file__, **server.around())
+    app = st.App(__file__, **server.around(__file__))

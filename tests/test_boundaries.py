@@ -70,7 +70,16 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY: dict[str, set[str]] = {
     "": {"api"},
     "runs.run_queue": {"runs.execute"},
-    "cli": {"corpus", "evaluation", "learning", "objectives", "testing", "runs.execute", "runs.sweep"},
+    "cli": {
+        "corpus",
+        "dashboard.ui",
+        "evaluation",
+        "learning",
+        "objectives",
+        "testing",
+        "runs.execute",
+        "runs.sweep",
+    },
     "dashboard": {"evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
 }
 """Room -> what it may import inside functions besides."""

@@ -15,6 +15,7 @@ from datamask import endings
 from datamask.cli.common import BAD, DONE, STOPPED
 from datamask.cli.explaining import explain
 from datamask.cli.lambdas import which_lambda
+from datamask.cli.opening import open_dashboard
 from datamask.cli.output import say
 from datamask.cli.own import check_objective, permit_own
 from datamask.cli.parser import parse
@@ -26,6 +27,7 @@ from datamask.errors import DatamaskError, Stopped
 from datamask.runs.attempt import one_sentence
 
 HANDLERS = {
+    "open": open_dashboard,
     "select": select,
     "sweep": sweep,
     "study": study,

@@ -106,10 +106,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add_json(group)
 
 
-def add_runs_dir(parser: Group) -> None:
-    """Where runs are kept."""
+def add_runs_dir(parser: Group, *flags: str) -> None:
+    """Where runs are kept; `flags` are other names of the option."""
     parser.add_argument(
+        *flags,
         "--runs_dir",
+        dest="runs_dir",
         default=default_root(),
         metavar="FOLDER",
         help="where runs are kept (DATAMASK_RUNS_DIR, else runs)",

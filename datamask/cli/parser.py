@@ -266,6 +266,13 @@ def _explain(parser: Parser) -> None:
     add_json(parser)
 
 
+def _open(parser: Parser) -> None:
+    add_corpus(parser)
+    group = parser.add_argument_group("the server")
+    group.add_argument("--port", type=whole, metavar="N", help="where it listens (STREAMLIT_SERVER_PORT, else 8501 on)")
+    add_runs_dir(group, "--runs")
+
+
 def _check_objective(parser: Parser) -> None:
     parser.add_argument("name", metavar="module:Class", help="an objective of your own, as docs/own-objective.md tells")
     add_json(parser)
@@ -306,6 +313,7 @@ def _runs_import(parser: Parser) -> None:
 
 
 COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
+    "open": (_open, "Serve the dashboard on this machine, with the map of a corpus where one is named."),
     "select": (_select, "Learn which rows of a corpus to keep, and write them with ranks and marginals."),
     "sweep": (_sweep, "Many runs of one corpus: every combination of the options that are varied."),
     "study": (_study, "Repeat one of the paper's experiments on a corpus: a table and a figure, with spreads."),

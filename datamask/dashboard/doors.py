@@ -94,6 +94,21 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
     return replace(config, **checked)
 
 
+def named_paths(config: CorpusConfig) -> tuple[Path, ...]:
+    """What the paths of a configuration name: folders and files as they stand, of a pattern the folders before it.
+
+    Absolute, links not resolved; nobody looks whether they exist, other than where a path holds the signs of a pattern.
+
+    Raises:
+        InputError: no file system has such a path.
+    """
+    try:
+        texts = (*config.inputs, *config.features, *config.scores)
+        return tuple(dict.fromkeys(_fixed_part(user_path(text).absolute()) for text in texts))
+    except (OSError, ValueError) as error:
+        raise InputError("one of the paths is none that this server can read") from error
+
+
 def _absolute(text: str, roots: Iterable[str | Path]) -> Path:
     """The path from the root of the file system, provided its fixed part lies under one of the roots.
 

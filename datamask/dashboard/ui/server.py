@@ -1,23 +1,32 @@
 """The web server around the pages: who may ask, what happens at its start and end, what a visitor sees of a fault.
 
-`streamlit run app.py` finds ``app = st.App(...)`` there and serves it; the same file is its first page.
+`streamlit run app.py` finds ``app = st.App(...)`` there and serves it; the same file is its first page. `serve` does so
+for `datamask open`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
+import socket
+import sys
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import click
 import streamlit as st
 from starlette.middleware import Middleware
 
 from datamask import endings
+from datamask.config import CorpusConfig
 from datamask.dashboard.hosts import Doorkeeper, Hosts, hosts_of
+from datamask.dashboard.scripts import APP
+from datamask.errors import DatamaskError, OptionError
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +34,107 @@ FAULT = "fault"
 """Key of the box that says a page failed; browser tests look for it."""
 
 
-def around() -> dict[str, Any]:
-    """What `st.App` is to be given besides its first page."""
+REFUSED = 2
+"""Exit code where the command line of the server is refused, with one sentence; as that of every command."""
+
+PORT, ADDRESS = 8501, "127.0.0.1"
+"""Where the server listens unless somebody says otherwise: Streamlit's port, and what .streamlit/config.toml names."""
+
+
+def serve(config: CorpusConfig | None = None, port: int | None = None) -> int:
+    """Serve the dashboard until it is told to end, as `streamlit run app.py` does, and obeying the same variables.
+
+    Args:
+        config: the corpus that visitors are shown first, whose folders may be read; None: no one.
+        port: where to listen; None: STREAMLIT_SERVER_PORT, else the first free one from 8501 on.
+
+    Returns:
+        The exit code: 0 after Ctrl-C, else what the server ended with.
+
+    Raises:
+        OptionError: somebody else has that port.
+    """
+    from streamlit.web import cli
+
+    from datamask.dashboard.allowed import allowed
+
+    wanted = str(port) if port is not None else os.environ.get("STREAMLIT_SERVER_PORT", "")
+    if wanted.isdigit():
+        _check_free(int(wanted))
+    allowed().asked = config
+    # Streamlit's greeting does not name the corpus; _life prints an address that does
+    words = ["run", str(APP), "--logger.hideWelcomeMessage", "true"]
+    words += ["--server.port", str(port)] if port is not None else []
+    try:
+        cli.main(words, prog_name="streamlit", standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        pass
+    except click.ClickException as error:
+        raise OptionError(f"the server could not be started: {error.format_message()}") from error
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def _check_free(port: int) -> None:
+    """Refuse a port that somebody else has.
+
+    Raises:
+        OptionError: so it is, or there is no such port.
+    """
+    address = os.environ.get("STREAMLIT_SERVER_ADDRESS") or ADDRESS
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server: what has just ended is free
+            probe.bind((address, port))
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OptionError(
+            f"--port {port} cannot be had ({why}); name another one, or leave it out to take the first free one"
+        ) from error
+
+
+def around(script: str | None = None) -> dict[str, Any]:
+    """What `st.App` is to be given besides its first page.
+
+    Args:
+        script: the file that is served; then paths after its name on the command line are opened:
+            ``streamlit run app.py -- PATH...``.
+
+    Raises:
+        SystemExit: they cannot be, for a reason that has been printed.
+    """
+    try:
+        _open_first(script)
+    except DatamaskError as error:
+        print(f"datamask: {error}", file=sys.stderr, flush=True)
+        raise SystemExit(REFUSED) from error
     return {"middleware": [Middleware(Doorkeeper, hosts=_hosts)], "lifespan": _life, "on_script_error": _fault}
+
+
+def _open_first(script: str | None) -> None:
+    """Allow and remember the corpus of the command line, where it names one.
+
+    Raises:
+        DatamaskError: it cannot be opened, or a word is no path.
+    """
+    from datamask.dashboard.allowed import allowed
+
+    config = allowed().asked
+    # a server of another kind, such as `uvicorn app:app`, has words of its own
+    if config is None and script is not None and Path(sys.argv[0]).absolute() == Path(script).absolute():
+        words = sys.argv[1:]
+        option = next((word for word in words if word.startswith("-")), None)
+        if option is not None:
+            raise OptionError(
+                f"{option} is no option of app.py, which takes files, folders and globs after `--`; "
+                "`datamask open --help` lists options"
+            )
+        config = CorpusConfig(tuple(words)) if words else None
+    if config is not None:
+        from datamask.dashboard.ui import session
+
+        allowed().open_first(config, session.roots())
 
 
 def _hosts() -> Hosts:
@@ -37,25 +144,38 @@ def _hosts() -> Hosts:
 
 @asynccontextmanager
 async def _life(_: st.App) -> AsyncIterator[None]:
-    """Open a browser, as Streamlit does for a plain script; at the end wait for all background work.
+    """Begin to open the corpus of the command line, say where it is to be seen, and open a browser there, as Streamlit
+    does for a plain script; at the end wait for all background work.
 
     That is done here because a server ended by a signal dies of it right after, without the interpreter's own end.
     """
+    first = _first_page()
+    page = _address() + first
+    if first or st.get_option("logger.hideWelcomeMessage"):
+        print(f"datamask: {page} (Ctrl-C ends the server)", flush=True)
     if not st.get_option("server.headless"):
-        asyncio.get_running_loop().run_in_executor(None, webbrowser.open, _address())
+        asyncio.get_running_loop().run_in_executor(None, webbrowser.open, page)
     try:
         yield
     finally:
         await asyncio.to_thread(endings.goodbye)
 
 
+def _first_page() -> str:
+    """The map of the corpus that the command line named, whose opening begins; the home page where it named none."""
+    from datamask.dashboard.ui import session
+
+    opening = session.opening_of_the_command_line()
+    return "" if opening is None else f"explore?corpus={opening.key}"
+
+
 def _address() -> str:
-    """Where a browser on this machine finds the pages."""
+    """Where a browser on this machine finds the pages; ends in a slash, where no page is named."""
     address = st.get_option("server.address")
     name = "localhost" if address in (None, "", "0.0.0.0", "::") else f"[{address}]" if ":" in address else address
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"{scheme}://{name}:{st.get_option('server.port')}/{base}"
+    return f"{scheme}://{name}:{st.get_option('server.port')}/{f'{base}/' if base else ''}"
 
 
 def _fault(error: Exception) -> bool:

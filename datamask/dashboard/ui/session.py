@@ -18,8 +18,9 @@ import streamlit as st
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import sample, words
+from datamask.dashboard.allowed import allowed
 from datamask.dashboard.doors import UPLOADS, Outside, check_roots
-from datamask.dashboard.openings import Opening, Openings, openings, title_of
+from datamask.dashboard.openings import Opening, Openings, opening_key, openings, title_of
 from datamask.errors import DatamaskError, StoreError
 from datamask.files import user_path
 
@@ -49,13 +50,19 @@ def roots() -> tuple[Path, ...]:
 
     DATAMASK_ROOTS (separated like PATH) where it is set; else the working directory and the home folder if the server
     listens on the loopback only, and nothing otherwise: whoever can reach the port could read every file under them.
+    Besides, what the command line of this server named and what its one-time code allowed.
     """
     named = [part for part in os.environ.get("DATAMASK_ROOTS", "").split(os.pathsep) if part]
     if named:
-        return tuple(user_path(part).resolve() for part in named)
-    if (st.get_option("server.address") or "") in LOOPBACK:
-        return (Path.cwd(), Path.home())
-    return ()
+        folders = tuple(user_path(part).resolve() for part in named)
+    else:
+        folders = (Path.cwd(), Path.home()) if on_loopback() else ()
+    return (*folders, *(path for path in allowed().paths if path not in folders))
+
+
+def on_loopback() -> bool:
+    """Whether none but this machine can reach the server."""
+    return (st.get_option("server.address") or "") in LOOPBACK
 
 
 def store() -> RunStore:
@@ -135,7 +142,8 @@ def choose_opening(opening: Opening) -> None:
 def current_opening() -> Opening | None:
     """The corpus this session looks at, in whatever state: by the URL, else by the session, else by the chosen run.
 
-    None also where that corpus lies outside the roots; `outside` then has the sentence.
+    Without any of these it is what the server's command line named. None also where that corpus lies outside the roots;
+    `outside` then has the sentence.
     """
     key = st.query_params.get("corpus") or st.session_state.get("corpus_key")
     st.session_state.pop(_OUTSIDE, None)
@@ -147,11 +155,21 @@ def current_opening() -> Opening | None:
             # a run whose settings cannot be read is listed with its reason; it must not take the page down
             with contextlib.suppress(StoreError):
                 opening = open_corpus_of(run) if run is not None else None
+        elif opening is None and not key:
+            opening = opening_of_the_command_line()
     except Outside as error:
         st.session_state[_OUTSIDE] = str(error)
     if opening is not None and st.query_params.get("corpus") != opening.key:
         choose_opening(opening)
     return opening
+
+
+def opening_of_the_command_line() -> Opening | None:
+    """The opening of the corpus that the server was started with, begun where it is not open; None: there is none."""
+    config = allowed().corpus
+    if config is None:
+        return None
+    return all_openings().get(opening_key(config)) or all_openings().start(config, title_of(config))
 
 
 def check_readable(config: CorpusConfig) -> None:

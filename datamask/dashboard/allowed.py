@@ -1,0 +1,58 @@
+"""What one server may read besides what its environment says: for as long as it runs, and for all its visitors.
+
+Folders come here by two roads, both of the person who started it: the paths of its command line, and the one-time code
+that it prints in its terminal (`datamask.dashboard.codes`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from datamask.config import CorpusConfig
+from datamask.dashboard.doors import confined_config, named_paths
+from datamask.process import held
+
+
+class Allowed:
+    """Paths that were allowed, and the corpus that the command line named. Thread-safe.
+
+    Attributes:
+        corpus: what the command line named, checked by `open_first`; whoever names no corpus is shown this one.
+        asked: the same before it was checked, left by `datamask open` for the server that it is about to start.
+    """
+
+    def __init__(self) -> None:
+        self.corpus: CorpusConfig | None = None
+        self.asked: CorpusConfig | None = None
+        self._lock = threading.Lock()
+        self._paths: tuple[Path, ...] = ()
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Folders whose files may be read, and single files, links resolved."""
+        return self._paths
+
+    def allow(self, paths: Iterable[Path]) -> None:
+        """Allow these folders and files from now on."""
+        with self._lock:
+            self._paths = tuple(dict.fromkeys((*self._paths, *(path.resolve() for path in paths))))
+
+    def open_first(self, config: CorpusConfig, roots: Iterable[Path]) -> None:
+        """Allow what a corpus names, and make it the one that visitors are shown first.
+
+        Args:
+            roots: what may be read besides: a link in a named folder may lead there.
+
+        Raises:
+            InputError: a path does not exist, matches nothing, or leads elsewhere by a link; nothing is allowed then.
+        """
+        named = named_paths(config)
+        self.corpus = confined_config(config, (*roots, *named))
+        self.allow(named)
+
+
+def allowed() -> Allowed:
+    """The process's `Allowed`."""
+    return held("allowed paths", Allowed)

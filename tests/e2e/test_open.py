@@ -1,0 +1,157 @@
+"""`datamask open` and `streamlit run app.py -- PATH`: a server of their own, on a corpus that nobody types again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.dashboard.made_runs import write_shard
+from tests.e2e.serving import ROOT
+from tests.e2e.websocket_client import Visitor
+
+SECONDS = 120
+"""Until a server answers, or has ended: tenfold what it takes."""
+
+OPEN = [sys.executable, "-m", "datamask", "open"]
+RUN_APP = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def started(folder: Path, words: list[str], **variables: str) -> subprocess.Popen:
+    """A server in a folder of its own, which is also its home; what it prints goes to ``folder / "log"``."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DATAMASK_", "STREAMLIT_"))
+    }
+    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true", **variables}
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
+
+
+def printed(folder: Path) -> str:
+    return (folder / "log").read_text()
+
+
+@contextlib.contextmanager
+def answering(folder: Path, words: list[str], port: int, **variables: str) -> Iterator[subprocess.Popen]:
+    """A server that answers at that port; ended by its own process id if it has not ended before."""
+    process, deadline = started(folder, words, **variables), time.monotonic() + SECONDS
+    try:
+        while True:
+            with (
+                contextlib.suppress(OSError),
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2) as ok,
+            ):
+                if ok.status == 200:
+                    break
+            assert process.poll() is None, printed(folder)
+            assert time.monotonic() < deadline, "the server did not answer"
+            time.sleep(0.2)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def shards(tmp_path_factory) -> Path:
+    """A folder with one shard, which is neither where the server is started nor below it."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    write_shard(folder / "shard.parquet")
+    return folder
+
+
+def page_until(visitor: Visitor, wanted: str, page: str = "") -> None:
+    """Draw a page again until it says that: the corpus is being opened meanwhile."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        visitor.draw(page)
+        if wanted in visitor.text():
+            return
+        assert not visitor.faults() and time.monotonic() < deadline, visitor.text()
+        time.sleep(0.2)
+
+
+def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too(tmp_path, shards):
+    port = free_port()
+    with answering(tmp_path, [*OPEN, str(shards), "--port", str(port)], port) as process:
+        found = re.search(r"(http://127\.0\.0\.1:(\d+)/)explore\?corpus=([0-9a-f]{12}) ", printed(tmp_path))
+        assert found and int(found[2]) == port
+        with urllib.request.urlopen(found[0].strip(), timeout=60) as answer:
+            assert answer.status == 200
+        with Visitor(f"http://127.0.0.1:{port}") as visitor:
+            page_until(visitor, "shard")  # nobody named a corpus: its rows stand there all the same
+            page_until(visitor, "240")
+            page_until(visitor, "240", "explore")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
+    assert "Traceback" not in printed(tmp_path) and (tmp_path / "runs" / ".cache" / "openings").is_dir()
+
+
+def test_app_takes_paths_behind_two_hyphens(tmp_path, shards):
+    port = free_port()
+    words = [*RUN_APP, "--server.port", str(port), "--", str(shards / "*.parquet")]
+    with answering(tmp_path, words, port) as process:
+        assert f"http://127.0.0.1:{port}/explore?corpus=" in printed(tmp_path)
+        with Visitor(f"http://127.0.0.1:{port}") as visitor:
+            page_until(visitor, "240")
+        process.send_signal(signal.SIGTERM)
+        process.wait(SECONDS)
+    assert "Traceback" not in printed(tmp_path)
+
+
+def test_streamlits_variables_are_obeyed_and_without_a_path_nothing_is_opened(tmp_path):
+    port = free_port()
+    with answering(tmp_path, [*OPEN, "--runs", "kept"], port, STREAMLIT_SERVER_PORT=str(port)) as process:
+        assert f"datamask: http://127.0.0.1:{port}/ (" in printed(tmp_path)
+        with Visitor(f"http://127.0.0.1:{port}") as visitor:
+            page_until(visitor, "No corpus is open")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize("program", [OPEN, [*RUN_APP, "--"]], ids=["open", "app.py"])
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["no-such-folder"], "--input {}/no-such-folder does not exist"),
+        (["*.parquet"], "--input {}/*.parquet matches no file"),
+    ],
+)
+def test_a_path_that_is_not_there_is_refused_in_one_sentence(tmp_path, program, words, sentence):
+    assert started(tmp_path, [*program, *words]).wait(SECONDS) == 2
+    lines = [line for line in printed(tmp_path).splitlines() if line.startswith("datamask: ")]
+    assert lines == [f"datamask: {sentence.format(tmp_path)}"] and "Traceback" not in printed(tmp_path)
+
+
+def test_a_port_that_somebody_else_has_is_refused_in_one_sentence(tmp_path):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert started(tmp_path, [*OPEN, "--port", str(port)]).wait(SECONDS) == 2
+        first = printed(tmp_path)
+        assert started(tmp_path, OPEN, STREAMLIT_SERVER_PORT=str(port)).wait(SECONDS) == 2
+    assert first == printed(tmp_path)
+    assert first.startswith(f"datamask: --port {port} cannot be had (") and first.count("\n") == 1
+
+
+def test_options_of_the_command_are_none_of_app(tmp_path):
+    assert started(tmp_path, [*RUN_APP, "--", "--rows", "5", "x.parquet"]).wait(SECONDS) == 2
+    assert "datamask: --rows is no option of app.py" in printed(tmp_path)
