@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Test files that run beside each other; every one of them computes with one thread.
 WORKERS ?= 2
 
-.PHONY: run test torture setup lint golden clean
+.PHONY: run test torture setup lint golden wheel clean
 
 run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
@@ -31,6 +31,10 @@ lint: $(VENV)/.dev-ready
 # Do the configurations of tests/golden select the ids that the tree of another commit selects? make golden BASE=<commit>
 golden: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.golden $(BASE)
+
+# dist/*.whl, installed into a fresh environment, where `datamask open` must show the map of a small corpus.
+wheel: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.wheel $(if $(KEEP),--keep $(KEEP))
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

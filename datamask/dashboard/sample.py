@@ -7,8 +7,10 @@ line.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,11 +21,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 from datamask.config import CorpusConfig
+from datamask.dashboard.scripts import FOLDER, IS_INSTALLED
 from datamask.errors import InputError, Stopped
+from datamask.files import user_path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILDER = ROOT / "sample_data" / "build.py"
-BUILT = BUILDER.parent / "built"
+BUILDER = FOLDER / "sample_data" / "build.py"
+
+
+def _built() -> Path:
+    """The folder of the shards: beside the builder in a checkout, else among the user's caches.
+
+    An installed package may lie where nobody can write; and another environment has other docstrings.
+    """
+    if not IS_INSTALLED:
+        return BUILDER.parent / "built"
+    caches = user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return caches / "datamask" / f"sample-{hashlib.sha256(sys.prefix.encode()).hexdigest()[:8]}"
+
+
+BUILT = _built()
 
 TITLE = "Sample corpus"
 
@@ -56,7 +72,7 @@ def build_in_child(progress: Callable[[float, str], None], should_stop: Callable
     with tempfile.TemporaryFile("w+") as complaints:
         child = subprocess.Popen(
             [sys.executable, "-m", __name__, str(BUILDER), str(BUILT)],
-            cwd=ROOT,
+            cwd=FOLDER,
             stdout=subprocess.PIPE,
             stderr=complaints,
             text=True,
