@@ -212,6 +212,10 @@ def user_path(text: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib's raises RuntimeError for unknown users
 
 
+class OutsideRoots(InputError):
+    """A path that leads out of the folders that may be read."""
+
+
 class RealRoots(tuple[Path, ...]):
     """Folders whose links are resolved already: a corpus of thousands of files is checked against each root once."""
 
@@ -225,12 +229,12 @@ def confined(path: str | os.PathLike[str], roots: Iterable[str | os.PathLike[str
     """The real path of `path`, links and ``..`` resolved, provided it lies under one of `roots`.
 
     Raises:
-        InputError: it does not.
+        OutsideRoots: it does not.
     """
     real = user_path(path).resolve()
     allowed = RealRoots.of(roots)
     if not any(real == root or root in real.parents for root in allowed):
-        raise InputError(
+        raise OutsideRoots(
             f"{path} is outside the folders this server may read ({', '.join(map(str, allowed))}); move the files "
             "there, or start the server with DATAMASK_ROOTS naming their folder"
         )

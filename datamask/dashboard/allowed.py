@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from datamask.config import CorpusConfig
-from datamask.dashboard.doors import confined_config, named_paths
 from datamask.process import held
 
 
@@ -48,6 +47,8 @@ class Allowed:
         Raises:
             InputError: a path does not exist, matches nothing, or leads elsewhere by a link; nothing is allowed then.
         """
+        from datamask.dashboard.doors import confined_config, named_paths
+
         named = named_paths(config)
         self.corpus = confined_config(config, (*roots, *named))
         self.allow(named)

@@ -20,7 +20,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus.readers import endings
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
-from datamask.files import RealRoots, confined, replacing, user_path
+from datamask.files import OutsideRoots, RealRoots, confined, replacing, user_path
 from datamask.options import CORPUS_OPTIONS, InputPaths
 from datamask.work.locks import only_one
 
@@ -77,11 +77,11 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
     ``..`` nor a link leads out, and what lies outside is not even confirmed to exist.
 
     Raises:
-        InputError: a path leads outside the roots, does not exist, or matches nothing.
+        OutsideRoots: a path leads outside the roots. InputError: one does not exist, or matches nothing.
     """
     roots = RealRoots.of(roots)
     if not roots:
-        raise InputError(
+        raise OutsideRoots(
             "this server reads no files by path, because other machines can reach it and no folder was "
             "opened to them; start it with DATAMASK_ROOTS naming folders, or upload the shards"
         )
@@ -107,6 +107,18 @@ def named_paths(config: CorpusConfig) -> tuple[Path, ...]:
         return tuple(dict.fromkeys(_fixed_part(user_path(text).absolute()) for text in texts))
     except (OSError, ValueError) as error:
         raise InputError("one of the paths is none that this server can read") from error
+
+
+def outside_paths(config: CorpusConfig, roots: Iterable[str | Path]) -> tuple[Path, ...]:
+    """Those of `named_paths` that lie under none of the roots."""
+    real = RealRoots.of(roots)
+    outside = []
+    for path in named_paths(config):
+        try:
+            confined(path, real)
+        except OutsideRoots:
+            outside.append(path)
+    return tuple(outside)
 
 
 def _absolute(text: str, roots: Iterable[str | Path]) -> Path:

@@ -93,6 +93,7 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
     with answering(tmp_path, [*OPEN, str(shards), "--port", str(port)], port) as process:
         found = re.search(r"(http://127\.0\.0\.1:(\d+)/)explore\?corpus=([0-9a-f]{12}) ", printed(tmp_path))
         assert found and int(found[2]) == port
+        assert len(re.findall(r"^datamask: \w{4}-\w{4} is the code", printed(tmp_path), re.MULTILINE)) == 1
         with urllib.request.urlopen(found[0].strip(), timeout=60) as answer:
             assert answer.status == 200
         with Visitor(f"http://127.0.0.1:{port}") as visitor:

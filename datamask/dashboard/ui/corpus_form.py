@@ -14,10 +14,20 @@ from datamask.config import TRANSFORMS, CorpusConfig, QualityColumn
 from datamask.corpus import Inspection, inspect_inputs
 from datamask.corpus.readers import endings, formats
 from datamask.dashboard import sample, words
-from datamask.dashboard.doors import UPLOADS, confined_config, idle_uploads, keep_upload, remove_uploads
+from datamask.dashboard.allowed import allowed
+from datamask.dashboard.codes import TRIES, one_time_code
+from datamask.dashboard.doors import (
+    UPLOADS,
+    confined_config,
+    idle_uploads,
+    keep_upload,
+    outside_paths,
+    remove_uploads,
+)
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import option_control, session
+from datamask.dashboard.ui import option_control, server, session
 from datamask.errors import DatamaskError
+from datamask.files import OutsideRoots
 from datamask.options import CORPUS_OPTIONS, InputPaths
 
 PLACES = {"sample": "Sample", "path": "Path", "upload": "Upload"}
@@ -29,6 +39,8 @@ HELP = {
     "Upload is for small sets: files travel through the browser.",
     "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Of a folder the "
     "files of one format are read, the first of these that lies there.",
+    "code": "Where the server was started, its terminal shows a code that is right once. It allows what you typed, and "
+    "all that lies in it, for everybody who can open this page, until the server ends.",
     "upload": "Kept under the runs folder, once per content, so that runs can find them again.",
 }
 
@@ -100,11 +112,34 @@ def _from_paths() -> CorpusConfig | None:
     inputs = tuple(line.strip() for line in lines.splitlines() if line.strip())
     if not inputs:
         return None
+    config = CorpusConfig(inputs, **sides)
     try:
-        return confined_config(CorpusConfig(inputs, **sides), roots)
+        return confined_config(config, roots)
+    except OutsideRoots as error:
+        _say(error)
+        if server.on_loopback():
+            _by_code(config)
     except DatamaskError as error:
         _say(error)
-        return None
+    return None
+
+
+def _by_code(config: CorpusConfig) -> None:
+    """A field for the code of the server's terminal, which allows what was typed for as long as the server runs."""
+    named = outside_paths(config, session.roots())
+    if not named:  # it is a link below an allowed folder that leads out
+        return
+    with st.form("allow_by_code", border=False):
+        code = st.text_input("Code from the server's terminal", key="allow_code", max_chars=20, help=HELP["code"])
+        pressed = st.form_submit_button(
+            f"Allow {words.plain(', '.join(map(str, named)), 200)}", key="allow", icon=":material/lock_open:"
+        )
+    if not pressed:
+        return
+    if one_time_code().spend(code):
+        allowed().allow(named)
+        st.rerun()
+    st.warning(f"That is not the code. After {TRIES} wrong tries a new one is printed.", icon=":material/lock:")
 
 
 def _from_uploads() -> CorpusConfig | None:

@@ -24,6 +24,8 @@ from starlette.middleware import Middleware
 
 from datamask import endings
 from datamask.config import CorpusConfig
+from datamask.dashboard.allowed import allowed
+from datamask.dashboard.codes import one_time_code
 from datamask.dashboard.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.scripts import APP
 from datamask.errors import DatamaskError, OptionError
@@ -37,8 +39,10 @@ FAULT = "fault"
 REFUSED = 2
 """Exit code where the command line of the server is refused, with one sentence; as that of every command."""
 
-PORT, ADDRESS = 8501, "127.0.0.1"
-"""Where the server listens unless somebody says otherwise: Streamlit's port, and what .streamlit/config.toml names."""
+ADDRESS = "127.0.0.1"
+"""Where the server listens unless somebody says otherwise, as .streamlit/config.toml says."""
+
+LOOPBACK = (ADDRESS, "::1", "localhost")
 
 
 def serve(config: CorpusConfig | None = None, port: int | None = None) -> int:
@@ -55,8 +59,6 @@ def serve(config: CorpusConfig | None = None, port: int | None = None) -> int:
         OptionError: somebody else has that port.
     """
     from streamlit.web import cli
-
-    from datamask.dashboard.allowed import allowed
 
     wanted = str(port) if port is not None else os.environ.get("STREAMLIT_SERVER_PORT", "")
     if wanted.isdigit():
@@ -118,8 +120,6 @@ def _open_first(script: str | None) -> None:
     Raises:
         DatamaskError: it cannot be opened, or a word is no path.
     """
-    from datamask.dashboard.allowed import allowed
-
     config = allowed().asked
     # a server of another kind, such as `uvicorn app:app`, has words of its own
     if config is None and script is not None and Path(sys.argv[0]).absolute() == Path(script).absolute():
@@ -137,6 +137,11 @@ def _open_first(script: str | None) -> None:
         allowed().open_first(config, session.roots())
 
 
+def on_loopback() -> bool:
+    """Whether none but this machine can reach the server."""
+    return (st.get_option("server.address") or "") in LOOPBACK
+
+
 def _hosts() -> Hosts:
     browser = st.get_option("browser.serverAddress")
     return hosts_of(st.get_option("server.address") or None, st.get_option("server.allowedHosts") or (), browser)
@@ -144,8 +149,8 @@ def _hosts() -> Hosts:
 
 @asynccontextmanager
 async def _life(_: st.App) -> AsyncIterator[None]:
-    """Begin to open the corpus of the command line, say where it is to be seen, and open a browser there, as Streamlit
-    does for a plain script; at the end wait for all background work.
+    """Begin to open the corpus of the command line, say where it is to be seen and by which code folders are added, and
+    open a browser there, as Streamlit does for a plain script; at the end wait for all background work.
 
     That is done here because a server ended by a signal dies of it right after, without the interpreter's own end.
     """
@@ -153,6 +158,8 @@ async def _life(_: st.App) -> AsyncIterator[None]:
     page = _address() + first
     if first or st.get_option("logger.hideWelcomeMessage"):
         print(f"datamask: {page} (Ctrl-C ends the server)", flush=True)
+    if on_loopback():
+        one_time_code()  # which prints it
     if not st.get_option("server.headless"):
         asyncio.get_running_loop().run_in_executor(None, webbrowser.open, page)
     try:
@@ -163,7 +170,9 @@ async def _life(_: st.App) -> AsyncIterator[None]:
 
 def _first_page() -> str:
     """The map of the corpus that the command line named, whose opening begins; the home page where it named none."""
-    from datamask.dashboard.ui import session
+    if allowed().corpus is None:
+        return ""
+    from datamask.dashboard.ui import session  # heavy: without a corpus the server answers before it is loaded
 
     opening = session.opening_of_the_command_line()
     return "" if opening is None else f"explore?corpus={opening.key}"

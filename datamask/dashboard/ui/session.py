@@ -21,6 +21,7 @@ from datamask.dashboard import sample, words
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.doors import UPLOADS, Outside, check_roots
 from datamask.dashboard.openings import Opening, Openings, opening_key, openings, title_of
+from datamask.dashboard.ui.server import on_loopback
 from datamask.errors import DatamaskError, StoreError
 from datamask.files import user_path
 
@@ -34,8 +35,6 @@ REMEMBERED = 20
 
 LONGEST_NAME = 255
 """Letters of the longest name that a file can have."""
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def runs_dir() -> Path:
@@ -58,11 +57,6 @@ def roots() -> tuple[Path, ...]:
     else:
         folders = (Path.cwd(), Path.home()) if on_loopback() else ()
     return (*folders, *(path for path in allowed().paths if path not in folders))
-
-
-def on_loopback() -> bool:
-    """Whether none but this machine can reach the server."""
-    return (st.get_option("server.address") or "") in LOOPBACK
 
 
 def store() -> RunStore:

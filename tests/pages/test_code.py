@@ -1,0 +1,82 @@
+"""Home: a folder outside the roots is opened with the code that the server's terminal shows, and not without."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit import config
+
+from datamask.dashboard.allowed import Allowed
+from datamask.dashboard.codes import OneTimeCode
+from datamask.dashboard.openings import openings
+from datamask.dashboard.ui import corpus_form, session
+from tests.dashboard.made_runs import write_shard
+from tests.pages.test_home import button, choose_path, open_and_wait, said
+
+
+@pytest.fixture
+def elsewhere(tmp_path_factory):
+    """Two folders outside the roots, a shard in each."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    for name in ("first", "second"):
+        (folder / name).mkdir()
+        write_shard(folder / name / "shard.parquet")
+    return folder
+
+
+@pytest.fixture
+def told(monkeypatch) -> list[str]:
+    """What a terminal of its own shows, of a server that has allowed nothing yet."""
+    told = []
+    code, allowed = OneTimeCode(told.append), Allowed()
+    monkeypatch.setattr(corpus_form, "one_time_code", lambda: code)
+    for module in (corpus_form, session):
+        monkeypatch.setattr(module, "allowed", lambda: allowed)
+    return told
+
+
+def type_code(app, code):
+    app.text_input(key="allow_code").set_value(code)
+    return app.button(key="allow").click().run()
+
+
+def test_the_right_code_allows_that_folder_and_no_other(page, runs_dir, elsewhere, told, explained):
+    app = choose_path(page(), elsewhere / "first" / "*.parquet")
+    assert "outside the folders" in app.error[0].value and not any(b.label == "Open" for b in app.button)
+    assert str(elsewhere / "first") in button(app, app.button(key="allow").label).label.replace("\\", "")
+    assert app.text_input(key="allow_code").proto.help
+    app = type_code(app, told[0])
+    assert not app.error and "240 rows" in said(app) and str(elsewhere / "first") in said(app).replace("\\", "")
+    app, opening = open_and_wait(app, runs_dir)
+    assert opening.ready, opening.job.error
+    app = choose_path(page(), elsewhere / "second")
+    app = type_code(app, told[0])
+    assert "outside the folders" in app.error[0].value and "not the code" in app.warning[0].value
+
+
+def test_a_wrong_code_allows_nothing_and_the_third_one_makes_another(page, elsewhere, told):
+    app = choose_path(page(), elsewhere / "first")
+    for wrong in ("", "ABCD-EFGH", told[0][:-1]):
+        app = type_code(app, wrong)
+        assert "outside the folders" in app.error[0].value and "not the code" in app.warning[0].value
+    assert len(told) == 2
+    assert "not the code" in type_code(app, told[0]).warning[0].value
+    assert "240 rows" in said(type_code(app, told[1]))
+
+
+def test_a_path_that_is_not_there_is_no_other_before_the_code(page, elsewhere, told):
+    app = choose_path(page(), elsewhere / "nothing")
+    assert "outside the folders" in app.error[0].value
+    assert "does not exist" in type_code(app, told[0]).error[0].value
+
+
+def test_a_server_that_others_can_reach_has_no_field(page, runs_dir, elsewhere, told):
+    before = config.get_option("server.address")
+    config.set_option("server.address", "0.0.0.0")
+    try:
+        app = choose_path(page(), elsewhere / "first")
+        assert "outside the folders" in app.error[0].value
+        assert not app.text_input or all(field.key != "allow_code" for field in app.text_input)
+        assert all(b.key != "allow" for b in app.button)
+    finally:
+        config.set_option("server.address", before)
+    assert openings(runs_dir).all() == []
