@@ -6,10 +6,12 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import datamask
 from datamask import catalogue
 from datamask.config import RunConfig
 from datamask.runs.store import RunStore
@@ -112,6 +114,24 @@ def test_the_paper_is_cited_under_its_own_title():
         f"{family}, {given}" for family, given in re.findall(r"family-names: (.*)\n +given-names: (.*)\n", preferred)
     ] == authors
     assert "arXiv:2512.24265" in README and "https://arxiv.org/abs/2512.24265" in preferred
+
+
+def test_one_version_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert datamask.__version__ == project["version"] == re.findall(r"^version: (.+)$", citation, re.MULTILINE)[0]
+    assert project["version"] in headings
+
+
+def test_the_workflow_tests_every_python_from_the_oldest_that_installs():
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    tested = re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.*)\]", workflow)[0])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert tested == ["3.11", "3.12", "3.13"] and project["requires-python"] == f">={tested[0]}"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"run: make (\w+)", workflow):
+        assert f"\n{target}:" in makefile
 
 
 def test_every_guarantee_names_a_test_that_there_is():

@@ -18,6 +18,7 @@ import pytest
 
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import ROOT
+from tests.e2e.test_server import ask
 from tests.e2e.websocket_client import Visitor
 
 SECONDS = 120
@@ -156,3 +157,25 @@ def test_a_port_that_somebody_else_has_is_refused_in_one_sentence(tmp_path):
 def test_options_of_the_command_are_none_of_app(tmp_path):
     assert started(tmp_path, [*RUN_APP, "--", "--rows", "5", "x.parquet"]).wait(SECONDS) == 2
     assert "datamask: --rows is no option of app.py" in printed(tmp_path)
+
+
+def test_the_settings_of_the_dockerfile_answer_to_this_machine_and_to_no_foreign_name(tmp_path, shards):
+    text = (ROOT / "Dockerfile").read_text()
+    variables = {
+        name: quoted or plain
+        for name, quoted, plain in re.findall(
+            r"((?:DATAMASK|STREAMLIT)_\w+)=(?:\"([^\"]*)\"|([^\s\"]+))", text.split("FROM ")[1]
+        )
+    }
+    assert variables["STREAMLIT_SERVER_ADDRESS"] == "0.0.0.0" and variables["DATAMASK_RUNS_DIR"] == "/runs"
+    assert re.search(r"HEALTHCHECK.*\n.*http://127\.0\.0\.1:8501/_stcore/health'", text)
+    port = free_port()
+    variables |= {"STREAMLIT_SERVER_PORT": str(port), "DATAMASK_RUNS_DIR": str(tmp_path / "runs")}
+    with answering(tmp_path, [*OPEN, str(shards)], port, **variables) as process:
+        assert ask(f"http://127.0.0.1:{port}", "/", f"localhost:{port}")[0] == 200
+        assert ask(f"http://127.0.0.1:{port}", "/", f"evil.example:{port}")[0] == 403
+        with Visitor(f"http://127.0.0.1:{port}") as visitor:
+            page_until(visitor, "240")
+        assert "is the code" not in printed(tmp_path), "others than the reader of the terminal can reach it"
+        process.send_signal(signal.SIGTERM)
+        process.wait(SECONDS)
