@@ -29,6 +29,7 @@ BOTTOM = {
     "files",
     "options",
     "parquet",
+    "server_note",
 }
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.run_queue"}
@@ -45,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"errors", "options", "catalogue"},
     "files": {"errors"},
     "parquet": {"errors"},
+    "server_note": {"errors", "files", "process"},
     "feasibility": {"errors", "config"},
     "work": {"errors", "process", "endings", "files"},
     "objectives": BOTTOM,
@@ -69,6 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 LAZY: dict[str, set[str]] = {
     "": {"api"},
+    "api": {"runs.sweep"},
     "runs.run_queue": {"runs.execute"},
     "cli": {
         "corpus",
@@ -98,7 +101,7 @@ ALIASES = {
         ),
         "runs.execute",
     ),
-    **dict.fromkeys(("runs.study", "runs.study_report"), "runs.sweep"),
+    **dict.fromkeys(("runs.study", "runs.study_report", "runs.in_python"), "runs.sweep"),
     "runs.attempt": "runs.run_queue",
     "__main__": "cli",
     "pages": "app",

@@ -18,9 +18,9 @@ import pytest
 
 from datamask import catalogue
 from datamask.cli import output as cli_output
-from datamask.cli.common import rooted
 from datamask.cli.parser import COMMANDS, parse
 from datamask.objectives.facility import list_length
+from datamask.runs.rooted import rooted
 from datamask.runs.store import RunStore
 from tests.commands import FAST, ROOT, D, N, last_json, run, table
 from tests.reference import truth

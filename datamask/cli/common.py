@@ -9,15 +9,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from datamask import endings
 from datamask.cli.output import print_json, summary_text
-from datamask.config import CorpusConfig, RunConfig
-from datamask.files import user_path
-from datamask.options import CORPUS_OPTIONS, OPTIONS, IdFile, InputPaths
 from datamask.runs import exports
 from datamask.runs.store import Run
 
@@ -61,34 +57,6 @@ def check_device(device: str) -> None:
     from datamask.learning.device import resolve
 
     resolve(device)
-
-
-def rooted(config: RunConfig) -> RunConfig:
-    """The same run with absolute paths, so that it can be resumed from any folder."""
-
-    def absolute(path: str | None) -> str | None:
-        return None if path is None else str(user_path(path).absolute())
-
-    paths: dict[str, Any] = {
-        name: absolute(getattr(config.selection, name))
-        for name, option in OPTIONS.items()
-        if isinstance(option.kind, IdFile)
-    }
-    return replace(config, corpus=absolute_corpus(config.corpus), selection=replace(config.selection, **paths))
-
-
-def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
-    """The same corpus with absolute paths."""
-
-    def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(path if "://" in path else str(user_path(path).absolute()) for path in paths)
-
-    paths: dict[str, Any] = {
-        name: absolute(getattr(config, name))
-        for name, option in CORPUS_OPTIONS.items()
-        if isinstance(option.kind, InputPaths)
-    }
-    return replace(config, **paths)
 
 
 def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: argparse.Namespace) -> int:

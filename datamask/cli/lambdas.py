@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from datamask.cli.common import DONE, absolute_corpus, check_device, stop_on_signals
+from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
 from datamask.config.lambda_question import LAMBDAS, LambdaQuestion, Target, parse_lambdas, read_texts
 from datamask.errors import OptionError
 from datamask.files import user_path, write_text
+from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 
 

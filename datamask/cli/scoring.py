@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamask import catalogue
-from datamask.cli.common import DONE, absolute_corpus, check_device, stop_on_signals
+from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, board_text, print_json, score_text
 from datamask.cli.parser import corpus_config
 from datamask.errors import OptionError, poll_of
+from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import RunStore
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import traceback
 
-from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, rooted, shell, stop_on_signals
+from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
 from datamask.errors import InputError, RunStateError
 from datamask.runs.attempt import attempt, fault_sentence
+from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore, default_root
 
 

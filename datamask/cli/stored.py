@@ -7,13 +7,14 @@ import contextlib
 from dataclasses import replace
 from typing import Any
 
-from datamask.cli.common import DONE, absolute_corpus, check_device, deliver, shell, stop_on_signals
+from datamask.cli.common import DONE, check_device, deliver, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
 from datamask.errors import DatamaskError, OptionError
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
 from datamask.runs import exports
+from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
 
 

@@ -9,19 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datamask.cli.common import (
-    BAD,
-    DONE,
-    FAULT,
-    STOPPED,
-    absolute_corpus,
-    check_device,
-    rooted,
-    stop_on_signals,
-)
+from datamask.cli.common import BAD, DONE, FAULT, STOPPED, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.config import RunConfig
+from datamask.runs.rooted import absolute_corpus, rooted
 from datamask.runs.store import RunStore
 from datamask.runs.study_arms import arms, points_of
 from datamask.runs.varying import Plan, Point, parse_vary, points

@@ -9,6 +9,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import pyarrow as pa
 
+from datamask.config import CorpusConfig
 from datamask.corpus.column_kinds import Column, metadata_columns
 
 
@@ -35,6 +36,7 @@ class Provenance:
             ``falling``, the quality columns with a negative weight, where there are some.
         dropped: reason -> count of rows dropped (``--drop-invalid``) or unmatched by a join.
         notes: sentences a person should read, such as which columns were guessed.
+        config: what was opened, as it was asked for; None for a corpus that came from no files.
     """
 
     files: tuple[str, ...]
@@ -43,6 +45,7 @@ class Provenance:
     columns: ColumnNames
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    config: CorpusConfig | None = None
 
 
 @dataclass(frozen=True)

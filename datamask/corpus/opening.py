@@ -237,6 +237,7 @@ def _finish(
         columns=columns.as_dict(),
         dropped=dropped,
         notes=(*columns.notes, *plan.notes, *notes),
+        config=config,
     )
     digest = checks.fingerprint(ids, quality, blocks, features.shape[1], rows.lengths, rows.exponents)
     if rows.exponents is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,10 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from datamask import server_note
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
+from datamask.errors import RunStateError
 from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.reported import reported
 from datamask.learning.certificates import certify
@@ -41,6 +45,7 @@ class Selection:
             ``budget``, ``tokens``; ``upper_bound`` and ``gap`` on the run's scale (None where there is none),
             ``bound_holds_for``.
         corpus: the corpus.
+        run: the folder of its run; None: it was made in memory.
     """
 
     rows: np.ndarray
@@ -54,6 +59,7 @@ class Selection:
     marginal_diversity: np.ndarray
     summary: dict[str, Any]
     corpus: Corpus
+    run: Path | None = None
 
     @classmethod
     def measured(
@@ -120,6 +126,25 @@ class Selection:
             summary,
             corpus,
         )
+
+    def show(self) -> str:
+        """Where the dashboard shows this selection.
+
+        Returns:
+            The address of its run on the map, where a dashboard of its runs folder is up; else a sentence with the
+            command that starts one.
+
+        Raises:
+            RunStateError: it has no run.
+        """
+        if self.run is None:
+            raise RunStateError('this selection is in memory only; `select(..., runs_dir="runs")` keeps it as a run')
+        address = server_note.address_of(self.run.parent)
+        if address is not None:
+            return f"{address}explore?run={self.run.name}"
+        source = self.corpus.provenance.config
+        words = ["datamask", "open", *(source.inputs if source else ()), "--runs", str(self.run.parent)]
+        return f"no dashboard of {self.run.parent} is up; `{shlex.join(words)}` starts one"
 
     def rows_table(self) -> pa.Table:
         """All N rows in input order: the columns of rows.parquet."""

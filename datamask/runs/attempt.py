@@ -21,6 +21,7 @@ from datamask.runs.store import Run
 
 if TYPE_CHECKING:
     from datamask.evaluation.pool import Pool
+    from datamask.evaluation.selection import Selection
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +59,12 @@ def attempt(
     threads: int | None = None,
     pool: Pool | None = None,
     warn: Callable[[str], None] | None = None,
+    take: Callable[[Selection], None] | None = None,
 ) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
-    `pool` is the run's corpus where it is open already (`datamask.runs.sweep`); `warn` is told what is wrong with it.
+    `pool` is the run's corpus where it is open already (`datamask.runs.sweep`); `warn` is told what is wrong with it;
+    `take` is given the selection.
 
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
@@ -71,7 +74,7 @@ def attempt(
         endings.load("datamask.runs.execute", stop)
         from datamask.runs.execute import execute
 
-        summary = execute(run, should_stop=stop, progress=progress, threads=threads, pool=pool, warn=warn)
+        summary = execute(run, should_stop=stop, progress=progress, threads=threads, pool=pool, warn=warn, take=take)
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")
         return Outcome(run.status())

@@ -81,6 +81,7 @@ def execute(
     threads: int | None = None,
     pool: Pool | None = None,
     warn: Callable[[str], None] | None = None,
+    take: Callable[[Selection], None] | None = None,
 ) -> dict[str, Any]:
     """Do a run from where it stands to its end, or to where it is stopped.
 
@@ -93,6 +94,7 @@ def execute(
         pool: the run's corpus with what is already bound to it, shared by the runs of a sweep; None opens the corpus.
         warn: called once with each sentence about a run that is not well (`datamask.runs.health`), as soon as it is
             seen.
+        take: called with the selection once everything of it is written.
 
     Returns:
         The summary (keys as documented in the README; ``warnings`` has those sentences that still hold), with
@@ -112,10 +114,14 @@ def execute(
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
         try:
-            return _Execution(run, writer, poll, report, tell).go(pool)
+            execution = _Execution(run, writer, poll, report, tell)
+            summary = execution.go(pool)
         except Stopped:
             writer.finish("stopped", ending="stopped on request")
             return {"run_id": run.id, "status": "stopped"}
+    if take is not None and execution.selection is not None:
+        take(execution.selection)
+    return summary
 
 
 class _Execution:
@@ -132,6 +138,8 @@ class _Execution:
         self.opened = 0.4 * self.ready
         self.alone: dict[str, Tensor] = {}
         """What each term alone would select, by its name: bool ``(n,)``."""
+        self.selection: Selection | None = None
+        """What was selected, once the run is done."""
         self.first = 0
         """The step, from 0, at which learning began: a warm start enters later."""
 
@@ -199,6 +207,7 @@ class _Execution:
         )
         self.writer.write_selection(selection.table(), run_facts.provenance(self.run))
         self.writer.finish("done", summary, learned.ending, step=learned.state.step, total_steps=estimator.total_steps)
+        self.selection = selection
         self.progress(1.0, "done")
         return summary
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from datamask import server_note
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import ROOT
 from tests.e2e.test_server import ask
@@ -101,8 +102,10 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
             page_until(visitor, "shard")  # nobody named a corpus: its rows stand there all the same
             page_until(visitor, "240")
             page_until(visitor, "240", "explore")
+        assert server_note.address_of(tmp_path / "runs") == f"http://127.0.0.1:{port}/"
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 0
+    assert not (tmp_path / "runs" / server_note.NOTE).exists()
     assert "Traceback" not in printed(tmp_path) and (tmp_path / "runs" / ".cache" / "openings").is_dir()
 
 

@@ -27,6 +27,7 @@ ROUTES = (
     "/component/x/y",
     "/app/static/x",
     "/favicon.png",
+    "/datamask/server",
     "/_stcore/bidi-components/x/y",
     "/_stcore/upload_file/a/b",
     "/oauth2callback",

@@ -21,14 +21,18 @@ from typing import Any
 import click
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
-from datamask import endings
+from datamask import endings, server_note
 from datamask.config import CorpusConfig
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.codes import one_time_code
 from datamask.dashboard.hosts import Doorkeeper, Hosts, hosts_of
 from datamask.dashboard.scripts import APP
 from datamask.errors import DatamaskError, OptionError
+from datamask.runs.store import default_root
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +115,17 @@ def around(script: str | None = None) -> dict[str, Any]:
     except DatamaskError as error:
         print(f"datamask: {error}", file=sys.stderr, flush=True)
         raise SystemExit(REFUSED) from error
-    return {"middleware": [Middleware(Doorkeeper, hosts=_hosts)], "lifespan": _life, "on_script_error": _fault}
+    return {
+        "routes": [Route(server_note.TOKEN_PATH, _token)],
+        "middleware": [Middleware(Doorkeeper, hosts=_hosts)],
+        "lifespan": _life,
+        "on_script_error": _fault,
+    }
+
+
+async def _token(_: Request) -> PlainTextResponse:
+    """Tells a notebook that this is the server whose note it read."""
+    return PlainTextResponse(server_note.token())
 
 
 def _open_first(script: str | None) -> None:
@@ -163,7 +177,8 @@ async def _life(_: st.App) -> AsyncIterator[None]:
     if not st.get_option("server.headless"):
         asyncio.get_running_loop().run_in_executor(None, webbrowser.open, page)
     try:
-        yield
+        with server_note.noted(default_root(), _address()):
+            yield
     finally:
         await asyncio.to_thread(endings.goodbye)
 
