@@ -153,7 +153,9 @@ def test_a_port_that_somebody_else_has_is_refused_in_one_sentence(tmp_path):
         assert started(tmp_path, [*OPEN, "--port", str(port)]).wait(SECONDS) == 2
         first = printed(tmp_path)
         assert started(tmp_path, OPEN, STREAMLIT_SERVER_PORT=str(port)).wait(SECONDS) == 2
-    assert first == printed(tmp_path)
+        assert first == printed(tmp_path)
+        assert started(tmp_path, [*OPEN, "--port", "-1"]).wait(SECONDS) == 2
+        assert "--port -1 cannot be had (" in printed(tmp_path) and printed(tmp_path).count("\n") == 1
     assert first.startswith(f"datamask: --port {port} cannot be had (") and first.count("\n") == 1
 
 

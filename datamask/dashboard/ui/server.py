@@ -64,9 +64,9 @@ def serve(config: CorpusConfig | None = None, port: int | None = None) -> int:
     """
     from streamlit.web import cli
 
-    wanted = str(port) if port is not None else os.environ.get("STREAMLIT_SERVER_PORT", "")
-    if wanted.isdigit():
-        _check_free(int(wanted))
+    variable = os.environ.get("STREAMLIT_SERVER_PORT", "")
+    if port is not None or variable.isdigit():
+        _check_free(int(variable) if port is None else port)
     allowed().asked = config
     # Streamlit's greeting does not name the corpus; _life prints an address that does
     words = ["run", str(APP), "--logger.hideWelcomeMessage", "true"]
