@@ -64,7 +64,7 @@ def finished(
     return run
 
 
-def fake_execute(run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None) -> dict:
+def fake_execute(run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None, take=None) -> dict:
     """Stands in for `datamask.runs.execute.execute`, keeping its promises; the run's name says what happens.
 
     ``quick`` ends at once, ``slow`` works until it is stopped, ``mistake`` has bad input, ``bug`` a fault of the
