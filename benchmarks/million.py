@@ -1,0 +1,154 @@
+"""What a selection costs besides its neighbour graph, and what values on an approximate graph are worth.
+
+    python -m benchmarks.million --work FOLDER [--rows 1000000] [--prepared FOLDER] [--only PART ...] [--output FILE]
+
+Parts, each kept in the output as it is done, and not done again:
+
+- ``million``: a clustered synthetic corpus of `--rows` x 128, facility location, ratio 0.1, lambda 0.5, from an empty
+  cache: seconds of the graph, of everything after it as a share of it, peak memory, the estimate.
+- ``texts``, ``texts by masks``: the same on a folder of prepared shards (`--prepared`, made by ``datamask prepare``),
+  by the default estimator and by 128 masks a step.
+- ``approximate``: 100,000 x 128 by exact and by approximate lists: how far the two selections lie apart, both valued
+  exactly.
+- ``interval``: 50,000 x 128 on approximate lists: in how many of 100 draws the estimate's interval holds the exact
+  value.
+
+Wall times depend on what else the machine does: the load before and after stands beside them. Shares of the graph's
+time do so less, but the graph uses every core and most of what follows it one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.clustered import build
+
+ROOT = Path(__file__).parents[1]
+RATIO, LAMB, DIM = 0.1, 0.5, 128
+
+
+def selected(inputs: Path, *options: str) -> dict[str, Any]:
+    """The summary of a selection by the command line, from an empty cache, and the seconds of the whole command."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, start = Path(folder) / "out.parquet", time.perf_counter()
+        words = [
+            *("select", str(inputs), "--output", str(out), "--runs-dir", str(Path(folder) / "runs"), "--json"),
+            *("--objective", "facility", "--select_ratio", str(RATIO), "--lamb", str(LAMB), *options),
+        ]
+        done = subprocess.run(
+            [sys.executable, "-m", "datamask", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+        )
+        summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        wall = time.perf_counter() - start
+        ids = pq.read_table(out, columns=["rank", "source_file", "source_row"])
+    after = summary["seconds_total"] - summary["seconds_graph"]
+    names = ("estimator", "n", "steps", "diversity", "joint", "values", "estimate", "calibrated", "gap", "neighbors")
+    return {
+        **{name: summary[name] for name in (*names, "seconds_graph", "seconds_total", "peak_memory_bytes")},
+        "seconds_command": wall,
+        "after_graph_over_graph": after / summary["seconds_graph"],
+        "rows": sorted(zip(ids["source_file"].to_pylist(), ids["source_row"].to_pylist())),
+    }
+
+
+def without_rows(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry as it is kept."""
+    return {name: value for name, value in entry.items() if name != "rows"}
+
+
+def approximate(work: Path) -> dict[str, Any]:
+    """The same selection on exact and on approximate lists of 100,000 rows, both valued on the exact ones."""
+    corpus = build(work, 100_000, DIM)
+    entries = {search: selected(corpus, "--neighbors", search, "--exact-values") for search in ("exact", "approximate")}
+    first, second = (set(entry["rows"]) for entry in entries.values())
+    return {
+        **{name: without_rows(entry) for name, entry in entries.items()},
+        "diversity_apart": entries["approximate"]["diversity"] - entries["exact"]["diversity"],
+        "joint_apart": entries["approximate"]["joint"] - entries["exact"]["joint"],
+        "ids_in_common": len(first & second) / len(first),
+    }
+
+
+def interval(work: Path, draws: int = 100) -> dict[str, Any]:
+    """In how many draws of 10,000 of 50,000 rows the interval holds the value of a selection on approximate lists."""
+    import torch
+
+    from datamask import CorpusConfig, SelectionConfig, learning, open_corpus
+    from datamask.evaluation.pool import Pool
+    from datamask.evaluation.problems import pose
+    from datamask.learning.loop import learn
+
+    corpus = open_corpus(CorpusConfig((str(build(work, 50_000, DIM)),)))
+    with tempfile.TemporaryDirectory() as cache:
+        pool = Pool(corpus, torch.device("cpu"), Path(cache), neighbors="approximate")
+        config = SelectionConfig.from_options(select_ratio=RATIO, lamb=LAMB)
+        problem = pose(pool, config).problem
+        mask = learn(learning.load(config.estimator)(problem, config)).mask
+        function = problem.joint.terms[0].function
+        exact, listed = function.exact_value(mask), function.value(mask)
+        estimates = [function.estimate(mask, seed) for seed in range(draws)]
+    return {
+        "graph": pool.graph_facts(),
+        "exact": exact,
+        "listed": listed,
+        "draws": draws,
+        "held": sum(each.low <= exact <= each.high for each in estimates),
+        "mean_length": sum(each.high - each.low for each in estimates) / draws,
+    }
+
+
+def commit() -> str:
+    """The commit that is checked out."""
+    return subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+
+
+def main() -> None:
+    """Do the parts that are asked for and not done."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="where synthetic corpora are made and kept")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--prepared", type=Path, help="a folder that `datamask prepare` made")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "million.json")
+    options = parser.parse_args()
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "interval": lambda: interval(options.work),
+        "approximate": lambda: approximate(options.work),
+        "million": lambda: without_rows(selected(build(options.work, options.rows, DIM))),
+    }
+    if options.prepared is not None:
+        parts["texts"] = lambda: without_rows(selected(options.prepared))
+        parts["texts by masks"] = lambda: without_rows(
+            selected(options.prepared, "--estimator", "counterfactual", "--n_rollout", "128")
+        )
+    results = json.loads(options.output.read_text()) if options.output.is_file() else {}
+    for name, measure in parts.items():
+        if (options.only and name not in options.only) or name in results:
+            continue
+        before, start = os.getloadavg()[0], time.perf_counter()
+        results[name] = measure() | {
+            "commit": commit(),
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+            "load_before_and_after": [before, os.getloadavg()[0]],
+            "seconds": time.perf_counter() - start,
+        }
+        options.output.write_text(json.dumps(results, indent=1) + "\n")
+        print(name, json.dumps(results[name], indent=1))
+
+
+if __name__ == "__main__":
+    main()
