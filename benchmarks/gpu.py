@@ -1,0 +1,171 @@
+"""Whether a GPU selects what the CPU selects, and how long a million rows take on it.
+
+    python -m benchmarks.gpu [--rows 1000000] [--dim 768] [--device cuda] [--output FILE]
+
+Two parts, under ten minutes together on a card of 2023:
+
+- Agreement: 20,000 rows on both devices, pair-wise similarity and facility location, solved and by masks. Values and
+  marginals of one and the same mask, the joint value of what each device selects, and the share of ids in common (ties
+  and sampled masks may go another way).
+- Seconds: `--rows` x `--dim`, ratio 0.1, lambda 0.5: solved, and ten steps of 128 masks, beside a plain copy of the
+  features and a plain matrix product of 16,384 of them with all, on the same card in the same run. The graph of
+  facility location is told apart.
+
+With ``--device cpu`` and few rows it tries the program itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from datamask import SelectionConfig, learning
+from datamask.corpus.corpus import Corpus, Provenance
+from datamask.evaluation.pool import Pool
+from datamask.evaluation.problems import pose
+from datamask.learning.loop import learn
+
+CLUSTERS, RATIO, STEPS, MASKS = 200, 0.1, 10, 128
+AGREEMENT_ROWS = 20_000
+PRODUCT_ROWS = 16_384
+
+
+def corpus_of(rows: int, dim: int, seed: int = 0) -> Corpus:
+    """Clustered unit rows with a quality that leans on the cluster."""
+    rng = np.random.default_rng(seed)
+    centres, level = rng.normal(size=(CLUSTERS, dim)).astype(np.float32), rng.normal(size=CLUSTERS)
+    cluster = rng.integers(0, CLUSTERS, rows)
+    features = np.empty((rows, dim), np.float32)
+    for start in range(0, rows, 50_000):
+        part = slice(start, start + 50_000)
+        features[part] = centres[cluster[part]] + rng.normal(size=(len(cluster[part]), dim)).astype(np.float32)
+        features[part] /= np.linalg.norm(features[part], axis=1, keepdims=True)
+    provenance = Provenance(("made",), rows, rows, {"id": "id", "feature": "x", "quality": ["q"]})
+    return Corpus(
+        pa.array(np.arange(rows)),
+        level[cluster] + rng.normal(size=rows),
+        features,
+        None,
+        pa.table({"none": pa.nulls(rows)}).select([]),
+        np.zeros(rows, np.int32),
+        np.arange(rows),
+        f"gpu-{rows}-{dim}-{seed}",
+        provenance,
+    )
+
+
+def seconds(device: torch.device, call: Callable[[], Any]) -> tuple[float, Any]:
+    """Wall time of a call until the device has done it, and what it gives."""
+    start = time.perf_counter()
+    answer = call()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start, answer
+
+
+def settings(objective: str, way: str) -> SelectionConfig:
+    """A selection, solved or by masks."""
+    by_masks = {"estimator": "counterfactual", "n_rollout": MASKS, "n_epochs": STEPS, "polish": "none"}
+    return SelectionConfig.from_options(
+        objective=objective, select_ratio=RATIO, **(by_masks if way == "masks" else {"estimator": "relaxed"})
+    )
+
+
+def agreement(device: torch.device, rows: int, dim: int) -> dict[str, Any]:
+    """What both devices say of one problem."""
+    corpus = corpus_of(rows, dim)
+    half = torch.zeros(rows, dtype=torch.bool)
+    half[:: round(1 / RATIO)] = True
+    answers: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as cache:
+        pools = {
+            name: Pool(corpus, where, Path(cache) / name)
+            for name, where in (("cpu", torch.device("cpu")), ("device", device))
+        }
+        for objective in ("pairwise", "facility"):
+            for way in ("solved", "masks"):
+                config = settings(objective, way)
+                masks, values = {}, {}
+                for name, pool in pools.items():
+                    problem = pose(pool, config).problem
+                    masks[name] = learn(learning.load(config.estimator)(problem, config)).mask.cpu()
+                    values[name] = problem.joint.evaluate(masks[name].to(pool.device)).joint
+                first, second = masks["cpu"], masks["device"]
+                answers[f"{objective}, {way}"] = {
+                    "joint": values,
+                    "apart": abs(values["cpu"] - values["device"]),
+                    "ids_in_common": float((first & second).sum() / first.sum()),
+                }
+            functions = [pool.function(objective, int(half.sum())) for pool in pools.values()]
+            values_of = [function.value(half.to(function.device)) for function in functions]
+            marginals = [function.final_marginals(half.to(function.device)).cpu() for function in functions]
+            answers[f"{objective}, one mask"] = {
+                "value_apart": abs(values_of[0] - values_of[1]),
+                "marginals_apart": float((marginals[0] - marginals[1]).abs().max() / marginals[0].abs().max()),
+            }
+    return answers
+
+
+def timings(device: torch.device, rows: int, dim: int) -> dict[str, Any]:
+    """Seconds of copy, product, graph, solving and masks."""
+    corpus, answers = corpus_of(rows, dim, seed=1), {}
+    with tempfile.TemporaryDirectory() as cache:
+        pool = Pool(corpus, device, Path(cache))
+        seconds(device, lambda: pool.features[:1000] @ pool.features[:1000].T)  # the first product loads libraries
+        answers["copy"] = seconds(device, pool.features.clone)[0]
+        head = pool.features[:PRODUCT_ROWS]
+        answers[f"product of {len(head):,} rows with all"] = seconds(
+            device, lambda: [(head @ part.T).shape for part in pool.features.split(PRODUCT_ROWS)]
+        )[0]
+        for objective in ("pairwise", "facility"):
+            before = pool.seconds_graph
+            solved = settings(objective, "solved")
+            posed, problem = seconds(device, lambda solved=solved: pose(pool, solved).problem)
+            graph = pool.seconds_graph - before
+            answers[f"{objective}: ends of the scale"] = posed - graph
+            if graph:
+                answers[f"{objective}: graph"] = graph
+            for way in ("solved", "masks"):
+                config = settings(objective, way)
+                estimator = learning.load(config.estimator)(problem, config)
+                took, learned = seconds(device, lambda estimator=estimator: learn(estimator))
+                answers[f"{objective}: {way}"] = took
+                answers[f"{objective}: {way}, joint"] = problem.joint.evaluate(learned.mask).joint
+    return answers
+
+
+def main() -> None:
+    """Both parts, printed and kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--dim", type=int, default=768)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    device = torch.device(options.device)
+    card = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    report = {
+        "device": card,
+        "torch": torch.__version__,
+        "rows": options.rows,
+        "dim": options.dim,
+        "agreement": agreement(device, min(AGREEMENT_ROWS, options.rows), options.dim),
+        "seconds": timings(device, options.rows, options.dim),
+    }
+    print(json.dumps(report, indent=1))
+    if options.output is not None:
+        options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
