@@ -22,8 +22,8 @@ if __name__ == "__main__":
             session.draw_outside()
         elif opening is None:
             corpus_panel.nothing_open()
-        elif opening.ready:
-            corpus_panel.show(opening)
+        elif opening.corpus is not None:
+            corpus_panel.show(opening, opening.corpus)
         else:
             session.draw_opening(opening)
 else:

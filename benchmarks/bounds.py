@@ -59,11 +59,17 @@ class Case:
         quality = self._mean(member, self.q[:, None])[:, 0]
         return lamb * quality + (1 - lamb) * getattr(self, f"_{self.name}")(member)
 
+    @property
+    def budget(self) -> Budget:
+        """Of a case whose rows have lengths."""
+        assert self.problem.budget is not None, "rows have lengths where tokens are counted"
+        return self.problem.budget
+
     def _mean(self, member: np.ndarray, of: np.ndarray) -> np.ndarray:
         """Mean of rows of `of` over the members; over tokens under a budget, those left over at the pool's mean."""
         if self.lengths is None:
             return member @ of / member.sum(1, keepdims=True)
-        most = self.problem.budget.most
+        most = self.budget.most
         counted = np.where(self.lengths <= most, self.lengths, 0.0)
         spent = member * self.lengths
         return (spent @ of + (most - spent.sum(1, keepdims=True)) * (counted @ of / counted.sum())) / most
@@ -73,7 +79,7 @@ class Case:
         if self.lengths is None:
             size = member.sum(1)
             return -(square * size - 1) / np.maximum(size - 1, 1)
-        most = self.problem.budget.most
+        most = self.budget.most
         own = self._mean(member, self.lengths[:, None])[:, 0] / most
         counted = np.where(self.lengths <= most, self.lengths, 0.0)
         return -(square - own) / (1 - counted @ self.lengths / counted.sum() / most)
@@ -206,7 +212,7 @@ def integer_programme(case: Case) -> tuple[float, float]:
         linked[v * n + np.arange(n), np.arange(n)] = -1.0
     tokens = np.concatenate([case.lengths, np.zeros(n * n)])[None, :]
     low = np.zeros(n + n * n)
-    low[:n][problem.budget.pinned] = 1.0
+    low[:n][case.budget.pinned] = 1.0
     found = milp(
         cost,
         integrality=np.r_[np.ones(n), np.zeros(n * n)],
@@ -214,7 +220,7 @@ def integer_programme(case: Case) -> tuple[float, float]:
         constraints=[
             LinearConstraint(serve, -np.inf, 1.0),
             LinearConstraint(linked, -np.inf, 0.0),
-            LinearConstraint(tokens, problem.budget.least, problem.budget.most),
+            LinearConstraint(tokens, case.budget.least, case.budget.most),
         ],
         options={"mip_rel_gap": 1e-9},
     )
@@ -238,6 +244,7 @@ def one(seed: int, best_of: Callable[[Case], tuple[float, float]] | None = None)
     found = learner.result(state)
     value = joint.evaluate(found).joint
     proof = certify(problem, found, value)
+    assert proof is not None, f"{case.name} must have a bound"
     # rules may leave one subset, or several of one value: then the value itself is the scale
     scale = max(best - mean, 1e-3 * abs(best))
     return {

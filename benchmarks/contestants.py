@@ -127,6 +127,7 @@ def contest(spec: dict) -> dict:
     extrapolated from the steps or picks they made."""
     from datamask import learning
     from datamask.errors import Stopped
+    from datamask.learning.reinforce import Reinforce
 
     who = spec["who"]
     if who == "neighbour graph":
@@ -145,8 +146,8 @@ def contest(spec: dict) -> dict:
     base = peak_memory()
     learner = kind(problem.problem, config)
     clock = Clock(spec["limit"])
-    if estimator == "reinforce":
-        learner.evaluate = clock.aside(learner.evaluate)
+    if isinstance(learner, Reinforce):
+        learner.evaluate = clock.aside(learner.evaluate)  # type: ignore[method-assign]  # of this learner alone
     state, curve, note = learner.init(), [], [f"lr {best['lr']:g}, G {best['G']}"] if best else []
     scale = 1.0
     try:
@@ -239,7 +240,7 @@ def blocks(spec: dict) -> dict:
 
 def choose(spec: dict) -> dict:
     """REINFORCE's best of `RATES` x `GROUPS` after ``steps`` steps, each with its own full schedule."""
-    from datamask import learning
+    from datamask.learning.reinforce import Reinforce
 
     tried = []
     for rate in RATES:
@@ -249,7 +250,7 @@ def choose(spec: dict) -> dict:
                 "reinforce",
                 **PAPER | {"n_epochs": spec["steps"], "max_lr": rate, "min_lr": rate / 10, "n_rollout": group},
             )
-            learner = learning.load("reinforce")(problem.problem, config)
+            learner = Reinforce(problem.problem, config)
             learner.evaluate_every = config.n_epochs
             state = learner.init()
             while learner.finished(state) is None:

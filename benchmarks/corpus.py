@@ -19,6 +19,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,7 +73,7 @@ def decode(config: CorpusConfig) -> None:
 
 def measure_opening(config: CorpusConfig, folder: Path, rounds: int) -> dict:
     """Medians over rounds, and the two ratios."""
-    times = {"read_table": [], "decode": [], "open": []}
+    times: dict[str, list[float]] = {"read_table": [], "decode": [], "open": []}
     for _ in range(rounds + 1):
         times["read_table"].append(seconds(lambda: pq.read_table(folder)))
         times["decode"].append(seconds(lambda: decode(config)))
@@ -153,7 +154,7 @@ def main() -> None:
     options = parser.parse_args()
     name = Path(options.corpus).resolve().name.removesuffix(".parquet")
     output = options.output or Path(__file__).parent / "results" / f"corpus-{name}.json"
-    result = {"corpus": name, "machine": machine()}
+    result: dict[str, Any] = {"corpus": name, "machine": machine()}
     with tempfile.TemporaryDirectory() as folder:
         config = copy_columns(options.corpus, Path(folder))
         source = open_sources(config)["input"]

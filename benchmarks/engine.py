@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from benchmarks import contestants
 from benchmarks.engine_table import table
@@ -149,7 +150,7 @@ def main() -> None:
         return
     name = Path(options.path.rstrip("/")).name
     output = Path(options.output or Path(__file__).parent / "results" / f"engine-{name}")
-    report = {"corpus": name, "problems": []}
+    report: dict[str, Any] = {"corpus": name, "problems": []}
     if options.keep and output.with_suffix(".json").exists():
         report["problems"] = json.loads(output.with_suffix(".json").read_text())["problems"]
     with tempfile.TemporaryDirectory(prefix="datamask-bench-") as cache:

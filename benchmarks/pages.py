@@ -269,6 +269,7 @@ def measure_stored(browser: Browser, address: str, pid: int, key: str, rounds: i
 def drag(page: Page, slider: Locator, share: float) -> None:
     """Take the slider's thumb to a share of its track and let go."""
     thumb, track = slider.bounding_box(), slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
+    assert thumb is not None and track is not None, "the slider must be on the page"
     page.mouse.move(thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2)
     page.mouse.down()
     page.mouse.move(track["x"] + track["width"] * share, thumb["y"] + thumb["height"] / 2, steps=5)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from datamask.dashboard import candidates, comparison, words
 from datamask.dashboard.ends import common_ends
-from datamask.dashboard.layers import Change, Selection
+from datamask.dashboard.layers import Change, Layer, Selection
 from datamask.dashboard.places import HEXAGONS_FROM
 from datamask.dashboard.ui import (
     agreement_panel,
@@ -28,10 +28,11 @@ TABS = ("Texts", "Where", "Values", "Scoreboard", "Agreement", "Downstream resul
 
 frame("Compare", "What changes between these runs?")
 
-corpus = session.open_corpus_or_stop()
+opened = session.opened_or_stop()
+corpus = opened.corpus
 cache_dir = session.store().cache_dir
 everyone, refused = candidates.candidates(
-    session.store().list(), corpus.fingerprint, archived=True, config=session.current_opening().config
+    session.store().list(), corpus.fingerprint, archived=True, config=opened.config
 )
 archived = st.session_state.get("compare_archived", False)
 runs = [run for run in everyone if archived or not run.label().archived]
@@ -78,7 +79,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         key="compare",
         max_selections=comparison.MOST,
         persist_state="session",
-        format_func=names.get,
+        format_func=names.__getitem__,
         width="stretch",
         placeholder="Choose two to four",
         help="Finished runs on the open corpus, newest first. The first one chosen is A, which the "
@@ -122,7 +123,7 @@ with st.container(horizontal=True, gap="medium"):
         help="Hexagons count all samples: selected share, or gained less lost, in each cell.",
     )
     about = st.container()
-layers = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
+layers: list[Layer] = [] if panels == AGREEMENT else [Selection(first.label, first.selected)]
 for entry, run in zip(entries, compared):
     if panels == AGREEMENT:
         layers.append(agreement_panel.layer(entry, run, corpus, cache_dir))

@@ -90,7 +90,7 @@ with controls:
         list(by_id),
         key="explore_run",
         placeholder="no finished run yet",
-        format_func=names.get,
+        format_func=names.__getitem__,
         disabled=not by_id,
         on_change=take_run,
         help="What the right panel shows: finished runs on this corpus, newest first.",
@@ -127,7 +127,7 @@ view = linked.Linked(corpus, rows, linked.kept(corpus).known(rows), f"{run_id} {
 
 layers = [columns.layer(corpus, name, found, run_id) for name in (first, second)]
 if run is not None:
-    layers.append(Selection(f"Selected by {by_id[run_id].config.name or run_id}", selected))
+    layers.append(Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected))
 else:
     layers.append(Blank("Selected", "no finished run on this corpus yet"))
 sample = chosen.chosen(corpus)
@@ -203,11 +203,11 @@ if run is not None:
     with drawn_tabs[2]:
         if drawn_tabs[2].open:
             unfiltered()
-            groups_panel.show(view, selected, cache_dir, (TAB, TEXTS))
+            groups_panel.show(view, run.selected, cache_dir, (TAB, TEXTS))
     with drawn_tabs[3]:
         if drawn_tabs[3].open:
             unfiltered()
-            classes_panel.show(corpus, ground, by_id[run_id], runs, selected, cache_dir)
+            classes_panel.show(corpus, ground, by_id[run_id], runs, run.selected, cache_dir)
     with drawn_tabs[4]:
         if drawn_tabs[4].open:
-            borderline_panel.show(by_id[run_id], corpus, selected, shown if view.filters else None)
+            borderline_panel.show(by_id[run_id], corpus, run.selected, shown if view.filters else None)

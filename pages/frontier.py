@@ -12,9 +12,8 @@ FRONTIER, LIVE, RATIO, GROUP, TRANSFER = VIEWS = ("Frontier", "Live λ", "Ratio"
 
 frame("Frontier", "What does lambda cost?")
 
-session.open_corpus_or_stop()
-opening = session.current_opening()
-runs = listing.runs_on(session.store(), opening)
+opened = session.opened_or_stop()
+runs = listing.runs_on(session.store(), opened)
 view = st.segmented_control(
     "View",
     VIEWS,
@@ -30,35 +29,35 @@ controls, place = st.columns([1, 3.6], gap="large")
 
 with controls:
     settings = frontier_form.shared(
-        opening, view in (FRONTIER, RATIO), frontier_live.OFFERED if view == LIVE else None, ratio=view != RATIO
+        opened, view in (FRONTIER, RATIO), frontier_live.OFFERED if view == LIVE else None, ratio=view != RATIO
     )
     try:
         plans = []
         if view == FRONTIER:
-            plans = frontier_form.plan_of(opening, frontier_form.lambda_points(settings))
+            plans = frontier_form.plan_of(opened, frontier_form.lambda_points(settings))
         elif view == RATIO:
-            plans = frontier_form.plan_of(opening, frontier_form.ratio_points(settings))
+            plans = frontier_form.plan_of(opened, frontier_form.ratio_points(settings))
         elif view == GROUP:
-            plans = frontier_form.plan_of(opening, frontier_form.group_points(settings))
+            plans = frontier_form.plan_of(opened, frontier_form.group_points(settings))
         elif view == TRANSFER:
-            plans = frontier_form.transfer_plans(opening, frontier_form.lambda_points(settings))
+            plans = frontier_form.transfer_plans(opened, frontier_form.lambda_points(settings))
     except DatamaskError as error:
         st.error(words.sentence(error), icon=":material/error:")
     if view != LIVE:
-        frontier_form.start(opening, runs, plans, "Start the check" if view == TRANSFER else "Start the sweep")
+        frontier_form.start(opened, runs, plans, "Start the check" if view == TRANSFER else "Start the sweep")
     if view == FRONTIER:
-        frontier_form.baselines(opening, frontier_picture.survey(opening), settings)
+        frontier_form.baselines(opened, frontier_picture.survey(opened), settings)
 
 with place:
     if view == FRONTIER:
-        frontier_picture.picture(opening, plans)
+        frontier_picture.picture(opened, plans)
     elif view == LIVE:
-        frontier_live.show(opening, settings)
+        frontier_live.show(opened, settings)
     elif view == RATIO:
-        frontier_sweeps.ratio(opening)
+        frontier_sweeps.ratio(opened)
     elif view == GROUP:
-        frontier_sweeps.group(opening)
+        frontier_sweeps.group(opened)
     else:
-        frontier_sweeps.transfer(opening, settings)
+        frontier_sweeps.transfer(opened, settings)
 
 theme.follow()

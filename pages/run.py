@@ -21,17 +21,18 @@ controls, picture = st.columns([1, 2.6], gap="large")
 
 with controls:
     if opening is None:
-        run_panel.no_corpus(run)
-    elif opening.corpus is None:
+        if run is not None:
+            run_panel.no_corpus(run)
+    elif (opened := opening.opened) is None:
         session.draw_opening(opening)
     else:
-        columns = opening.corpus.provenance.columns.get("quality") or ()
+        columns = opened.corpus.provenance.columns.get("quality") or ()
         settings, name, place = forms.run_form(
-            {"collapse": "exact"} if opening.sample else {}, columns, overview.token_total(opening.corpus)
+            {"collapse": "exact"} if opened.sample else {}, columns, overview.token_total(opened.corpus)
         )
         if settings is not None:
             with place:
-                start_panel.start(opening, runs, settings, name)
+                start_panel.start(opened, runs, settings, name)
 
 with picture:
     run_panel.choose(runs, run)

@@ -247,7 +247,7 @@ def _module_name(top: Path, path: Path) -> str:
 
 
 def _expected(limit: int | None, dim: int, shards: int, texts: bool) -> dict:
-    versions = {}
+    versions: dict[str, str | None] = {}
     for source in PACKAGES:
         try:
             versions[source] = importlib.metadata.version(source)

@@ -42,6 +42,17 @@ COUNTED_AT_ONCE = 30_000
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, eq=False)
+class OpenCorpus:
+    """A corpus that is open, with what it was opened from; the fields are those of its `Opening`."""
+
+    key: str
+    title: str
+    config: CorpusConfig
+    sample: bool
+    corpus: Corpus
+
+
 @dataclass(eq=False)
 class Opening:
     """One corpus being opened, or open.
@@ -52,7 +63,8 @@ class Opening:
         config: what is opened.
         sample: whether it is the built-in sample, whose shards are built first where they are missing.
         corpus: the corpus once it is open. copies: how many of its rows repeat others, as far as counted.
-        job: opens it. counting: counts near-copies; None before that is asked for.
+        job: opens it; `Openings.start` gives it before anybody else sees the opening.
+        counting: counts near-copies; None before that is asked for.
         used: when a page last asked for it (seconds since 1970); the longest unused is let go first.
     """
 
@@ -62,7 +74,7 @@ class Opening:
     sample: bool = False
     corpus: Corpus | None = None
     copies: Copies = field(default_factory=Copies)
-    job: Job | None = None
+    job: Job = field(init=False, repr=False)
     counting: Job | None = None
     started: float = field(default_factory=time.time)
     used: float = field(default_factory=time.time)
@@ -73,9 +85,16 @@ class Opening:
         return self.corpus is not None
 
     @property
+    def opened(self) -> OpenCorpus | None:
+        """The open corpus; None: it is still to come, or never will."""
+        if self.corpus is None:
+            return None
+        return OpenCorpus(self.key, self.title, self.config, self.sample, self.corpus)
+
+    @property
     def under_way(self) -> bool:
         """Whether the corpus is still to come."""
-        return self.corpus is None and self.job is not None and not self.job.ended
+        return self.corpus is None and not self.job.ended
 
     def stop(self) -> None:
         """Ask the opening, and the counting after it, to stop within about a second."""
@@ -84,8 +103,7 @@ class Opening:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait for the opening, and the counting after it, to end, each at most `seconds`. For tests and scripts."""
-        if self.job is not None:
-            self.job.wait(seconds)
+        self.job.wait(seconds)
         if self.counting is not None:
             self.counting.wait(seconds)
 
@@ -145,11 +163,12 @@ class Openings:
             running = self._by_key.get(key)
             if running is not None and running.under_way:
                 return running
-            opening = self._by_key[key] = Opening(key, title, config, sample)
+            opening = Opening(key, title, config, sample)
             # one that was asked to stop may still be ending
             opening.job = worker().start(
                 f"open {self.folder} {key} {id(opening)}", lambda job: self._open(opening, job)
             )
+            self._by_key[key] = opening
         return opening
 
     def resume(self, key: str, check: Callable[[CorpusConfig], None]) -> Opening | None:

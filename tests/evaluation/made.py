@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from datamask.corpus.corpus import Corpus, Provenance
+from datamask.corpus.corpus import ColumnNames, Corpus, Provenance
 from datamask.evaluation.measures import PANEL
 from datamask.evaluation.measures.entry import MeasureEntry
 from datamask.evaluation.measures.ground import Ground
@@ -26,7 +26,7 @@ def corpus_of(
     features = np.ascontiguousarray(features / np.linalg.norm(features, axis=1, keepdims=True), np.float32)
     quality = np.linspace(0, 1, n) if quality is None else quality
     table = pa.table(metadata) if metadata else pa.table({"none": pa.nulls(n)}).select([])
-    columns = {
+    columns: ColumnNames = {
         "id": "id",
         "feature": "x",
         "quality": [name for name in metadata if name.startswith("q_")] or ["q"],

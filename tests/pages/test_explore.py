@@ -8,20 +8,23 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.config import CorpusConfig
 from datamask.corpus.projections import PROJECTIONS
 from datamask.corpus.projections.layouts import Layout, keep_layout
 from datamask.dashboard import grounds, topics, words
 from datamask.dashboard.facets import class_facet
 from datamask.dashboard.filters import Among, Between, Filters, Rows
+from datamask.dashboard.openings import openings
 from datamask.dashboard.parcels import ground_parcel
 from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
 from datamask.dashboard.ui import canvas_map, distribution_panel, texts_panel
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import NASTY, finish_run
+from tests.dashboard.made_runs import NASTY, finish_run, write_shard
 from tests.pages.reading import captions, map_data, parcels, titles
 
 
@@ -187,6 +190,18 @@ def test_a_region_means_nothing_on_another_projection(page, opened, store, mappe
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     app.get_by_key("explore_layout").set_value("PCA").run()
     assert "region on the map" not in chips(app)
+
+
+@pytest.mark.parametrize(("name", "seed"), [("search", 1), ("region", 2)])
+def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name, seed):
+    write_shard(shard, seed=seed)  # columns are kept by the fingerprint, of which metadata is no part
+    table = pq.read_table(shard)
+    pq.write_table(table.append_column(name, table["source"]), shard)
+    opening = openings(runs_dir).start(CorpusConfig((str(shard),)), "shard.parquet")
+    opening.wait(240)
+    app = page("pages/explore.py", corpus=opening.key, where=json.dumps([[name, ["web"]]]))
+    count = pc.sum(pc.equal(table["source"].cast("string"), "web")).as_py()
+    assert chips(app) == [words.plain(f"{name}: web")] and f"**{count}** of 240 samples" in said_by(app)
 
 
 def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):

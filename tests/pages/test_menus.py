@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest, element_tree
+from streamlit.testing.v1 import AppTest
 
 from datamask.config import RunConfig
 from datamask.dashboard.ui.menus import REMEMBERED
 from tests.dashboard.made_runs import finish_run
 
 
-@pytest.fixture(autouse=True)
-def words_are_sent(monkeypatch):
-    """AppTest sends the words of a value, as a browser does; what is no value any more it sends as it stands."""
-    monkeypatch.setattr(element_tree, "_format_value_for_widget", lambda words, value: words(value) or value)
-
-
 class Seen:
-    """What a browser sends back of a select box: the words it drew, which may have changed meanwhile."""
+    """What a browser sends back of a select box: the words it drew, which may have changed meanwhile.
+
+    AppTest sends the words of a value, as a browser does; what is no value any more it sends as it stands.
+    """
 
     def __init__(self, app: AppTest, key: str) -> None:
         self.words = list(app.selectbox(key=key).options)

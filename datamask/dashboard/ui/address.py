@@ -10,20 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
 from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.dashboard import live, shared_view
 from datamask.dashboard.ui import canvas_map, columns, linked
-from datamask.runs.store import RUN_ID
+from datamask.runs.folders import RUN_ID
 
 _TAKEN = "address_taken"
 _LONGEST = 200
 
+Value = TypeVar("Value")
+
 
 @dataclass(frozen=True)
-class Part:
+class Part(Generic[Value]):
     """One control.
 
     Attributes:
@@ -35,13 +38,13 @@ class Part:
     """
 
     key: str
-    default: object
-    read: Callable[[str], object]
-    write: Callable[[object], str] = str
-    join: Callable[[object, object], object] = lambda kept, read: read
+    default: Value | None
+    read: Callable[[str], Value]
+    write: Callable[[Value], str] = str
+    join: Callable[[Value | None, Value], Value] = lambda kept, read: read
 
 
-def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part:
+def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part[str]:
     def read(text: str) -> str:
         if text not in names:
             raise ValueError(text)
@@ -50,12 +53,12 @@ def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part:
     return Part(key, default, read)
 
 
-def _text(key: str, default: str) -> Part:
+def _text(key: str, default: str) -> Part[str]:
     # the page itself knows which columns there are, and lets go of others
     return Part(key, default, lambda text: text[:_LONGEST])
 
 
-def _number(key: str, default: float, low: float, high: float) -> Part:
+def _number(key: str, default: float, low: float, high: float) -> Part[float]:
     def read(text: str) -> float:
         value = float(text)
         if not (math.isfinite(value) and low <= value <= high):
@@ -74,7 +77,8 @@ def _runs(text: str) -> list[str]:
 
 LAYOUTS, MARKS = tuple(PROJECTIONS), ("points", "hexagons")
 
-PARTS: dict[str, dict[str, Part]] = {
+# controls of all kinds: what one holds is between its own `read`, `write` and `join`
+PARTS: dict[str, dict[str, Part[Any]]] = {
     "Explore": {
         "left": _text("explore_left", columns.QUALITY),
         "middle": _text("explore_middle", columns.CROWDING),
@@ -148,7 +152,7 @@ def take_again() -> None:
     st.session_state.pop(_TAKEN, None)
 
 
-def _take(name: str, part: Part) -> None:
+def _take(name: str, part: Part[Any]) -> None:
     try:
         st.session_state[part.key] = part.join(st.session_state.get(part.key), part.read(st.query_params[name]))
     except ValueError:

@@ -170,7 +170,7 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
             key="measure_agreement",
             type="primary",
             icon=":material/casino:",
-            on_click=measuring.start_agreement,
+            on_click=background.on_press(measuring.start_agreement),
             args=(run, corpus, cache_dir, sign),
             help=f"Takes about {agreements.PARTS} times as long as learning the run did. In the background; kept "
             "on disk.",

@@ -5,11 +5,27 @@ Every page draws the progress of a job with this; `asking` adds the wait for ans
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
+
 import streamlit as st
 
 from datamask.dashboard import words
 from datamask.work.job import Job
 from datamask.work.worker import worker
+
+P = ParamSpec("P")
+
+
+def on_press(start: Callable[P, object]) -> Callable[P, None]:
+    """A button's `on_click` that starts long work: the job that `start` gives is the worker's, nobody takes it here."""
+
+    @functools.wraps(start)
+    def pressed(*args: P.args, **kwargs: P.kwargs) -> None:
+        start(*args, **kwargs)
+
+    return pressed
 
 
 def working(key: str) -> bool:

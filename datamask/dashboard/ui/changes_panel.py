@@ -247,7 +247,7 @@ def _clusters(corpus: Corpus, cache_dir: Path) -> None:
         "Find clusters too",
         key="compare_clusters",
         icon=":material/bubble_chart:",
-        on_click=topics.start,
+        on_click=background.on_press(topics.start),
         args=(corpus, scene.texts_of(corpus), cache_dir),
         help="Groups similar samples and finds words for the groups. In the background, once per corpus.",
     )

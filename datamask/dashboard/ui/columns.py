@@ -55,7 +55,7 @@ def _rows(
     numbers = {
         QUALITY: _corpus.quality,
         **({LENGTH: length} if length is not None else {}),
-        **({CROWDING: _crowding} if has_crowding else {}),
+        **({CROWDING: _crowding} if _crowding is not None else {}),
         **({MARGINAL: _run.marginal_diversity, SCORE: _run.score} if _run is not None else {}),
         **numbers,
     }

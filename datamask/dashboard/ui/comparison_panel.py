@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from datamask.corpus import Corpus
 from datamask.dashboard import candidates, comparison, words
@@ -195,7 +196,7 @@ def curves(entries: Sequence[Entry]) -> None:
             default="step",
             key="compare_x",
             required=True,
-            format_func={"step": "Steps", "seconds": "Seconds"}.get,
+            format_func={"step": "Steps", "seconds": "Seconds"}.__getitem__,
             persist_state="session",
             label_visibility="collapsed",
             help="What runs along the axis.",
@@ -255,7 +256,7 @@ def settings(entries: Sequence[Entry]) -> None:
     several = f" ({len(table)})" if len(table) > 1 else ""
     if len(entries) > 2:
         few = ", ".join(table["Setting"][:NAMED]) + (", …" if len(table) > NAMED else "")
-        room = st.expander(f"Settings that differ{several}: {words.plain(few, 300)}")
+        room: DeltaGenerator = st.expander(f"Settings that differ{several}: {words.plain(few, 300)}")
     else:
         st.markdown(f"**Settings that differ{several}**", help=SAME)
         room = st.container()

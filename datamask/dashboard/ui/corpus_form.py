@@ -6,7 +6,7 @@ import contextlib
 import json
 import zlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ from datamask.dashboard.doors import (
     outside_paths,
     remove_uploads,
 )
-from datamask.dashboard.openings import Opening
+from datamask.dashboard.openings import Opening, title_of
 from datamask.dashboard.ui import option_control, server, session
 from datamask.errors import DatamaskError
 from datamask.files import OutsideRoots
@@ -32,6 +32,9 @@ from datamask.options import CORPUS_OPTIONS, InputPaths
 
 PLACES = {"sample": "Sample", "path": "Path", "upload": "Upload"}
 NONE = "(none)"
+Weight = Literal["primary", "secondary"]
+"""How much a button asks to be pressed."""
+
 TRANSFORM_WORDS = {"raw": "as it is", "z": "z-score", "rank": "rank"}
 
 HELP = {
@@ -51,14 +54,14 @@ def corpus_form(opening: Opening | None) -> None:
     Args:
         opening: what is open already: then opening another is no longer the first thing to do here.
     """
-    weight = "secondary" if opening is not None and opening.ready else "primary"
+    weight: Weight = "secondary" if opening is not None and opening.ready else "primary"
     place = st.segmented_control(
         "Where from",
         list(PLACES),
         default="sample",
         key="corpus_place",
         required=True,
-        format_func=PLACES.get,
+        format_func=PLACES.__getitem__,
         help=HELP["place"],
         width="stretch",
     )
@@ -71,7 +74,7 @@ def corpus_form(opening: Opening | None) -> None:
     _recent(opening)
 
 
-def _sample(weight: str) -> None:
+def _sample(weight: Weight) -> None:
     st.markdown(
         "Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
         "scored by a few plain rules, embedded in 256 dimensions."
@@ -101,7 +104,7 @@ def _from_paths() -> CorpusConfig | None:
         placeholder="/data/shards/*.parquet",
     )
     with st.expander("Features or scores in other shards"):
-        sides = {
+        sides: dict[str, Any] = {
             name: tuple(st.text_input(option.label, key=f"corpus_{name}", help=option.help).split())
             for name, option in CORPUS_OPTIONS.items()
             if name != "inputs" and isinstance(option.kind, InputPaths)
@@ -162,8 +165,9 @@ def _from_uploads() -> CorpusConfig | None:
 
 def _used() -> list[CorpusConfig]:
     """Every corpus that a run was made from, or that is open or offered for opening."""
-    opened = session.all_openings()
-    used = [note.config for note in (*opened.all(), *opened.recent())]
+    openings = session.all_openings()
+    used = [opening.config for opening in openings.all()]
+    used += [note.config for note in openings.recent()]
     for run in session.store().list():
         with contextlib.suppress(DatamaskError):  # a damaged run cannot be resumed, so it reads nothing
             used.append(run.config.corpus)
@@ -197,7 +201,7 @@ def _inspect(config: str) -> Inspection:
     return inspect_inputs(CorpusConfig.from_dict(json.loads(config)))
 
 
-def _mapping(config: CorpusConfig, weight: str) -> None:
+def _mapping(config: CorpusConfig, weight: Weight) -> None:
     """Columns, row limit and the Open button, for files that were found."""
     try:
         seen = _inspect(json.dumps(config.to_dict()))
@@ -251,7 +255,7 @@ def _mapping(config: CorpusConfig, weight: str) -> None:
         disabled=bool(problems),
         help="Reads and checks the rows in the background.",
     ):
-        _open(chosen, session.title_of(chosen))
+        _open(chosen, title_of(chosen))
 
 
 def other_options() -> dict[str, Any]:
@@ -317,7 +321,7 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
                 TRANSFORMS,
                 default="z",
                 key=f"transform_{name}",
-                format_func=TRANSFORM_WORDS.get,
+                format_func=TRANSFORM_WORDS.__getitem__,
                 required=True,
                 help="Scores of different scales add up only as z-scores or ranks.",
             )

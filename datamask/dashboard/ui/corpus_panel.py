@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from datamask.corpus import Corpus
 from datamask.dashboard import words
 from datamask.dashboard.charts.overview import quality_histogram
 from datamask.dashboard.openings import Opening
@@ -51,9 +52,12 @@ def nothing_open() -> None:
         )
 
 
-def show(opening: Opening) -> None:
-    """The open corpus: size, quality, problems, first rows."""
-    corpus = opening.corpus
+def show(opening: Opening, corpus: Corpus) -> None:
+    """The open corpus: size, quality, problems, first rows.
+
+    Args:
+        opening: of the corpus; what is known of its copies changes while they are counted.
+    """
     provenance = corpus.provenance
     counting = _counting(opening)
     rows, dims, memory, copies = st.columns(4)
@@ -92,7 +96,7 @@ def show(opening: Opening) -> None:
         ):
             st.switch_page("pages/run.py", query_params=session.link_parameters())
         st.markdown("**Was anything left out?**")
-        _problems(opening)
+        _problems(corpus)
     st.markdown("**What is in it?**")
     table = overview.first_rows(corpus)
     st.dataframe(
@@ -125,7 +129,7 @@ def _copies(key: str, counting: bool) -> None:
     with st.container(gap=None):
         near = words.percent(copies.near, 1) if copies.near is not None else "…" if counting else "–"
         st.metric("Near-copies", near, help=NEAR_HELP)
-        if counting:
+        if job is not None and counting:
             st.progress(min(job.share, 1.0), text="looking for neighbours")
         elif job is not None and job.state == "failed":
             st.caption(words.sentence(job.error, 200))
@@ -145,9 +149,9 @@ def _copies(key: str, counting: bool) -> None:
             )
 
 
-def _problems(opening: Opening) -> None:
-    provenance = opening.corpus.provenance
-    table = overview.problems(opening.corpus)
+def _problems(corpus: Corpus) -> None:
+    provenance = corpus.provenance
+    table = overview.problems(corpus)
     if len(table):
         st.dataframe(
             table,
@@ -158,7 +162,7 @@ def _problems(opening: Opening) -> None:
         )
     else:
         st.caption("Every row that was read is valid.")
-    if len(opening.corpus) < provenance.total_rows and provenance.rows_read < provenance.total_rows:
+    if len(corpus) < provenance.total_rows and provenance.rows_read < provenance.total_rows:
         st.caption(f"A uniform sample of {provenance.rows_read:,} of {provenance.total_rows:,} rows.")
     for note in provenance.notes:
         st.caption(words.plain(note, 400))

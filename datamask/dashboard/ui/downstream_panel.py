@@ -99,7 +99,7 @@ def _form(by_id: Mapping[str, Run], order: Sequence[str], names: Mapping[str, st
         "Results of",
         order,
         key="downstream_run",
-        format_func=names.get,
+        format_func=names.__getitem__,
         help="The run that the trained model's data came from.",
     )
     run = by_id.get(run_id, by_id[order[0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from datamask.dashboard import shared_view, words
-from datamask.dashboard.filters import Inside
+from datamask.dashboard.filters import Holding, Inside
 from datamask.dashboard.ui import linked
 from datamask.dashboard.ui.linked import Linked
 
@@ -14,7 +14,7 @@ def search(view: Linked) -> None:
     """The search box; nothing where the corpus has no texts."""
     if view.rows.texts is not None:
         condition = view.filters.of("search")
-        st.session_state.setdefault(linked.SEARCH, condition.text if condition is not None else "")
+        st.session_state.setdefault(linked.SEARCH, condition.text if isinstance(condition, Holding) else "")
         st.text_input(
             "Search the texts",
             key=linked.SEARCH,
@@ -57,5 +57,5 @@ def show(view: Linked, map_name: str, shown: int) -> None:
             help="Lets go of every condition and of the region on the map.",
         )
     inside = view.filters.of(Inside(()).name)
-    if shared_view.too_long(view.filters, inside.regions if inside is not None else ()):
+    if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):
         st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")

@@ -224,7 +224,7 @@ def _amount(tokens: float | None) -> None:
         )
     else:
         st.session_state[_key("amount")] = "rows"
-    if st.session_state[_key("amount")] == "tokens":
+    if tokens and st.session_state[_key("amount")] == "tokens":
         st.session_state[_key("budget")] = _now("budget") or tokens_text(float(f"{0.3 * tokens:.2g}"))
         st.text_input(
             "Token budget",
@@ -292,7 +292,7 @@ def _copies() -> None:
         _place_of("collapse", tuple(COLLAPSE)),
         key=_key("collapse"),
         help=HELP["collapse"],
-        format_func=COLLAPSE.get,
+        format_func=COLLAPSE.__getitem__,
     )
     if st.session_state[_key("collapse")] == "near":
         st.number_input(

@@ -103,8 +103,7 @@ def _corpus(opening: Opening | None) -> None:
     st.caption("Corpus")
     if opening is None:
         st.markdown("None open yet")
-    elif opening.ready:
-        corpus = opening.corpus
+    elif (corpus := opening.corpus) is not None:
         st.markdown(
             f"**{words.plain(opening.title, 60)}**  \n"
             f"{words.of_total(len(corpus), corpus.provenance.total_rows)}  \n{corpus.dim:,} dimensions"

@@ -9,20 +9,20 @@ import streamlit as st
 
 from datamask.config import SelectionConfig
 from datamask.dashboard import live, sweeping, words
-from datamask.dashboard.openings import Opening
+from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.ui import frontier_form, session
 from datamask.dashboard.views.frontier import Line, Spot, below_random_words
 from datamask.errors import DatamaskError
 from datamask.runs.varying import Plan
 
 if TYPE_CHECKING:
-    from datamask.evaluation.live import Answer
+    from datamask.evaluation.lambda_path import Answer
 
 AT_ONCE = 0.4
 """Seconds an answer is waited for before progress is shown."""
 
 
-def offer(opening: Opening, line: Line, quality: float) -> None:
+def offer(opened: OpenCorpus, line: Line, quality: float) -> None:
     """A button that solves between the stored points, and what it found, with a way to store it as a run.
 
     Only for curves whose solver is quick: pair-wise similarity and facility location by the relaxed estimator.
@@ -45,7 +45,7 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
     if asked != wanted:
         return
     if found is None:
-        behind = live.session(opening.corpus, settings, session.store().cache_dir)
+        behind = live.session(opened.corpus, settings, session.store().cache_dir)
         found = waited(behind, lambda seconds: behind.keeping(quality, seconds))
         if found is None:
             st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
@@ -59,7 +59,7 @@ def offer(opening: Opening, line: Line, quality: float) -> None:
         f"{words.percent(diverse, 1)} of the attainable diversity."
     )
     warn_below_random(kept, diverse)
-    store_button(opening, settings, lamb, stored(line, quality) is not None)
+    store_button(opened, settings, lamb, stored(line, quality) is not None)
 
 
 def warn_below_random(quality: float, diversity: float) -> None:
@@ -76,7 +76,7 @@ def stored(line: Line, quality: float) -> Spot | None:
     return next((spot for spot in line.spots if spot.lamb == found[0]), None)
 
 
-def store_button(opening: Opening, settings: SelectionConfig, lamb: float, done: bool = False) -> None:
+def store_button(opened: OpenCorpus, settings: SelectionConfig, lamb: float, done: bool = False) -> None:
     """A button that makes a stored run of a λ; where there is one already it says so."""
     if done:
         st.button(
@@ -90,10 +90,10 @@ def store_button(opening: Opening, settings: SelectionConfig, lamb: float, done:
         "Store it as a run",
         key=f"store_{lamb:g}",
         icon=":material/add:",
-        disabled=frontier_form.working(opening),
+        disabled=frontier_form.working(opened),
         help="Selects at this λ and keeps it as a point of the frontier that opens on every page.",
     ):
-        _store(opening, settings, lamb)
+        _store(opened, settings, lamb)
         # this stands in a fragment: only the whole page, drawn again, shows progress and waits for the point
         st.rerun()
 
@@ -111,13 +111,13 @@ def waited(behind: live.Session, ask: Callable[[float], Answer | None]) -> Answe
     return found
 
 
-def _store(opening: Opening, settings: SelectionConfig, lamb: float) -> None:
+def _store(opened: OpenCorpus, settings: SelectionConfig, lamb: float) -> None:
     try:
         options = {name: value for name, value in settings.to_dict().items() if value is not None and name != "lamb"}
         options.pop("objective")
         options.pop("quotas", None)
         points = sweeping.along_lambda([settings.objective], [lamb], **options)
-        plan = Plan(opening.config, points, sweeping.plan_name(points[0]))
-        sweeping.start(session.runs_dir(), opening.corpus.fingerprint, [plan])
+        plan = Plan(opened.config, points, sweeping.plan_name(points[0]))
+        sweeping.start(session.runs_dir(), opened.corpus.fingerprint, [plan])
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)

@@ -12,7 +12,7 @@ import streamlit as st
 from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard import sweeping, words
-from datamask.dashboard.openings import Opening
+from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import cost, frontier, listing, outcome
 from datamask.errors import DatamaskError
@@ -42,7 +42,7 @@ class Shared:
         return {"select_ratio": self.ratio, "collapse": self.collapse}
 
 
-def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, ratio: bool = True) -> Shared:
+def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None, ratio: bool = True) -> Shared:
     """The controls that all views have.
 
     Args:
@@ -95,10 +95,10 @@ def shared(opening: Opening, several: bool, among: Sequence[str] | None = None, 
     collapse = st.selectbox(
         "Of exact copies",
         tuple(COPIES),
-        1 if opening.sample else 0,
+        1 if opened.sample else 0,
         key="frontier_copies",
         persist_state="session",
-        format_func=COPIES.get,
+        format_func=COPIES.__getitem__,
         help="What to do with them before selecting. Rows with identical features count as "
         "copies, whatever their text. Pair-wise similarity and DiSF cannot see copies "
         "themselves.",
@@ -120,9 +120,9 @@ def lambda_points(settings: Shared) -> tuple[Point, ...]:
     return sweeping.along_lambda(settings.objectives, sweeping.lambdas(count), **settings.options)
 
 
-def transfer_plans(opening: Opening, points: Sequence[Point]) -> list[Plan]:
+def transfer_plans(opened: OpenCorpus, points: Sequence[Point]) -> list[Plan]:
     """The same points on an eighth, a quarter and all of the corpus."""
-    slices = sweeping.slices(opening.config, len(opening.corpus))
+    slices = sweeping.slices(opened.config, len(opened.corpus))
     return [Plan(corpus, tuple(points), f"{sweeping.plan_name(points[0])}, {name}") for name, corpus in slices.items()]
 
 
@@ -197,13 +197,13 @@ def group_points(settings: Shared) -> tuple[Point, ...]:
     )
 
 
-def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: str = "Start the sweep") -> None:
+def start(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan], label: str = "Start the sweep") -> None:
     """What the sweep will cost and its Start button, or its progress where one is under way.
 
     Args:
         plans: one per corpus; empty: something is missing, which was said.
     """
-    fingerprint = opening.corpus.fingerprint
+    fingerprint = opened.corpus.fingerprint
     job = worker().find(sweeping.key_of(fingerprint))
     if job is not None and not job.ended:
         with st.container(key="live_sweep"):
@@ -211,7 +211,7 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
         return
     count = sum(len(plan.points) for plan in plans)
     if count:
-        said, count = price(opening, runs, plans)
+        said, count = price(opened, runs, plans)
         st.markdown(
             said,
             help="Every point is a run of its own: it opens on every other page, and it is kept. The "
@@ -226,7 +226,7 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
         disabled=not count,
         help="Computes in the background, one point after the other. You can leave this page, or close the browser.",
     ):
-        begin(opening, plans)
+        begin(opened, plans)
         st.rerun()
     background.ending(
         sweeping.key_of(fingerprint), "Stopped. The points that were done are kept; Start goes on with the rest."
@@ -235,25 +235,25 @@ def start(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan], label: s
         st.warning(f"A point failed: {words.sentence(job.result)}")
 
 
-def begin(opening: Opening, plans: Sequence[Plan]) -> None:
+def begin(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
     """Start a sweep on the open corpus, or join the one under way."""
-    sweeping.start(session.runs_dir(), opening.corpus.fingerprint, plans)
+    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plans)
 
 
-def working(opening: Opening) -> bool:
+def working(opened: OpenCorpus) -> bool:
     """Whether a sweep is under way on the open corpus."""
-    return background.working(sweeping.key_of(opening.corpus.fingerprint))
+    return background.working(sweeping.key_of(opened.corpus.fingerprint))
 
 
-def plan_of(opening: Opening, points: Sequence[Point]) -> list[Plan]:
+def plan_of(opened: OpenCorpus, points: Sequence[Point]) -> list[Plan]:
     """One plan per objective and ratio, so that each has a name that says them."""
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(sweeping.plan_name(point), []).append(point)
-    return [Plan(opening.config, tuple(group), name) for name, group in groups.items()]
+    return [Plan(opened.config, tuple(group), name) for name, group in groups.items()]
 
 
-def baselines(opening: Opening, found: frontier.Survey, settings: Shared) -> None:
+def baselines(opened: OpenCorpus, found: frontier.Survey, settings: Shared) -> None:
     """Buttons for the baselines that the picture still lacks, for the chosen objectives and ratio."""
     have = {
         (spot.settings.objective, spot.settings.estimator)
@@ -277,22 +277,22 @@ def baselines(opening: Opening, found: frontier.Survey, settings: Shared) -> Non
                 entry.label.removesuffix(" (baseline)"),
                 key=f"baseline_{name}",
                 width="stretch",
-                disabled=working(opening),
+                disabled=working(opened),
                 on_click=_add_baseline,
-                args=(opening, name, settings),
+                args=(opened, name, settings),
                 help=f"{entry.about} One run per chosen objective, under which it is measured.",
             )
 
 
-def _add_baseline(opening: Opening, name: str, settings: Shared) -> None:
+def _add_baseline(opened: OpenCorpus, name: str, settings: Shared) -> None:
     try:
         points = sweeping.baselines([name], settings.objectives, **settings.options)
-        sweeping.start(session.runs_dir(), opening.corpus.fingerprint, plan_of(opening, points))
+        sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plan_of(opened, points))
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
 
 
-def price(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
+def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple[str, int]:
     """What a sweep will take, in words, and how many of its points are still to be computed.
 
     Args:
@@ -303,7 +303,7 @@ def price(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple
     left: dict[str, list[tuple[Plan, Point]]] = {}
     total = 0
     for plan in plans:
-        here = runs if plan.corpus == opening.config else [run for run in every if run.config.corpus == plan.corpus]
+        here = runs if plan.corpus == opened.config else [run for run in every if run.config.corpus == plan.corpus]
         done = {run.config.selection for run in here if run.status().state == "done"}
         total += len(plan.points)
         for point in plan.points:
@@ -322,15 +322,18 @@ def price(opening: Opening, runs: Sequence[Run], plans: Sequence[Plan]) -> tuple
     kinds = Counter(
         (plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values() for plan, point in pairs
     )
-    seconds = [(_seconds(opening, *kind, every), times) for kind, times in kinds.items()]
-    if any(one is None for one, _ in seconds):
-        return f"{said}. How long they take is known once the first ones are done.", count
-    return f"{said}. In about **{words.roughly(sum(one * times for one, times in seconds))}**.", count
+    total_seconds = 0.0
+    for kind, times in kinds.items():
+        seconds = _seconds(opened, *kind, every)
+        if seconds is None:
+            return f"{said}. How long they take is known once the first ones are done.", count
+        total_seconds += seconds * times
+    return f"{said}. In about **{words.roughly(total_seconds)}**.", count
 
 
-def _seconds(opening: Opening, on: CorpusConfig, settings: SelectionConfig, runs: Sequence[Run]) -> float | None:
+def _seconds(opened: OpenCorpus, on: CorpusConfig, settings: SelectionConfig, runs: Sequence[Run]) -> float | None:
     """About how long one run takes, on the open corpus or on a part of it."""
-    corpus, whole = opening.corpus, on == opening.config
+    corpus, whole = opened.corpus, on == opened.config
     rows = len(corpus) if whole else on.rows or len(corpus)
     return cost.estimate(settings, rows, corpus.dim, corpus.fingerprint if whole else "", runs).seconds
 

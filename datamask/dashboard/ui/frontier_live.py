@@ -9,8 +9,8 @@ from datamask.config import SelectionConfig
 from datamask.corpus.projections import DEFAULT
 from datamask.dashboard import live, words
 from datamask.dashboard.layers import Change, Selection
-from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import address, frontier_exact, scene, session
+from datamask.dashboard.openings import OpenCorpus
+from datamask.dashboard.ui import address, background, frontier_exact, scene, session
 from datamask.dashboard.ui.canvas_map import canvas_layer, canvas_map
 from datamask.dashboard.ui.frontier_form import Shared
 from datamask.dashboard.views import listing
@@ -23,21 +23,21 @@ OFFERED = live.OFFERED
 MAP = "live_map"
 
 
-def show(opening: Opening, settings: Shared) -> None:
+def show(opened: OpenCorpus, settings: Shared) -> None:
     """The slider, its values and its map; before that the preparation with progress and Stop."""
-    corpus = opening.corpus
+    corpus = opened.corpus
     config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options)
     behind = live.find(corpus, config)
     if behind is None and len(corpus) <= BY_ITSELF and config.objective in live.QUICK:
         behind = live.session(corpus, config, session.store().cache_dir)
     if behind is None or not behind.alive:
-        _offer(opening, config, behind)
+        _offer(opened, config, behind)
         return
     if behind.preparing:
         with st.container(key="live_preparing"):
             st.fragment(_preparing, run_every=0.5)(behind)
         return
-    held, name = _against(opening)
+    held, name = _against(opened)
     ground = scene.ground(corpus, session.store().cache_dir, DEFAULT, None)
     values = st.container()
     canvas_map(
@@ -51,13 +51,13 @@ def show(opening: Opening, settings: Shared) -> None:
     # a layout that is being computed would take the processor from the slider, so it is not started here
     st.caption(ground.caption + ("" if ground.kind == DEFAULT else f" Explore computes the {DEFAULT} layout, once."))
     with values, st.container(key="live_values"):
-        st.fragment(_follow)(opening, config, behind, held, name, ground.places)
+        st.fragment(_follow)(opened, config, behind, held, name, ground.places)
         if behind.solving:
             st.fragment(_solving, run_every=1.0)(behind)
 
 
 def _follow(
-    opening: Opening, config: SelectionConfig, behind: live.Session, held: np.ndarray | None, name: str, places
+    opened: OpenCorpus, config: SelectionConfig, behind: live.Session, held: np.ndarray | None, name: str, places
 ) -> None:
     lamb = st.slider(
         "Balance λ",
@@ -108,7 +108,7 @@ def _follow(
         st.metric(
             "Other rows", words.count(size - kept), width="content", help="Rows that are selected now and were not."
         )
-        frontier_exact.store_button(opening, config, lamb)
+        frontier_exact.store_button(opened, config, lamb)
     canvas_layer(MAP, 0, Selection(f"Selected at λ {lamb:g}", answer.mask), places)
     canvas_layer(MAP, 1, Change.between(f"Against {name}", held, answer.mask), places)
     if proof := live.proof_words(answer.gap, final):
@@ -127,10 +127,10 @@ def _solving(behind: live.Session) -> None:
     st.progress(min(behind.job.share, 1.0), text=words.plain(behind.job.message, 200))
 
 
-def _against(opening: Opening) -> tuple[np.ndarray | None, str]:
+def _against(opened: OpenCorpus) -> tuple[np.ndarray | None, str]:
     """What the slider's selection is held against: the current run where it fits, else the one at λ 0.5."""
     run = session.current_run()
-    if run is not None and run.status().state == "done" and run.has_rows and listing.is_on(run, opening):
+    if run is not None and run.status().state == "done" and run.has_rows and listing.is_on(run, opened):
         return scene.run_columns(run).selected, _short(run)
     return None, "λ 0.5"
 
@@ -139,7 +139,7 @@ def _short(run: Run) -> str:
     return listing.name_of(run)
 
 
-def _offer(opening: Opening, config: SelectionConfig, ended: live.Session | None) -> None:
+def _offer(opened: OpenCorpus, config: SelectionConfig, ended: live.Session | None) -> None:
     with st.container(border=True):
         if ended is not None and ended.error:
             st.subheader("The live λ could not be prepared", anchor=False)
@@ -161,8 +161,8 @@ def _offer(opening: Opening, config: SelectionConfig, ended: live.Session | None
             key="live_start",
             type="primary",
             icon=":material/play_arrow:",
-            on_click=live.session,
-            args=(opening.corpus, config, session.store().cache_dir),
+            on_click=background.on_press(live.session),
+            args=(opened.corpus, config, session.store().cache_dir),
             help="Runs in the background and can be stopped.",
         )
 

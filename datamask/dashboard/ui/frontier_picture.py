@@ -10,7 +10,7 @@ from plotly import graph_objects as go
 from datamask.dashboard import words
 from datamask.dashboard.charts import frontier as charts
 from datamask.dashboard.charts.frontier_sketch import sketch
-from datamask.dashboard.openings import Opening
+from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.ui import frontier_exact, frontier_form, menus, session
 from datamask.dashboard.views import frontier, listing
 from datamask.dashboard.views.frontier import Line, Spot, Survey
@@ -29,38 +29,39 @@ SHARES = (
 )
 
 
-def picture(opening: Opening, plans: Sequence[Plan]) -> None:
+def picture(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
     """Draw it in a fragment; while a sweep runs, points appear as they are done.
 
     Args:
         plans: what the form on the left would sweep; offered where there is nothing to draw.
     """
     with st.container(key="live_frontier"):
-        st.fragment(_picture, run_every=1.5 if frontier_form.working(opening) else None)(opening.key, plans)
+        st.fragment(_picture, run_every=1.5 if frontier_form.working(opened) else None)(opened.key, plans)
 
 
-def survey(opening: Opening) -> Survey:
+def survey(opened: OpenCorpus) -> Survey:
     """What is stored on the open corpus."""
-    return frontier.survey(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
+    return frontier.survey(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
 
 
 def _picture(key: str, plans: Sequence[Plan]) -> None:
     opening = session.all_openings().get(key)
-    if opening is None or opening.corpus is None:
+    opened = opening.opened if opening is not None else None
+    if opened is None:
         st.rerun()
-    found = survey(opening)
+    found = survey(opened)
     if not found.lines and not found.named:
-        _nothing_yet(opening, plans)
+        _nothing_yet(opened, plans)
         return
     names = frontier.line_names(found.lines)
     chart, panel = st.columns([2.15, 1], gap="medium")
     with chart, st.container(horizontal=True, vertical_alignment="top"):
-        key = st.container()
+        legend = st.container()
         lines = _shown(found, names)
     named = frontier.named_for(found, lines) or (list(found.named) if not lines else [])
     with panel:
-        line, spot = _choose(opening, lines, named, names)
-    with key:
+        line, spot = _choose(opened, lines, named, names)
+    with legend:
         st.html(charts.legend(lines, names, focus=line, chosen=spot, dark=session.dark()))
     with chart:
         figure = _figure(lines, named, names, line, spot)
@@ -80,9 +81,9 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
         _table(lines, named)
 
 
-def _nothing_yet(opening: Opening, plans: Sequence[Plan]) -> None:
+def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
     """What will be seen here, on a sketch; what it costs, and one button."""
-    working = frontier_form.working(opening)
+    working = frontier_form.working(opened)
     with st.container(border=True):
         st.subheader("The first point is being computed" if working else "No run on this corpus yet", anchor=False)
         picture, said = st.columns([1, 1.25], gap="medium", vertical_alignment="center")
@@ -99,7 +100,7 @@ def _nothing_yet(opening: Opening, plans: Sequence[Plan]) -> None:
             if working:
                 st.caption("The curve grows here, point by point.")
             elif plans:
-                st.markdown(frontier_form.price(opening, (), plans)[0])
+                st.markdown(frontier_form.price(opened, (), plans)[0])
                 if st.button(
                     "Draw the frontier",
                     type="primary",
@@ -108,7 +109,7 @@ def _nothing_yet(opening: Opening, plans: Sequence[Plan]) -> None:
                     help="Starts the sweep with the settings on the left, which give a good first picture. It "
                     "runs in the background and can be stopped.",
                 ):
-                    frontier_form.begin(opening, plans)
+                    frontier_form.begin(opened, plans)
                     st.rerun()
 
 
@@ -125,7 +126,7 @@ def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
             list(names),
             selection_mode="multi",
             default=default,
-            format_func=names.get,
+            format_func=names.__getitem__,
             persist_state="session",
             wrap=True,
             key=f"frontier_lines_{'_'.join(sorted(default))}",
@@ -136,13 +137,14 @@ def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
 
 
 def _choose(
-    opening: Opening, lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str]
+    opened: OpenCorpus, lines: Sequence[Line], named: Sequence[Spot], names: dict[str, str]
 ) -> tuple[Line | None, Spot | None]:
     """The chosen point and its curve, with what it keeps and costs."""
-    by_run = {spot.run_id: (line, spot) for line in lines for spot in line.spots}
+    by_run: dict[str, tuple[Line | None, Spot | None]] = {
+        spot.run_id: (line, spot) for line in lines for spot in line.spots
+    }
     by_run |= {spot.run_id: (None, spot) for spot in named}
-    run_id = st.query_params.get("run")
-    line, spot = by_run.get(run_id, (None, None))
+    line, spot = by_run.get(st.query_params.get("run", ""), (None, None))
     how = st.segmented_control(
         "Choose a point by",
         (CLICK, LAMBDA, KEEP),
@@ -157,41 +159,49 @@ def _choose(
         line = lines[0]
         spot = min(line.spots, key=lambda other: abs(other.lamb - 0.5))
     if how != CLICK and lines:
-        line = line or lines[0]
-        if len(lines) > 1:
-            keys = [other.key for other in lines]
-            menus.settle("frontier_on", {other: names[other] for other in keys})
-            key = st.selectbox(
-                "On the curve",
-                keys,
-                keys.index(line.key),
-                format_func=names.get,
-                key="frontier_on",
-                help="The curve on which the point is chosen.",
-            )
-            line = next(other for other in lines if other.key == key)
-    if how == LAMBDA and lines:
-        spot = _at(line, spot)
-    elif how == KEEP and lines:
-        least = st.slider(
-            "Keep at least, % of the attainable quality",
-            0,
-            100,
-            95,
-            key="frontier_keep",
-            persist_state="session",
-            help="100 % is the top-quality selection, 0 % a random one.",
-        )
-        spot = frontier_exact.stored(line, least / 100) or frontier.at_least(line, least / 100)
-        if spot is None:
-            st.info("No stored point of this curve keeps that much. Sweep more values of λ, or ask for less.")
-        else:
-            st.markdown(words.plain(frontier.keeps_words(line, spot), 400))
-            frontier_exact.warn_below_random(spot.quality, spot.diversity)
-        frontier_exact.offer(opening, line, least / 100)
+        line = _curve(line or lines[0], lines, names)
+        spot = _at(line, spot) if how == LAMBDA else _keeping(opened, line)
     if spot is not None:
         _told(line, spot, names)
     return line, spot
+
+
+def _curve(line: Line, lines: Sequence[Line], names: dict[str, str]) -> Line:
+    """The curve on which a point is chosen; a menu where there are several, which starts at `line`."""
+    if len(lines) < 2:
+        return line
+    keys = [other.key for other in lines]
+    menus.settle("frontier_on", {other: names[other] for other in keys})
+    key = st.selectbox(
+        "On the curve",
+        keys,
+        keys.index(line.key),
+        format_func=names.__getitem__,
+        key="frontier_on",
+        help="The curve on which the point is chosen.",
+    )
+    return next(other for other in lines if other.key == key)
+
+
+def _keeping(opened: OpenCorpus, line: Line) -> Spot | None:
+    """The most diverse stored point of a curve that keeps the wanted quality, and the way to a λ between the stored."""
+    least = st.slider(
+        "Keep at least, % of the attainable quality",
+        0,
+        100,
+        95,
+        key="frontier_keep",
+        persist_state="session",
+        help="100 % is the top-quality selection, 0 % a random one.",
+    )
+    spot = frontier_exact.stored(line, least / 100) or frontier.at_least(line, least / 100)
+    if spot is None:
+        st.info("No stored point of this curve keeps that much. Sweep more values of λ, or ask for less.")
+    else:
+        st.markdown(words.plain(frontier.keeps_words(line, spot), 400))
+        frontier_exact.warn_below_random(spot.quality, spot.diversity)
+    frontier_exact.offer(opened, line, least / 100)
+    return spot
 
 
 def _at(line: Line, spot: Spot | None) -> Spot:

@@ -10,7 +10,7 @@ from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard import sweeping, words
 from datamask.dashboard.charts import frontier as charts
 from datamask.dashboard.charts import sweeps as specs
-from datamask.dashboard.openings import Opening
+from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.ui import frontier_form, menus, session
 from datamask.dashboard.ui.frontier_form import Shared
 from datamask.dashboard.ui.frontier_picture import CONFIG, SHARES
@@ -18,28 +18,28 @@ from datamask.dashboard.views import listing, sweeps
 from datamask.dashboard.views.sweeps import Series
 
 
-def ratio(opening: Opening) -> None:
+def ratio(opened: OpenCorpus) -> None:
     """Quality and diversity over the select ratio, live while a sweep runs."""
-    _live(opening, _ratio)
+    _live(opened, _ratio)
 
 
-def group(opening: Opening) -> None:
+def group(opened: OpenCorpus) -> None:
     """The joint value over seconds for each G, live while a sweep runs."""
-    _live(opening, _group)
+    _live(opened, _group)
 
 
-def transfer(opening: Opening, settings: Shared) -> None:
+def transfer(opened: OpenCorpus, settings: Shared) -> None:
     """The frontier of slices of the corpus over the whole one's, live while a sweep runs."""
-    _live(opening, _transfer, settings)
+    _live(opened, _transfer, settings)
 
 
-def _live(opening: Opening, draw, *arguments) -> None:
+def _live(opened: OpenCorpus, draw, *arguments) -> None:
     with st.container(key="live_sweep_picture"):
-        st.fragment(draw, run_every=2.0 if frontier_form.working(opening) else None)(opening, *arguments)
+        st.fragment(draw, run_every=2.0 if frontier_form.working(opened) else None)(opened, *arguments)
 
 
-def _ratio(opening: Opening) -> None:
-    found = sweeps.ratio_series(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
+def _ratio(opened: OpenCorpus) -> None:
+    found = sweeps.ratio_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
     series = _chosen(
         found,
         "ratio",
@@ -63,8 +63,8 @@ def _ratio(opening: Opening) -> None:
     )
 
 
-def _group(opening: Opening) -> None:
-    found = sweeps.group_series(listing.runs_on(session.store(), opening), opening.corpus.fingerprint)
+def _group(opened: OpenCorpus) -> None:
+    found = sweeps.group_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
     series = _chosen(
         found,
         "group",
@@ -91,10 +91,10 @@ def _group(opening: Opening) -> None:
     )
 
 
-def _transfer(opening: Opening, settings: Shared) -> None:
-    slices = sweeping.slices(opening.config, len(opening.corpus))
+def _transfer(opened: OpenCorpus, settings: Shared) -> None:
+    slices = sweeping.slices(opened.config, len(opened.corpus))
     config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options)
-    found = sweeps.transfer(session.store().list(), slices, opening.corpus.fingerprint, config)
+    found = sweeps.transfer(session.store().list(), slices, opened.corpus.fingerprint, config)
     if not found.lines:
         _nothing(
             "Does a λ chosen on a part hold for the whole?",
@@ -104,7 +104,7 @@ def _transfer(opening: Opening, settings: Shared) -> None:
         )
         return
     lines = list(found.lines.values())
-    names = _names(found.lines, slices, opening)
+    names = _names(found.lines, slices, opened)
     st.html(charts.legend(lines, names, dark=session.dark()))
     st.plotly_chart(
         charts.frontier(lines, names=names, dark=session.dark(), height=560),
@@ -118,11 +118,11 @@ def _transfer(opening: Opening, settings: Shared) -> None:
     st.caption(f"{SHARES} Each slice has ends of its own.")
 
 
-def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], opening: Opening) -> dict[str, str]:
+def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], opened: OpenCorpus) -> dict[str, str]:
     return {
-        name: f"{name}: {slices[name].rows or len(opening.corpus):,} rows"
+        name: f"{name}: {slices[name].rows or len(opened.corpus):,} rows"
         if name != "N"
-        else f"all {len(opening.corpus):,} rows"
+        else f"all {len(opened.corpus):,} rows"
         for name in lines
     }
 

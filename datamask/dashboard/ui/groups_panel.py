@@ -11,7 +11,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard import grounds, groups, topics, words
 from datamask.dashboard.charts.groups import dots, first_groups, heat_map, heat_table
 from datamask.dashboard.filters import Among
-from datamask.dashboard.ui import linked, scene, session
+from datamask.dashboard.ui import background, linked, scene, session
 from datamask.dashboard.ui.linked import Linked
 from datamask.work.worker import worker
 
@@ -92,7 +92,7 @@ def _waiting(corpus: Corpus, cache_dir: Path) -> None:
             "Group them now",
             key="start_topics",
             icon=":material/play_arrow:",
-            on_click=topics.start,
+            on_click=background.on_press(topics.start),
             args=(corpus, scene.texts_of(corpus), cache_dir),
             help="Runs in the background, once per corpus.",
         )

@@ -49,7 +49,11 @@ def edit_any(runs: Sequence[Run], names: Mapping[str, str], known: Sequence[str]
         by_id = {run.id: run for run in runs}
         menus.settle(f"{key}_edit", {listed: names[listed] for listed in by_id})
         run_id = st.selectbox(
-            "Run", list(by_id), format_func=names.get, key=f"{key}_edit", help="Which of the compared runs to describe."
+            "Run",
+            list(by_id),
+            format_func=names.__getitem__,
+            key=f"{key}_edit",
+            help="Which of the compared runs to describe.",
         )
         run = by_id.get(run_id, runs[0])
         edit(run, known)

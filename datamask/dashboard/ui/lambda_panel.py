@@ -63,7 +63,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         "Judge by",
         list(TARGETS),
         key="lambda_target",
-        format_func=TARGETS.get,
+        format_func=TARGETS.__getitem__,
         persist_state="session",
         help="The text that a small model must predict after learning from each selection. Take what "
         "you want your own model to be good at.",
@@ -249,6 +249,8 @@ def search(corpus: Corpus, cache_dir: Path) -> bool:
 
 
 def _asked(job: Job) -> str:
+    if not isinstance(job.about, lambdas.Asked):
+        return ""
     return words.plain(view.asked(job.about.question.to_dict(), job.about.question.target.label), 300)
 
 
@@ -298,7 +300,7 @@ def choose(answers: list[dict]) -> dict | None:
         "Answers so far",
         list(by_key),
         index=list(by_key).index(wanted),
-        format_func=lines.get,
+        format_func=lines.__getitem__,
         help="Every search on this corpus, newest first.",
     )
     st.query_params["answer"] = key
@@ -394,7 +396,7 @@ def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str, *, 
         view.span(record, ratio, near=near),
         record["unit"],
         recommended=recommended,
-        top_quality=top and top["difference"],
+        top_quality=None if top is None else top["difference"],
         dark=session.dark(),
         small=small,
         height=height,

@@ -30,9 +30,9 @@ def settle(key: str, names: Mapping[str, str]) -> None:
         if settled != value:
             st.session_state[key] = settled
     elif value is not None and value not in names:
-        settled = id_of(key, value, names)
-        if settled in names:
-            st.session_state[key] = settled
+        entry = id_of(key, value, names)
+        if entry in names:
+            st.session_state[key] = entry
         else:
             del st.session_state[key]
     drawn = {text: entry for entry, text in names.items()}

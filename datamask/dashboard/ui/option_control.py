@@ -24,7 +24,8 @@ def draw(option: Option, value: Any, key: str, place: DeltaGenerator | None = No
         meanings = option.kind.meanings
         choices = tuple(meanings)
         start = choices.index(value) if value in choices else 0
-        return drawing.selectbox(option.label, choices, start, format_func=meanings.get, **about)
+        return drawing.selectbox(option.label, choices, start, format_func=meanings.__getitem__, **about)
     if isinstance(option.kind, Flag):
         return drawing.checkbox(option.label, value, **about)
-    return drawing.number_input(option.label, value=value, **about, **option.control.limits)
+    limits = option.control.limits if option.control is not None else {}
+    return drawing.number_input(option.label, value=value, **about, **limits)

@@ -9,7 +9,7 @@ import streamlit as st
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN
 from datamask.dashboard import grounds, words
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import listing
 from datamask.work.worker import worker
 
@@ -76,7 +76,7 @@ def _offer(sentence: str, corpus: Corpus, cache_dir: Path, wanted: str) -> None:
             key="start_layout",
             type="tertiary",
             icon=":material/play_arrow:",
-            on_click=grounds.start,
+            on_click=background.on_press(grounds.start),
             args=(corpus, cache_dir, wanted),
             help="Runs in the background, once per corpus; it is kept on disk.",
         )

@@ -55,7 +55,7 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
                     icon=":material/leaderboard:",
                     width="stretch",
                     type="tertiary",
-                    on_click=measuring.start_board,
+                    on_click=background.on_press(measuring.start_board),
                     args=([run], corpus, cache_dir, _sign(run)),
                     help="Adds the scoreboard: every measure, beside a random subset and the best-quality rows. "
                     "In the background, seconds to minutes; kept on disk.",

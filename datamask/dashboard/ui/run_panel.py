@@ -10,6 +10,7 @@ import streamlit as st
 from datamask.dashboard import words
 from datamask.dashboard.charts.convergence import convergence, drawn
 from datamask.dashboard.charts.vitals import vital
+from datamask.dashboard.openings import title_of
 from datamask.dashboard.ui import forms, label_panel, menus, session
 from datamask.dashboard.views import convergence as curves
 from datamask.dashboard.views import listing, outcome, provenance, vitals
@@ -47,7 +48,7 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
             "Run",
             list(shown),
             key=CHOICE,
-            format_func=lines.get,
+            format_func=lines.__getitem__,
             on_change=_chosen,
             label_visibility="collapsed",
             placeholder="Choose a run",
@@ -61,9 +62,7 @@ def choose(runs: Sequence[Run], run: Run | None) -> None:
 def other_corpus(run: Run) -> None:
     """A run that was learned on another corpus than the open one: said, with the way there."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            f"Learned on another corpus: {words.plain(session.title_of(run.config.corpus), 80)}", width="content"
-        )
+        st.caption(f"Learned on another corpus: {words.plain(title_of(run.config.corpus), 80)}", width="content")
         st.button(
             "Open that one",
             key="open_other",
@@ -136,10 +135,11 @@ def show(run: Run) -> None:
 def _live(run_id: str, state: str) -> None:
     run = session.store().get(run_id)
     status = run.status()
-    if status.state != state:
+    story = outcome.story(run)
+    if status.state != state or story is None:
+        # another state by now; a run without a story has ended since its state was read
         st.rerun()
     job = next(iter(listing.running(session.store(), session.run_queue(), only=(run_id,))), None)
-    story = outcome.story(run)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"**{story.heading}**", width="content")
@@ -290,7 +290,7 @@ def _choice(label: str, key: str, options: Sequence[str], said: dict[str, str], 
         default=options[0],
         key=key,
         required=True,
-        format_func=said.get,
+        format_func=said.__getitem__,
         label_visibility="collapsed",
         help=help_,
     )

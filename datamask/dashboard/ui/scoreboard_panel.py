@@ -92,7 +92,7 @@ def _rest(runs: Sequence[Run], corpus: Corpus, cache_dir: Path, label: str) -> N
         key="measure_board",
         type="primary",
         icon=":material/leaderboard:",
-        on_click=measuring.start_board,
+        on_click=background.on_press(measuring.start_board),
         args=(list(runs), corpus, cache_dir, sign_of(runs)),
         help="Seconds on thousands of samples, minutes on hundreds of thousands. In the background; each measure "
         "shows as soon as it is there and is kept on disk.",

@@ -20,7 +20,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard import sample, words
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.doors import UPLOADS, Outside, check_roots
-from datamask.dashboard.openings import Opening, Openings, opening_key, openings, title_of
+from datamask.dashboard.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
 from datamask.dashboard.ui.server import on_loopback
 from datamask.errors import DatamaskError, StoreError
 from datamask.files import user_path
@@ -204,6 +204,11 @@ def choose_corpus_of(run: Run) -> None:
 
 def open_corpus_or_stop() -> Corpus:
     """The open corpus. Where there is none yet, draws what to do next, or the opening's progress, and ends the page."""
+    return opened_or_stop().corpus
+
+
+def opened_or_stop() -> OpenCorpus:
+    """The open corpus with what it was opened from; where there is none yet, as `open_corpus_or_stop`."""
     opening = current_opening()
     if opening is None and outside():
         draw_outside()
@@ -224,10 +229,11 @@ def open_corpus_or_stop() -> Corpus:
             ):
                 st.switch_page("app.py")
         st.stop()
-    if not opening.ready:
+    opened = opening.opened
+    if opened is None:
         draw_opening(opening)
         st.stop()
-    return opening.corpus
+    return opened
 
 
 def draw_outside() -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard import words
-from datamask.dashboard.openings import Opening
+from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.ui import session, steering_panel
 from datamask.dashboard.views import cost, outcome, overview
 from datamask.errors import DatamaskError
@@ -16,14 +16,14 @@ from datamask.runs.store import Run
 from datamask.runs.warm import warm_start
 
 
-def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name: str) -> None:
+def start(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, name: str) -> None:
     """Draw the rules, the estimate and the Start button; pressing it makes a run, queues it, and shows it.
 
     Args:
-        opening: the open corpus. runs: earlier runs on it, newest first, to estimate from.
+        opened: the open corpus. runs: earlier runs on it, newest first, to estimate from.
         settings: of the form. name: of the run, made from the settings where it is empty.
     """
-    corpus = opening.corpus
+    corpus = opened.corpus
     with st.container(gap="xxsmall"):
         rules = steering_panel.listed(corpus, "**Rules for the next run**")
     settings, reason = steering_panel.applied(settings, corpus)
@@ -51,7 +51,7 @@ def start(opening: Opening, runs: Sequence[Run], settings: SelectionConfig, name
         settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, len(rules.rules)
     )
     try:
-        run = session.store().create(RunConfig(opening.config, settings, name))
+        run = session.store().create(RunConfig(opened.config, settings, name))
         start_from = warm_start(settings, runs, corpus.fingerprint)
         if start_from is not None:
             with run.writer() as writer:

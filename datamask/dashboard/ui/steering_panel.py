@@ -39,7 +39,7 @@ def book(corpus: Corpus) -> RuleBook:
     found = _rule_store().load(name) if name else None
     if found is None or found.fingerprint != corpus.fingerprint:
         return RuleBook(corpus.fingerprint)
-    if st.query_params.get(KEY) != name:
+    if name and st.query_params.get(KEY) != name:
         st.query_params[KEY] = name
     return found
 
@@ -162,9 +162,9 @@ def _reason(fingerprint: str, settings: str, rules: str, _settings: SelectionCon
 def _quota(view: Linked, columns: list[str]) -> None:
     corpus = view.corpus
     among = next((one for one in view.filters.conditions if isinstance(one, Among) and one.name in columns), None)
-    bound = book(corpus).of(QUOTA)
-    if bound:  # quotas divide the selection by one column
-        columns = [name for name in columns if name == bound[0].quota.column] or columns
+    bound = next((rule.quota for rule in book(corpus).of(QUOTA) if rule.quota is not None), None)
+    if bound is not None:  # quotas divide the selection by one column
+        columns = [name for name in columns if name == bound.column] or columns
     start = columns.index(among.name) if among is not None and among.name in columns else 0
     column = st.selectbox("Column", columns, start, key=f"quota_column_{start}", help="Quotas are on one column.")
     codes, names = view.rows.classes[column]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,7 +104,7 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
                 label = f"CSV, {len(kept):,} ids" if kind == "CSV" else kind
                 st.download_button(
                     label,
-                    downloads.of_rows(len(kept), lambda kind=kind: file_of(corpus, kept, selected, kind)),
+                    downloads.of_rows(len(kept), partial(file_of, corpus, kept, selected, kind)),
                     file_name=f"samples.{kind.lower()}",
                     mime=mime,
                     key=f"{name}_{kind}",

@@ -6,7 +6,7 @@ import streamlit as st
 
 from datamask.dashboard import toy, words
 from datamask.dashboard.charts.toy import toy as picture
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import background, session
 from datamask.work.worker import worker
 
 
@@ -67,7 +67,7 @@ def _solve() -> None:
     job = worker().find(toy.KEY)
     if job is not None and job.state == "failed":
         st.error(words.sentence(job.error), icon=":material/error:")
-        st.button("Try again", key="toy_again", on_click=toy.start, args=(cache_dir,))
+        st.button("Try again", key="toy_again", on_click=background.on_press(toy.start), args=(cache_dir,))
         return
     if job is None or job.ended:
         toy.start(cache_dir)

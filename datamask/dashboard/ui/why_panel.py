@@ -15,7 +15,7 @@ from datamask.dashboard.charts import why as pictures
 from datamask.dashboard.explanations import Answer
 from datamask.dashboard.places import cut
 from datamask.dashboard.signs import Sign
-from datamask.dashboard.ui import scene, session
+from datamask.dashboard.ui import background, scene, session
 from datamask.dashboard.ui.asking import settled
 from datamask.dashboard.views import why
 from datamask.runs.store import Run
@@ -107,7 +107,7 @@ def _along(run: Run, row: int, answer: Answer) -> None:
             "Find the exact λ",
             key="flip",
             icon=":material/target:",
-            on_click=explanations.flip,
+            on_click=background.on_press(explanations.flip),
             args=(run, row, answer.along, sign),
             help="Selects again, as this run did, at a few λ, until the λ at which this sample changes sides is "
             "known to a thousandth. Some five selections, each as long as the run itself. In the "

@@ -11,7 +11,7 @@ from datamask.dashboard import words
 from datamask.errors import DatamaskError
 
 if TYPE_CHECKING:
-    from datamask.dashboard.openings import Opening
+    from datamask.dashboard.openings import OpenCorpus, Opening
     from datamask.runs.run_queue import RunQueue
     from datamask.runs.status import RunStatus
     from datamask.runs.store import Run, RunStore
@@ -46,7 +46,7 @@ def unlike(lines: Mapping[str, str]) -> dict[str, str]:
     return {run_id: line if said.count(line) == 1 else f"{line}  ·  {run_id[-4:]}" for run_id, line in lines.items()}
 
 
-def runs_on(store: RunStore, opening: Opening | None, archived: bool = False) -> list[Run]:
+def runs_on(store: RunStore, opening: Opening | OpenCorpus | None, archived: bool = False) -> list[Run]:
     """The runs learned on the open corpus, newest first; all of them where none is open.
 
     By fingerprint where the run got far enough to know it, else by the same files and columns.
@@ -82,7 +82,7 @@ def tags_of(runs: Iterable[Run]) -> list[str]:
     return sorted({tag for run in runs for tag in run.label().tags}, key=str.casefold)
 
 
-def is_on(run: Run, opening: Opening | None) -> bool:
+def is_on(run: Run, opening: Opening | OpenCorpus | None) -> bool:
     """Whether a run was learned on the open corpus; true where none is open."""
     if opening is None or opening.corpus is None:
         return True
