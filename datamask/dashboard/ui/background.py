@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ParamSpec
 
 import streamlit as st
@@ -16,6 +17,9 @@ from datamask.work.job import Job
 from datamask.work.worker import worker
 
 P = ParamSpec("P")
+
+STOPS = "Stops within seconds. You may leave this page meanwhile; the work goes on."
+"""What Stop does, where a panel says nothing of its own."""
 
 
 def on_press(start: Callable[P, object]) -> Callable[P, None]:
@@ -34,12 +38,30 @@ def working(key: str) -> bool:
     return job is not None and not job.ended
 
 
-def under_way(key: str) -> bool:
+@dataclass(frozen=True)
+class Look:
+    """How a job under way is drawn, where a panel has words, keys or room of its own.
+
+    Attributes:
+        stop_key, stop_help: of the Stop button; without a key it has the job's.
+        beneath: whether Stop stands under the bar, as wide as it, for narrow columns.
+        instead: a sentence in the place of bar and Stop, for what takes seconds and is not worth stopping.
+        every: seconds from one drawing to the next.
+    """
+
+    stop_key: str = ""
+    stop_help: str = STOPS
+    beneath: bool = False
+    instead: str = ""
+    every: float = 0.5
+
+
+def under_way(key: str, look: Look = Look()) -> bool:
     """Draw the job of that key where it is at work; the page is drawn again once it ends."""
     if not working(key):
         return False
     with st.container(key=f"live-{key}"):
-        st.fragment(_progress, run_every=0.5)(key)
+        st.fragment(_progress, run_every=look.every)(key, look)
     return True
 
 
@@ -62,17 +84,22 @@ def bar(job: Job) -> None:
     st.progress(min(max(job.share, 0.0), 1.0), text=said)
 
 
-def _progress(key: str) -> None:
+def _progress(key: str, look: Look) -> None:
     job = worker().find(key)
     if job is None or job.ended:
         st.rerun()
-    with st.container(horizontal=True, vertical_alignment="center"):
+    if look.instead:
+        st.caption(look.instead)
+        return
+    place = st.container() if look.beneath else st.container(horizontal=True, vertical_alignment="center")
+    with place:
         bar(job)
         st.button(
             "Stop",
-            key=f"stop-{key}",
+            key=look.stop_key or f"stop-{key}",
             icon=":material/stop:",
-            type="tertiary",
+            type="secondary" if look.beneath else "tertiary",
             on_click=job.stop,
-            help="Stops within seconds. You may leave this page meanwhile; the work goes on.",
+            width="stretch" if look.beneath else "content",
+            help=look.stop_help,
         )

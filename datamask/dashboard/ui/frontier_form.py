@@ -27,6 +27,10 @@ LIVE = ("pairwise", "facility")
 
 COPIES = {"none": "Keep all", "exact": "Keep the best one"}
 
+SWEEPING = background.Look(
+    "stop_sweep", "Stops within a second. What is done is kept, and Start goes on from there.", beneath=True, every=1.0
+)
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -204,10 +208,8 @@ def start(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan], label:
         plans: one per corpus; empty: something is missing, which was said.
     """
     fingerprint = opened.corpus.fingerprint
-    job = worker().find(sweeping.key_of(fingerprint))
-    if job is not None and not job.ended:
-        with st.container(key="live_sweep"):
-            st.fragment(_progress, run_every=1.0)(job.key)
+    key = sweeping.key_of(fingerprint)
+    if background.under_way(key, SWEEPING):
         return
     count = sum(len(plan.points) for plan in plans)
     if count:
@@ -228,9 +230,8 @@ def start(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan], label:
     ):
         begin(opened, plans)
         st.rerun()
-    background.ending(
-        sweeping.key_of(fingerprint), "Stopped. The points that were done are kept; Start goes on with the rest."
-    )
+    background.ending(key, "Stopped. The points that were done are kept; Start goes on with the rest.")
+    job = worker().find(key)
     if job is not None and job.result:
         st.warning(f"A point failed: {words.sentence(job.result)}")
 
@@ -336,18 +337,3 @@ def _seconds(opened: OpenCorpus, on: CorpusConfig, settings: SelectionConfig, ru
     corpus, whole = opened.corpus, on == opened.config
     rows = len(corpus) if whole else on.rows or len(corpus)
     return cost.estimate(settings, rows, corpus.dim, corpus.fingerprint if whole else "", runs).seconds
-
-
-def _progress(key: str) -> None:
-    job = worker().find(key)
-    if job is None or job.ended:
-        st.rerun()
-    background.bar(job)
-    st.button(
-        "Stop",
-        key="stop_sweep",
-        icon=":material/stop:",
-        on_click=job.stop,
-        width="stretch",
-        help="Stops within a second. What is done is kept, and Start goes on from there.",
-    )

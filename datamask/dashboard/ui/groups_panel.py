@@ -17,6 +17,7 @@ from datamask.work.worker import worker
 
 CLUSTER = "cluster"
 HEAT, TABLE = "explore_heat", "explore_groups_table"
+GROUPING = background.Look("stop_topics", "Stops within a second. You can start it again later.")
 ABOUT = (
     "Clusters hold similar samples, found by k-means on the features; they are called by the words that their "
     "texts hold more often than all texts do."
@@ -80,9 +81,9 @@ def _waiting(corpus: Corpus, cache_dir: Path) -> None:
     job = worker().find(topics.key_of(corpus))
     if job is None:
         job = topics.start(corpus, scene.texts_of(corpus), cache_dir)
-    if not job.ended:
-        st.fragment(_progress, run_every=0.5)(job.key)
-    elif job.state == "done":
+    if background.under_way(job.key, GROUPING):
+        return
+    if job.state == "done":
         st.rerun()
     else:
         st.caption(
@@ -96,21 +97,6 @@ def _waiting(corpus: Corpus, cache_dir: Path) -> None:
             args=(corpus, scene.texts_of(corpus), cache_dir),
             help="Runs in the background, once per corpus.",
         )
-
-
-def _progress(key: str) -> None:
-    job = worker().find(key)
-    if job is None or job.ended:
-        st.rerun()
-    st.progress(min(max(job.share, 0.0), 1.0), text=words.plain(job.message))
-    st.button(
-        "Stop",
-        key="stop_topics",
-        icon=":material/stop:",
-        type="tertiary",
-        on_click=job.stop,
-        help="Stops within a second. You can start it again later.",
-    )
 
 
 def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:

@@ -9,6 +9,8 @@ from datamask.dashboard.charts.toy import toy as picture
 from datamask.dashboard.ui import background, session
 from datamask.work.worker import worker
 
+SOLVING = background.Look(instead="Solving the made-up corpus with each objective, once: a few seconds …")
+
 
 def show() -> None:
     """A folded panel; what is in it is drawn, and the first time computed, only when it is opened."""
@@ -71,12 +73,5 @@ def _solve() -> None:
         return
     if job is None or job.ended:
         toy.start(cache_dir)
-    _watch()
-
-
-@st.fragment(run_every=0.5)
-def _watch() -> None:
-    job = worker().find(toy.KEY)
-    if job is None or job.ended:
+    if not background.under_way(toy.KEY, SOLVING):
         st.rerun()
-    st.caption("Solving the made-up corpus with each objective, once: a few seconds …")
