@@ -70,9 +70,9 @@ comparison_panel.begin(runs)
 st.session_state["compare"] = list(st.session_state.get("compare", ()))
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     # those chosen before stay in the menu, or a search would take them off the page
-    kept = {run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))}
-    kept.update(st.session_state["compare"])
-    offered = [run.id for run in everyone if run.id in kept]
+    matching = {run.id for run in listing.found(runs, st.session_state.get("compare_find", ""))}
+    matching.update(st.session_state["compare"])
+    offered = [run.id for run in everyone if run.id in matching]
     chosen = st.multiselect(
         "Runs",
         offered,

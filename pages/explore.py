@@ -75,9 +75,9 @@ def take_run() -> None:
 run_id = st.session_state["explore_run"]
 run = scene.run_columns(by_id[run_id]) if run_id else None
 selected = run.selected if run is not None else None
-found = columns.rows(corpus, cache_dir, run_id, run)
-choices = columns.choices(found, run is not None)
-for key, known in (("explore_left", choices), ("explore_middle", choices), ("explore_group_by", found.classes)):
+unplaced = columns.rows(corpus, cache_dir, run_id, run)
+choices = columns.choices(unplaced, run is not None)
+for key, known in (("explore_left", choices), ("explore_middle", choices), ("explore_group_by", unplaced.classes)):
     # remembered from another corpus, which had other columns
     if st.session_state.get(key) not in known:
         st.session_state.pop(key, None)
@@ -95,9 +95,9 @@ with controls:
         on_change=take_run,
         help="What the right panel shows: finished runs on this corpus, newest first.",
     )
-    for one in refused:
+    for refusal in refused:
         instead = f" Shown instead: **{words.plain(names[run_id], 60)}**." if run_id else ""
-        st.caption(f"**{words.plain(one.name, 60)}** is not shown: {words.plain(one.reason, 300)}.{instead}")
+        st.caption(f"**{words.plain(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead}")
     first = st.selectbox("Left panel", choices, index=0, key="explore_left", help=ABOUT, persist_state="session")
     second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
     summary = st.container()
@@ -122,10 +122,10 @@ with picture:
 with progress:
     preparing.prepare(corpus, cache_dir, wanted)
 ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
-rows = Rows(found.n, found.numbers, found.classes, found.texts, ground.places.points)
+rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
 view = linked.Linked(corpus, rows, linked.kept(corpus).known(rows), f"{run_id} {ground.kind}")
 
-layers = [columns.layer(corpus, name, found, run_id) for name in (first, second)]
+layers = [columns.layer(corpus, name, unplaced, run_id) for name in (first, second)]
 if run is not None:
     layers.append(Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected))
 else:
@@ -158,12 +158,12 @@ with about:
 address.follow("Explore")  # once more, for what was drawn on the map just now
 if regions:
     view = linked.Linked(corpus, rows, view.filters.taking(Inside(regions)), view.key)
-shown = view.mask()
+passing = view.mask()
 with summary:
     filter_panel.search(view)
-    filter_panel.show(view, MAP, int(shown.sum()))
+    filter_panel.show(view, MAP, int(passing.sum()))
 with steering:
-    steering_panel.offer(view, shown)
+    steering_panel.offer(view, passing)
 
 
 def explain(row: int, below: DeltaGenerator) -> None:
@@ -191,14 +191,14 @@ with drawn_tabs[0]:
         texts_panel.show(
             MAP,
             corpus,
-            np.flatnonzero(shown),
+            np.flatnonzero(passing),
             selected,
             [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
             why=explain,
         )
 with drawn_tabs[1]:
     if drawn_tabs[1].open:
-        distribution_panel.show(view, columns.distributions(corpus, run_id, found), selected)
+        distribution_panel.show(view, columns.distributions(corpus, run_id, unplaced), selected)
 if run is not None:
     with drawn_tabs[2]:
         if drawn_tabs[2].open:
@@ -210,4 +210,4 @@ if run is not None:
             classes_panel.show(corpus, ground, by_id[run_id], runs, run.selected, cache_dir)
     with drawn_tabs[4]:
         if drawn_tabs[4].open:
-            borderline_panel.show(by_id[run_id], corpus, run.selected, shown if view.filters else None)
+            borderline_panel.show(by_id[run_id], corpus, run.selected, passing if view.filters else None)

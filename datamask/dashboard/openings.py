@@ -147,10 +147,10 @@ class Openings:
     def get(self, key: str | None) -> Opening | None:
         """The opening of that key, if this process has it."""
         with self._lock:
-            found = self._by_key.get(key or "")
-        if found is not None:
-            found.used = time.time()
-        return found
+            opening = self._by_key.get(key or "")
+        if opening is not None:
+            opening.used = time.time()
+        return opening
 
     def start(self, config: CorpusConfig, title: str, *, sample: bool = False) -> Opening:
         """Open a corpus in the background, or join the opening already under way.
@@ -177,13 +177,13 @@ class Openings:
         Args:
             check: raises where the corpus of a note may not be opened: a note may be older than the rules, or false.
         """
-        found = self.get(key)
-        if found is None and re.fullmatch(r"[0-9a-f]{12}", key or ""):
+        opening = self.get(key)
+        if opening is None and re.fullmatch(r"[0-9a-f]{12}", key or ""):
             recent = self._read(self.folder / f"{key}.json")
             if recent is not None:
                 check(recent.config)
-                found = self.start(recent.config, recent.title, sample=recent.sample)
-        return found
+                opening = self.start(recent.config, recent.title, sample=recent.sample)
+        return opening
 
     def recent(self, limit: int = 5) -> list[Recent]:
         """What was opened before, newest first."""

@@ -41,7 +41,7 @@ class Part(Generic[Value]):
     default: Value | None
     read: Callable[[str], Value]
     write: Callable[[Value], str] = str
-    join: Callable[[Value | None, Value], Value] = lambda kept, read: read
+    join: Callable[[Value | None, Value], Value] = lambda before, read: read
 
 
 def _one_of(key: str, names: Sequence[str], default: str | None = None) -> Part[str]:
@@ -91,14 +91,14 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
             linked.FILTERS,
             None,
             lambda text: (None, shared_view.search_of(text)),
-            lambda kept: shared_view.search_text(kept[1]),
+            lambda held: shared_view.search_text(held[1]),
             linked.joined,
         ),
         "where": Part(
             linked.FILTERS,
             None,
             lambda text: (None, shared_view.where_of(text)),
-            lambda kept: shared_view.where_text(kept[1]),
+            lambda held: shared_view.where_text(held[1]),
             linked.joined,
         ),
         "region": Part(

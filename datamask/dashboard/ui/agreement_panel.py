@@ -44,10 +44,10 @@ def read(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> agreements.
 
 def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
     """A panel of the map: how many of the parts select each sample."""
-    found = read(entry, run, corpus, cache_dir)
-    if found is None:
+    agreed = read(entry, run, corpus, cache_dir)
+    if agreed is None:
         return Blank(entry.label, "not computed yet: open Agreement below")
-    return Number(f"{entry.label}: selected by parts", found.share.astype(np.float32), 0.0, 1.0, False)
+    return Number(f"{entry.label}: selected by parts", agreed.share.astype(np.float32), 0.0, 1.0, False)
 
 
 def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
@@ -60,37 +60,37 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             default="A",
             required=True,
             key="compare_agreement",
-            format_func=lambda found: words.plain(labels[found].label, 60),
+            format_func=lambda name: words.plain(labels[name].label, 60),
             help=ABOUT,
         )
         if st.session_state.get("compare_agreement", "A") in labels
         else "A"
     )
     entry, run = labels[letter], runs[list(labels).index(letter)]
-    found = read(entry, run, corpus, cache_dir)
-    if found is None:
+    agreed = read(entry, run, corpus, cache_dir)
+    if agreed is None:
         _missing(run, runs, entry, corpus, cache_dir)
         return
     numbers, picture = st.columns([1, 1.5], gap="large")
     with numbers:
         with st.container(horizontal=True, gap="small"):
             for label, mask, caption in (
-                ("Consensus core", found.core, "in 9 of 10 parts or more"),
-                ("Coin-flips", found.flips, "in 3 to 7 of 10 parts"),
+                ("Consensus core", agreed.core, "in 9 of 10 parts or more"),
+                ("Coin-flips", agreed.flips, "in 3 to 7 of 10 parts"),
             ):
                 with st.container(gap=None, width="content"):
                     st.metric(label, words.count(mask.sum()), width="content", help=ABOUT)
                     st.caption(caption)
-        inside = int((found.flips & entry.selected).sum())
+        inside = int((agreed.flips & entry.selected).sum())
         st.markdown(
-            f"{words.percent(found.kept)} of what {letter} selected is in the core. A part that holds a "
-            f"selected sample selects it again {words.percent(found.repeated)} of the time. Of the "
-            f"{int(found.flips.sum()):,} coin-flips {letter} selected {inside:,}."
+            f"{words.percent(agreed.kept)} of what {letter} selected is in the core. A part that holds a "
+            f"selected sample selects it again {words.percent(agreed.repeated)} of the time. Of the "
+            f"{int(agreed.flips.sum()):,} coin-flips {letter} selected {inside:,}."
         )
         st.caption("Set the map above to agreement to see where they lie.")
     with picture:
         st.vega_lite_chart(
-            agreements.histogram(found, entry.selected),
+            agreements.histogram(agreed, entry.selected),
             agreement(dark=session.dark()),
             width="stretch",
             key="compare_agreement_chart",
@@ -100,15 +100,15 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             "Only the undecided are drawn: the core, and what no part ever selects, are left out. The fewer "
             "there are, the less the selection hangs on chance."
         )
-    _flips(found, entry, corpus)
+    _flips(agreed, entry, corpus)
 
 
-def _flips(found: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
-    rows = np.flatnonzero(found.flips)
+def _flips(agreed: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
+    rows = np.flatnonzero(agreed.flips)
     if not len(rows):
         st.caption("There is no coin-flip: every sample is nearly always in, or nearly always out.")
         return
-    rows = rows[np.argsort(np.abs(found.share[rows] - 0.5), kind="stable")]
+    rows = rows[np.argsort(np.abs(agreed.share[rows] - 0.5), kind="stable")]
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         st.markdown(
             f"**The coin-flips**, the most undecided first{f', {SHOWN} of {len(rows):,}' if len(rows) > SHOWN else ''}",
@@ -124,14 +124,16 @@ def _flips(found: agreements.Agreed, entry: Entry, corpus: Corpus) -> None:
             icon=":material/download:",
             help="Id, quality, whether selected, and where in the input each sample stands.",
         )
-    shown = rows[:SHOWN]
-    table = scene.sample_table(corpus, shown)
-    table = table.add_column(0, "parts", [100 * found.share[shown]]).add_column(1, "selected", [entry.selected[shown]])
+    listed = rows[:SHOWN]
+    table = scene.sample_table(corpus, listed)
+    table = table.add_column(0, "parts", [100 * agreed.share[listed]]).add_column(
+        1, "selected", [entry.selected[listed]]
+    )
     st.dataframe(
         table,
         hide_index=True,
         lazy=False,
-        height=tables.height(len(shown), LISTED),
+        height=tables.height(len(listed), LISTED),
         alt="Coin-flips, the most undecided first",
         column_config={
             "parts": st.column_config.NumberColumn(
@@ -163,7 +165,7 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
             return
         background.ending(key)
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-        link |= {"runs": ",".join(one.id for one in runs), "tab": "Agreement"}
+        link |= {"runs": ",".join(other.id for other in runs), "tab": "Agreement"}
         sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/compare.py", link, STOPS)
         st.button(
             f"Select again {agreements.PARTS} times",

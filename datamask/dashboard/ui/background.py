@@ -80,8 +80,8 @@ def ending(key: str, stopped: str = "Stopped. Nothing half done is kept.") -> No
 
 def bar(job: Job) -> None:
     """The job's progress: how far, with what, and about how long it still takes."""
-    said = ", ".join(filter(None, (words.plain(job.message), words.soon(job.left))))
-    st.progress(min(max(job.share, 0.0), 1.0), text=said)
+    text = ", ".join(filter(None, (words.plain(job.message), words.soon(job.left))))
+    st.progress(min(max(job.share, 0.0), 1.0), text=text)
 
 
 def _progress(key: str, look: Look) -> None:

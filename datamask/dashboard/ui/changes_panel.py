@@ -41,7 +41,7 @@ def other_of(entries: Sequence[Entry]) -> Entry:
         default="B",
         required=True,
         key="compare_other",
-        format_func=lambda found: words.plain(others[found].label, 60),
+        format_func=lambda name: words.plain(others[name].label, 60),
         persist_state="session",
         help="What this run gained and lost against A, the first one.",
     )
@@ -59,7 +59,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             default="lost",
             required=True,
             key="compare_kind",
-            format_func=lambda found: f"{found.capitalize()} {int(parts[found].sum()):,}",
+            format_func=lambda name: f"{name.capitalize()} {int(parts[name].sum()):,}",
             persist_state="session",
             help=f"Kept: both selected them. Gained: only {other.letter} did. Lost: only {first.letter} did.",
         )
@@ -106,11 +106,11 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
     if not len(rows):
         st.caption("No such text is among them." if search.strip() else _none(kind, first, other))
         return
-    said = f"{ABOUT[kind]} {len(rows):,} samples"
+    summary = f"{ABOUT[kind]} {len(rows):,} samples"
     if corpus.lengths is not None:
-        said += f", {words.count(corpus.lengths[rows].sum())} tokens"
+        summary += f", {words.count(corpus.lengths[rows].sum())} tokens"
     st.caption(
-        f"{said}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, of all samples "
+        f"{summary}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, of all samples "
         f"{words.value(float(corpus.quality.mean()))}."
     )
     if order != "input order":
@@ -142,8 +142,8 @@ def _none(kind: str, first: Entry, other: Entry) -> str:
 def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
     """What changes in each domain, length band or cluster, the largest change first."""
     first, other = entries[0], other_of(entries)
-    found = columns.rows(corpus, cache_dir, None, None).classes
-    choices = [name for name in found if len(found[name][1]) > 1]
+    classes = columns.rows(corpus, cache_dir, None, None).classes
+    choices = [name for name in classes if len(classes[name][1]) > 1]
     if not choices:
         st.caption("This corpus has no column with groups and no texts to measure.")
         _clusters(corpus, cache_dir)
@@ -172,20 +172,20 @@ def groups(entries: Sequence[Entry], corpus: Corpus, cache_dir: Path) -> None:
                 help="What kept, gained and lost in the table count. Shares and changes are always of samples.",
             )
         _clusters(corpus, cache_dir)
-    codes, names = found[by]
+    codes, names = classes[by]
     table = changes.by_group(codes, names, first.selected, other.selected, corpus.lengths)
     overall = other.ratio - first.ratio
     picture, listed = st.columns([0.7, 1.62], gap="medium")
     with picture:
-        shown = first_shifts(table)
+        drawn = first_shifts(table)
         st.vega_lite_chart(
-            shown,
+            drawn,
             shifts(overall, dark=session.dark()),
             width="stretch",
             key="compare_shifts",
             alt=f"Change of the selected share of each {by} from {first.letter} to {other.letter}",
         )
-        more = f" The {len(shown):,} surest changes of {len(table):,}." if len(shown) < len(table) else ""
+        more = f" The {len(drawn):,} surest changes of {len(table):,}." if len(drawn) < len(table) else ""
         still = (
             "no change"
             if abs(overall) < 5e-5
@@ -205,13 +205,13 @@ def _table(table, by: str, counted: str, first: Entry, other: Entry) -> None:
         f"{words.signed(100 * a, 1)} to {words.signed(100 * b, 1)}"
         for a, b in zip(table["low"], table["high"], strict=True)
     ]
-    shown = table.assign(points=points, interval=spans, before=100 * table["before"], after=100 * table["after"])
+    listed = table.assign(points=points, interval=spans, before=100 * table["before"], after=100 * table["after"])
     kinds = [name if counted == SAMPLES else f"tokens_{name}" for name in changes.KINDS]
     st.dataframe(
-        shown[["group", "points", "interval", "before", "after", "n", *kinds]],
+        listed[["group", "points", "interval", "before", "after", "n", *kinds]],
         hide_index=True,
         lazy=False,
-        height=tables.height(len(shown), GROUPS_AT_ONCE),
+        height=tables.height(len(listed), GROUPS_AT_ONCE),
         alt=f"What changes in each {by}, the largest sure change first",
         column_config={
             "group": st.column_config.TextColumn(by, width=122),

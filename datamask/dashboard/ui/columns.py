@@ -33,9 +33,9 @@ SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
 
 def rows(corpus: Corpus, cache_dir: Path, run_id: str | None, run: RunColumns | None) -> Rows:
     """What filters, distributions and groups look at; the map's places are not among it."""
-    crowding, found = grounds.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
+    crowding, clusters = grounds.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
     return _rows(
-        corpus.fingerprint, run_id or "", crowding is not None, found is not None, corpus, run, crowding, found
+        corpus.fingerprint, run_id or "", crowding is not None, clusters is not None, corpus, run, crowding, clusters
     )
 
 
@@ -48,7 +48,7 @@ def _rows(
     _corpus: Corpus,
     _run: RunColumns | None,
     _crowding: np.ndarray | None,
-    _found: topics.Topics | None,
+    _clusters: topics.Topics | None,
 ) -> Rows:
     numbers, classes = facets.columns_of(_corpus.metadata, _corpus.metadata_columns)
     length, unit = lengths(_corpus)
@@ -61,8 +61,8 @@ def _rows(
     }
     if _run is not None:
         classes[SELECTED] = (_run.selected.astype(np.int32), ("not selected", "selected"))
-    if _found is not None:
-        classes[CLUSTER] = (_found.codes, _found.names)
+    if _clusters is not None:
+        classes[CLUSTER] = (_clusters.codes, _clusters.names)
     if length is not None:
         classes[BAND] = groups.bands(length, unit)
     return Rows(len(_corpus), numbers, classes, texts_of(_corpus))
@@ -78,44 +78,44 @@ def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
     return pc.utf8_length(texts).cast(pa.float64()).to_numpy(), "characters"
 
 
-def choices(found: Rows, has_run: bool) -> list[str]:
+def choices(rows: Rows, has_run: bool) -> list[str]:
     """Names for the menus of the map's panels, crowding included before it is known."""
     first = [QUALITY, CROWDING, *([MARGINAL, SCORE] if has_run else [])]
-    return list(dict.fromkeys([*first, *found.numbers, *(name for name in found.classes if name != SELECTED)]))
+    return list(dict.fromkeys([*first, *rows.numbers, *(name for name in rows.classes if name != SELECTED)]))
 
 
-def distributions(corpus: Corpus, run_id: str | None, found: Rows) -> list[Facet]:
+def distributions(corpus: Corpus, run_id: str | None, rows: Rows) -> list[Facet]:
     """Every number and class of some rows as bars to brush; bands and clusters are the groups' business."""
-    return _distributions(corpus.fingerprint, run_id or "", tuple(found.numbers), tuple(found.classes), found)
+    return _distributions(corpus.fingerprint, run_id or "", tuple(rows.numbers), tuple(rows.classes), rows)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Counting")
 def _distributions(
-    fingerprint: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...], _found: Rows
+    fingerprint: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...], _rows: Rows
 ) -> list[Facet]:
-    drawn = [facets.number_facet(name, title_of(name), _found.numbers[name]) for name in numbers]
+    drawn = [facets.number_facet(name, title_of(name), _rows.numbers[name]) for name in numbers]
     drawn += [
-        facets.class_facet(name, title_of(name), *_found.classes[name])
+        facets.class_facet(name, title_of(name), *_rows.classes[name])
         for name in classes
         if name not in (CLUSTER, BAND)
     ]
     return [facet for facet in drawn if facet is not None]
 
 
-def layer(corpus: Corpus, name: str, found: Rows, run_id: str | None) -> Layer:
+def layer(corpus: Corpus, name: str, rows: Rows, run_id: str | None) -> Layer:
     """What a panel of the map shows of one of these columns; a blank panel while its values are being computed."""
-    if name == CROWDING and name not in found.numbers:
+    if name == CROWDING and name not in rows.numbers:
         return Blank(title_of(name), "waits for the neighbours")
-    return _layer(corpus.fingerprint, run_id or "", name, corpus, found)
+    return _layer(corpus.fingerprint, run_id or "", name, corpus, rows)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _layer(fingerprint: str, run_id: str, name: str, _corpus: Corpus, _found: Rows) -> Layer:
-    if name in _found.numbers:
-        return number(title_of(name), _found.numbers[name])
+def _layer(fingerprint: str, run_id: str, name: str, _corpus: Corpus, _rows: Rows) -> Layer:
+    if name in _rows.numbers:
+        return number(title_of(name), _rows.numbers[name])
     if name in _corpus.metadata_columns:
         return layer_of_column(_corpus.metadata_columns[name], _corpus.metadata[name])
-    codes, names = _found.classes[name]
+    codes, names = _rows.classes[name]
     return Category.of(title_of(name), pa.chunked_array([pa.DictionaryArray.from_arrays(codes, list(names))]))
 
 

@@ -98,7 +98,7 @@ def overlaps(entries: Sequence[Entry]) -> None:
                     st.caption(caption)
         return
     st.markdown("**Overlap of each pair**", help=_about(None))
-    shown = pd.DataFrame(
+    pairs = pd.DataFrame(
         {
             "runs": table.pair,
             "overlap": 100 * table.overlap,
@@ -109,34 +109,34 @@ def overlaps(entries: Sequence[Entry]) -> None:
         }
     )
     st.dataframe(
-        shown,
+        pairs,
         hide_index=True,
         lazy=False,
         alt="Overlap of each pair of runs beside chance",
         column_config={
             "overlap": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
             "by chance": st.column_config.NumberColumn(format="%.0f %%"),
-            **{name: st.column_config.NumberColumn(format="localized") for name in shown.columns[3:]},
+            **{name: st.column_config.NumberColumn(format="localized") for name in pairs.columns[3:]},
         },
     )
 
 
 def _about(pair) -> str:
-    said = (
+    text = (
         "Samples selected by both, as share of those selected by either (Jaccard). By chance: two random "
         "selections of as many samples, each from those that its run could take (not banned, pruned or left out as "
         "copies; pinned ones are always in; quotas are not looked at). Where both could take all and selected the "
         "share r, that is r / (2 − r)."
     )
     if pair is not None and pair.most < 1:
-        said += f" Selections of such different sizes overlap by {words.percent(pair.most)} at most."
-    return said
+        text += f" Selections of such different sizes overlap by {words.percent(pair.most)} at most."
+    return text
 
 
 def values(entries: Sequence[Entry]) -> None:
     """Quality and diversity of each run as shares of the attainable gain, raw values beside them."""
     table = comparison.values(entries)
-    shown = pd.DataFrame(
+    shares = pd.DataFrame(
         {
             "run": table.run,
             "quality": 100 * table.quality,
@@ -160,7 +160,7 @@ def values(entries: Sequence[Entry]) -> None:
         "its curve ends before that, at another value. Raw values are on their own scales.",
     )
     st.dataframe(
-        shown,
+        shares,
         hide_index=True,
         lazy=False,
         alt="Quality and diversity of each run",

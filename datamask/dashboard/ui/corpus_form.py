@@ -208,10 +208,10 @@ def _mapping(config: CorpusConfig, weight: Weight) -> None:
     except DatamaskError as error:
         _say(error)
         return
-    found = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
+    amount = f"{len(seen.files):,} file{'s' if len(seen.files) != 1 else ''}, {seen.rows:,} rows"
     more = "" if seen.complete else " in a first look; there are more"
     st.markdown(
-        f"**{found}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
+        f"**{amount}**{more}, {words.size(seen.bytes)} on disk" + (f", {seen.dim:,} dimensions" if seen.dim else "")
     )
     quality = _quality(seen)
     left, right = st.columns(2)
@@ -330,8 +330,8 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
 
 
 def _recent(opening: Opening | None) -> None:
-    shown = opening.key if opening is not None else None
-    recent = [note for note in session.all_openings().recent() if not note.sample and note.key != shown]
+    current = opening.key if opening is not None else None
+    recent = [note for note in session.all_openings().recent() if not note.sample and note.key != current]
     if not recent:
         return
     with st.container(gap="xxsmall"):

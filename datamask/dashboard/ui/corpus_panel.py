@@ -75,7 +75,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
         st.caption("while open")
     with copies:
         st.fragment(_copies, run_every=1.0 if counting else None)(opening.key, counting)
-    picture, said = st.columns([1.7, 1], gap="large")
+    picture, remarks = st.columns([1.7, 1], gap="large")
     with picture:
         names = provenance.columns.get("quality") or ["quality"]
         label = " + ".join([names] if isinstance(names, str) else names)
@@ -86,7 +86,7 @@ def show(opening: Opening, corpus: Corpus) -> None:
             width="stretch",
             alt=f"Histogram of {label} over {len(corpus):,} rows",
         )
-    with said:
+    with remarks:
         if st.button(
             "Select from this corpus",
             type="primary",

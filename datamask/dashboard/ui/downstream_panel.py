@@ -27,21 +27,21 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
         chosen: ids of the compared ones, first in the menu. names: of all, by id.
     """
     by_id = {run.id: run for run in runs}
-    found = results.collected(runs)
+    scores = results.collected(runs)
     form, pictures = st.columns([1, 2.6], gap="large")
     with form:
         _form(by_id, [*chosen, *(run_id for run_id in by_id if run_id not in chosen)], names)
     with pictures:
-        if found.empty:
+        if scores.empty:
             st.markdown("**Does it help what you care about?**")
             st.write(
                 "Train a model on each selection, measure it on your tasks, and attach the scores here. They are "
                 "then drawn over λ, with the spread over training seeds, one curve for each objective and ratio."
             )
             return
-        _charts(found)
+        _charts(scores)
         with st.expander("All numbers, and which runs they came from"):
-            points = results.points(found)
+            points = results.points(scores)
             points["sd"] = points["high"] - points["mean"]
             st.dataframe(
                 points[["task", "curve", "lamb", "mean", "sd", "seeds"]],
@@ -56,7 +56,7 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
                 },
             )
             st.dataframe(
-                results.tally(found, names),
+                results.tally(scores, names),
                 hide_index=True,
                 lazy=False,
                 alt="Runs with attached results",
@@ -64,8 +64,8 @@ def show(runs: Sequence[Run], chosen: Sequence[str], names: Mapping[str, str]) -
             )
 
 
-def _charts(found) -> None:
-    table = results.points(found)
+def _charts(scores) -> None:
+    table = results.points(scores)
     tasks, curves = sorted(table["task"].unique()), sorted(table["curve"].unique())
     if len(tasks) > TASKS:
         tasks = st.multiselect(

@@ -26,26 +26,26 @@ def search(view: Linked) -> None:
         )
 
 
-def show(view: Linked, map_name: str, shown: int) -> None:
+def show(view: Linked, map_name: str, count: int) -> None:
     """What is shown now.
 
     Args:
         map_name: of the map whose regions a chip stands for.
-        shown: how many rows pass.
+        count: how many rows pass.
     """
     n = len(view.corpus)
-    st.markdown(f"**{shown:,}** of {n:,} samples" + ("" if view.filters else "  \n:gray[nothing is filtered out]"))
+    st.markdown(f"**{count:,}** of {n:,} samples" + ("" if view.filters else "  \n:gray[nothing is filtered out]"))
     if not view.filters:
         return
     with st.container(gap="xxsmall"):
-        for one in view.filters.conditions:
+        for condition in view.filters.conditions:
             st.button(
-                words.plain(one.said, 60),
-                key=f"chip_{one.name}",
+                words.plain(condition.said, 60),
+                key=f"chip_{condition.name}",
                 icon=":material/close:",
                 type="tertiary",
                 on_click=linked.let_go,
-                args=(view.corpus, one.name, map_name),
+                args=(view.corpus, condition.name, map_name),
                 help="Press to let go of this condition.",
             )
         st.button(

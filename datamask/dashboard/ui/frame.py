@@ -65,9 +65,9 @@ def _favicon() -> Image.Image:
     for column in range(3):
         for row in range(3):
             distance = np.hypot(x - (10 + 20 * column), y - (10 + 20 * row))
-            kept = (column, row) in KEPT
-            picture[(distance < 8.5) if kept else (distance < 7) & (distance > 4.5)] = (
-                (43, 134, 197, 255) if kept else (138, 148, 158, 255)
+            selected = (column, row) in KEPT
+            picture[(distance < 8.5) if selected else (distance < 7) & (distance > 4.5)] = (
+                (43, 134, 197, 255) if selected else (138, 148, 158, 255)
             )
     return Image.fromarray(picture)
 
@@ -144,15 +144,15 @@ def _running() -> None:
 
 def _signed_live(drawn: tuple[str, ...]) -> None:
     """Long work that is no run; once one of them ends, the whole page is drawn again."""
-    found = {job.key: job for job in signed()}
-    if set(found) != set(drawn):
+    jobs = {job.key: job for job in signed()}
+    if set(jobs) != set(drawn):
         st.rerun()
     for key in drawn:
-        job = found[key]
+        job = jobs[key]
         with st.container(gap="xxsmall"):
             st.markdown(f"**{words.plain(job.sign.title, 40)}**")
-            said = [words.percent(job.share), words.soon(job.left)]
-            st.progress(min(max(job.share, 0.0), 1.0), text=", ".join(filter(None, said)))
+            progress = [words.percent(job.share), words.soon(job.left)]
+            st.progress(min(max(job.share, 0.0), 1.0), text=", ".join(filter(None, progress)))
             if job.sign.sweeps:
                 st.caption(words.plain(job.message, 80))
             with st.container(horizontal=True):

@@ -41,24 +41,24 @@ def offer(opened: OpenCorpus, line: Line, quality: float) -> None:
         "quality. The first time the problem has to be prepared.",
     ):
         st.session_state["frontier_exact_found"] = (wanted, None)
-    asked, found = st.session_state.get("frontier_exact_found", (None, None))
+    asked, answer = st.session_state.get("frontier_exact_found", (None, None))
     if asked != wanted:
         return
-    if found is None:
+    if answer is None:
         behind = live.session(opened.corpus, settings, session.store().cache_dir)
-        found = waited(behind, lambda seconds: behind.keeping(quality, seconds))
-        if found is None:
+        answer = waited(behind, lambda seconds: behind.keeping(quality, seconds))
+        if answer is None:
             st.error(words.sentence(behind.error or "The solver was stopped."), icon=":material/error:")
             return
         # the session goes on solving and may answer finer later: what is read and stored must stay what it is
-        found = (found.lamb, found.quality, found.diversity)
-        st.session_state["frontier_exact_found"] = (wanted, found)
-    lamb, kept, diverse = found
+        answer = (answer.lamb, answer.quality, answer.diversity)
+        st.session_state["frontier_exact_found"] = (wanted, answer)
+    lamb, kept_quality, kept_diversity = answer
     st.markdown(
-        f"**λ {lamb:g}** keeps {words.percent(kept, 1)} of the attainable quality and "
-        f"{words.percent(diverse, 1)} of the attainable diversity."
+        f"**λ {lamb:g}** keeps {words.percent(kept_quality, 1)} of the attainable quality and "
+        f"{words.percent(kept_diversity, 1)} of the attainable diversity."
     )
-    warn_below_random(kept, diverse)
+    warn_below_random(kept_quality, kept_diversity)
     store_button(opened, settings, lamb, stored(line, quality) is not None)
 
 
@@ -70,10 +70,10 @@ def warn_below_random(quality: float, diversity: float) -> None:
 
 def stored(line: Line, quality: float) -> Spot | None:
     """The run of a curve at the exact λ that was found for this share; None: none was found, or it is not stored."""
-    asked, found = st.session_state.get("frontier_exact_found", (None, None))
-    if asked != (line.key, quality) or found is None:
+    asked, answer = st.session_state.get("frontier_exact_found", (None, None))
+    if asked != (line.key, quality) or answer is None:
         return None
-    return next((spot for spot in line.spots if spot.lamb == found[0]), None)
+    return next((spot for spot in line.spots if spot.lamb == answer[0]), None)
 
 
 def store_button(opened: OpenCorpus, settings: SelectionConfig, lamb: float, done: bool = False) -> None:
@@ -100,15 +100,15 @@ def store_button(opened: OpenCorpus, settings: SelectionConfig, lamb: float, don
 
 def waited(behind: live.Session, ask: Callable[[float], Answer | None]) -> Answer | None:
     """An answer; progress is drawn while it takes long, and another input of the user ends the waiting."""
-    found = ask(AT_ONCE)
-    if found is not None:
-        return found
+    answer = ask(AT_ONCE)
+    if answer is not None:
+        return answer
     place = st.empty()
-    while found is None and behind.alive:
+    while answer is None and behind.alive:
         place.progress(min(behind.job.share, 1.0), text=words.plain(behind.job.message, 200))
-        found = ask(0.3)
+        answer = ask(0.3)
     place.empty()
-    return found
+    return answer
 
 
 def _store(opened: OpenCorpus, settings: SelectionConfig, lamb: float) -> None:

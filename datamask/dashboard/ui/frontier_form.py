@@ -213,9 +213,9 @@ def start(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan], label:
         return
     count = sum(len(plan.points) for plan in plans)
     if count:
-        said, count = price(opened, runs, plans)
+        sentence, count = price(opened, runs, plans)
         st.markdown(
-            said,
+            sentence,
             help="Every point is a run of its own: it opens on every other page, and it is kept. The "
             "time is estimated from earlier runs.",
         )
@@ -254,11 +254,11 @@ def plan_of(opened: OpenCorpus, points: Sequence[Point]) -> list[Plan]:
     return [Plan(opened.config, tuple(group), name) for name, group in groups.items()]
 
 
-def baselines(opened: OpenCorpus, found: frontier.Survey, settings: Shared) -> None:
+def baselines(opened: OpenCorpus, survey: frontier.Survey, settings: Shared) -> None:
     """Buttons for the baselines that the picture still lacks, for the chosen objectives and ratio."""
     have = {
         (spot.settings.objective, spot.settings.estimator)
-        for spot in found.named
+        for spot in survey.named
         if spot.settings.select_ratio == settings.ratio and spot.settings.collapse == settings.collapse
     }
     missing = [
@@ -304,8 +304,10 @@ def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tup
     left: dict[str, list[tuple[Plan, Point]]] = {}
     total = 0
     for plan in plans:
-        here = runs if plan.corpus == opened.config else [run for run in every if run.config.corpus == plan.corpus]
-        done = {run.config.selection for run in here if run.status().state == "done"}
+        corpus_runs = (
+            runs if plan.corpus == opened.config else [run for run in every if run.config.corpus == plan.corpus]
+        )
+        done = {run.config.selection for run in corpus_runs if run.status().state == "done"}
         total += len(plan.points)
         for point in plan.points:
             if point.selection not in done:
@@ -313,12 +315,12 @@ def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tup
     count = sum(map(len, left.values()))
     if not count:
         return f"All {total:,} runs are stored.", 0
-    said = f"**{count:,}** run{'s' if count > 1 else ''}"
+    sentence = f"**{count:,}** run{'s' if count > 1 else ''}"
     if len(left) > 1:
-        said += ": " + ", ".join(
+        sentence += ": " + ", ".join(
             f"{len(pairs):,} of {words.plain(outcome.objective_label(name), 60)}" for name, pairs in left.items()
         )
-    said += f", {total - count:,} more are stored" if count < total else ""
+    sentence += f", {total - count:,} more are stored" if count < total else ""
     # neither lambda nor seed changes how long a point takes, and there may be hundreds of them
     kinds = Counter(
         (plan.corpus, replace(point.selection, lamb=0.5, seed=0)) for pairs in left.values() for plan, point in pairs
@@ -327,9 +329,9 @@ def price(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan]) -> tup
     for kind, times in kinds.items():
         seconds = _seconds(opened, *kind, every)
         if seconds is None:
-            return f"{said}. How long they take is known once the first ones are done.", count
+            return f"{sentence}. How long they take is known once the first ones are done.", count
         total_seconds += seconds * times
-    return f"{said}. In about **{words.roughly(total_seconds)}**.", count
+    return f"{sentence}. In about **{words.roughly(total_seconds)}**.", count
 
 
 def _seconds(opened: OpenCorpus, on: CorpusConfig, settings: SelectionConfig, runs: Sequence[Run]) -> float | None:

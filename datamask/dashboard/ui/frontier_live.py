@@ -79,7 +79,7 @@ def _follow(
         middle = frontier_exact.waited(behind, lambda seconds: behind.answer(0.5, seconds))
         held = answer.mask if middle is None else middle.mask
     size = int(answer.mask.sum())
-    kept = int((answer.mask & held).sum())
+    shared_rows = int((answer.mask & held).sum())
     with st.container(horizontal=True, gap="large", vertical_alignment="bottom"):
         st.metric(
             "Quality",
@@ -101,12 +101,15 @@ def _follow(
         )
         st.metric(
             f"Kept of {words.plain(name, 40)}",
-            words.percent(kept / max(int(held.sum()), 1), 1),
+            words.percent(shared_rows / max(int(held.sum()), 1), 1),
             width="content",
             help=f"Share of the rows of {words.plain(name, 80)} that are still selected.",
         )
         st.metric(
-            "Other rows", words.count(size - kept), width="content", help="Rows that are selected now and were not."
+            "Other rows",
+            words.count(size - shared_rows),
+            width="content",
+            help="Rows that are selected now and were not.",
         )
         frontier_exact.store_button(opened, config, lamb)
     canvas_layer(MAP, 0, Selection(f"Selected at λ {lamb:g}", answer.mask), places)

@@ -49,16 +49,16 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
     opened = opening.opened if opening is not None else None
     if opened is None:
         st.rerun()
-    found = survey(opened)
-    if not found.lines and not found.named:
+    stored = survey(opened)
+    if not stored.lines and not stored.named:
         _nothing_yet(opened, plans)
         return
-    names = frontier.line_names(found.lines)
+    names = frontier.line_names(stored.lines)
     chart, panel = st.columns([2.15, 1], gap="medium")
     with chart, st.container(horizontal=True, vertical_alignment="top"):
         legend = st.container()
-        lines = _shown(found, names)
-    named = frontier.named_for(found, lines) or (list(found.named) if not lines else [])
+        lines = _shown(stored, names)
+    named = frontier.named_for(stored, lines) or (list(stored.named) if not lines else [])
     with panel:
         line, spot = _choose(opened, lines, named, names)
     with legend:
@@ -86,9 +86,9 @@ def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
     working = frontier_form.working(opened)
     with st.container(border=True):
         st.subheader("The first point is being computed" if working else "No run on this corpus yet", anchor=False)
-        picture, said = st.columns([1, 1.25], gap="medium", vertical_alignment="center")
+        picture, words_place = st.columns([1, 1.25], gap="medium", vertical_alignment="center")
         picture.html(sketch(session.dark()))
-        with said:
+        with words_place:
             st.markdown(
                 "Each point will be a **selection of its own**: how much of the attainable quality it keeps, and how "
                 "much of the attainable diversity.\n\n"
@@ -113,11 +113,11 @@ def _nothing_yet(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
                     st.rerun()
 
 
-def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
+def _shown(stored: Survey, names: dict[str, str]) -> list[Line]:
     """The curves to draw; a menu where there is a choice."""
-    if len(found.lines) < 2:
-        return list(found.lines)
-    curves = [line for line in found.lines if len(line.lambdas) > 1] or list(found.lines)
+    if len(stored.lines) < 2:
+        return list(stored.lines)
+    curves = [line for line in stored.lines if len(line.lambdas) > 1] or list(stored.lines)
     default = [line.key for line in curves[:MOST_LINES]]
     with st.popover("Curves", icon=":material/stacked_line_chart:", help="Which curves are drawn."):
         # another set of curves is another menu: a new curve must not stay hidden behind an old choice
@@ -133,7 +133,7 @@ def _shown(found: Survey, names: dict[str, str]) -> list[Line]:
             help="One curve per objective, ratio and set of rules. Curves are never joined across "
             "these. Runs that stand alone can be added here.",
         )
-    return [line for line in found.lines if line.key in chosen]
+    return [line for line in stored.lines if line.key in chosen]
 
 
 def _choose(
@@ -218,8 +218,8 @@ def _at(line: Line, spot: Spot | None) -> Spot:
             persist_state="session",
             help="The stored values of λ on this curve.",
         )
-    here = [other for other in line.spots if other.lamb == lamb]
-    return spot if spot in here else here[0]
+    spots = [other for other in line.spots if other.lamb == lamb]
+    return spot if spot in spots else spots[0]
 
 
 def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
@@ -232,10 +232,10 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         right.metric(
             "Diversity", words.percent(spot.diversity), help=f"{SHARES} Raw value: {words.value(spot.raw_diversity)}."
         )
-        said = frontier.price_words(spot)
-        if said:
+        price = frontier.price_words(spot)
+        if price:
             st.markdown(
-                said,
+                price,
                 help="The slope of the dotted tangent, −λ / (1 − λ). At the best selection for a λ the "
                 "last bit of quality is traded for diversity at exactly this rate; the curve bends away from "
                 "the tangent, so a larger step costs more.",
@@ -257,7 +257,7 @@ def _figure(
 ) -> go.Figure:
     """From a cache: the fragment runs every second while a sweep runs, and a figure that is the same stays mounted."""
     mark = (
-        tuple((one.key, tuple(s.run_id for s in (*one.spots, *one.others))) for one in lines),
+        tuple((curve.key, tuple(s.run_id for s in (*curve.spots, *curve.others))) for curve in lines),
         tuple(s.run_id for s in named),
         tuple(sorted(names.items())),
         line.key if line else "",
@@ -277,7 +277,7 @@ def _clicked() -> None:
     event = st.session_state.get("frontier_chart")
     points = event.selection.points if event else []
     ids = [point.get("customdata") for point in points]
-    run_id = next((found[0] if isinstance(found, list) else found for found in ids if found), None)
+    run_id = next((custom[0] if isinstance(custom, list) else custom for custom in ids if custom), None)
     if run_id:
         st.session_state["frontier_how"] = CLICK
         session.choose_run(str(run_id))
@@ -286,13 +286,13 @@ def _clicked() -> None:
 def _notes(lines: Sequence[Line], line: Line | None, names: dict[str, str]) -> list[str]:
     notes = [SHARES]
     if line is not None and line.planes:
-        said = f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}"
+        proof = f"Grey: no selection can lie there, proved for {words.plain(names[line.key], 120)}"
         if any(spot.plane is not None for spot in line.others):
-            said += (
+            proof += (
                 f", by {len(line.planes)} runs of the same objective, size and rules; it holds however a "
                 "selection is found"
             )
-        notes.append(f"{said}.")
+        notes.append(f"{proof}.")
     if any(min(spot.quality, spot.diversity) < -0.2 for other in lines for spot in other.spots):
         notes.append("An arrow stands for points beyond the picture, with their value on the axis that ends there.")
     hull = dict.fromkeys(other.settings.objective for other in lines if frontier.hull_only(other.settings.objective))

@@ -39,9 +39,9 @@ def _live(opened: OpenCorpus, draw, *arguments) -> None:
 
 
 def _ratio(opened: OpenCorpus) -> None:
-    found = sweeps.ratio_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
+    stored = sweeps.ratio_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
     series = _chosen(
-        found,
+        stored,
         "ratio",
         "What does keeping more cost?",
         "Two lines over the select ratio will stand here: "
@@ -64,9 +64,9 @@ def _ratio(opened: OpenCorpus) -> None:
 
 
 def _group(opened: OpenCorpus) -> None:
-    found = sweeps.group_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
+    stored = sweeps.group_series(listing.runs_on(session.store(), opened), opened.corpus.fingerprint)
     series = _chosen(
-        found,
+        stored,
         "group",
         "Which group size is worth its time?",
         "More masks per step steady the steps and "
@@ -94,8 +94,8 @@ def _group(opened: OpenCorpus) -> None:
 def _transfer(opened: OpenCorpus, settings: Shared) -> None:
     slices = sweeping.slices(opened.config, len(opened.corpus))
     config = SelectionConfig.from_options(objective=settings.objectives[0], **settings.options)
-    found = sweeps.transfer(session.store().list(), slices, opened.corpus.fingerprint, config)
-    if not found.lines:
+    frontiers = sweeps.transfer(session.store().list(), slices, opened.corpus.fingerprint, config)
+    if not frontiers.lines:
         _nothing(
             "Does a λ chosen on a part hold for the whole?",
             "The same sweep runs on an eighth and on a quarter "
@@ -103,8 +103,8 @@ def _transfer(opened: OpenCorpus, settings: Shared) -> None:
             "on the small one. Press **Start the check**.",
         )
         return
-    lines = list(found.lines.values())
-    names = _names(found.lines, slices, opened)
+    lines = list(frontiers.lines.values())
+    names = _names(frontiers.lines, slices, opened)
     st.html(charts.legend(lines, names, dark=session.dark()))
     st.plotly_chart(
         charts.frontier(lines, names=names, dark=session.dark(), height=560),
@@ -114,7 +114,7 @@ def _transfer(opened: OpenCorpus, settings: Shared) -> None:
         width="stretch",
         alt="Frontiers of slices of the corpus over that of the whole",
     )
-    st.markdown(words.plain(sweeps.transfer_words(found), 600))
+    st.markdown(words.plain(sweeps.transfer_words(frontiers), 600))
     st.caption(f"{SHARES} Each slice has ends of its own.")
 
 
@@ -127,12 +127,12 @@ def _names(lines: Mapping[str, object], slices: Mapping[str, CorpusConfig], open
     }
 
 
-def _chosen(found: list[Series], name: str, question: str, way: str) -> Series | None:
+def _chosen(stored: list[Series], name: str, question: str, way: str) -> Series | None:
     """One series, by a menu where there are several; None, with what to do, where there is none."""
-    if not found:
+    if not stored:
         _nothing(question, way)
         return None
-    by_key = {series.key: series for series in found}
+    by_key = {series.key: series for series in stored}
     menus.settle(f"{name}_series", {key: series.label for key, series in by_key.items()})
     key = st.selectbox(
         question,

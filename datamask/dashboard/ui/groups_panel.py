@@ -53,26 +53,26 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, s
         st.caption("Waits for the neighbours, which are being found for the map.")
         return
     codes, names = view.rows.classes[CLUSTER]
-    found = groups.heat(codes, names, corpus.quality, crowding, selected)
+    heat = groups.heat(codes, names, corpus.quality, crowding, selected)
 
     def opened() -> None:
         cells = st.session_state[HEAT].selection.get("cell") or []
         if cells:
-            table = found.table
+            table = heat.table
             hit = table[(table["crowding"] == cells[0]["crowding"]) & (table["quality"] == cells[0]["quality"])]
             if len(hit):
                 _open(corpus, Among(CLUSTER, tuple(hit.iloc[0]["members"])), tab)
 
     st.vega_lite_chart(
-        heat_table(found),
-        heat_map(found, dark=session.dark()),
+        heat_table(heat),
+        heat_map(heat, dark=session.dark()),
         key=HEAT,
         on_select=opened,
         width="stretch",
         alt="Selected share over mean quality and crowding of the clusters",
     )
     st.caption(
-        f"Orange: less than everywhere, which is {words.percent(found.ratio)}; blue: more. All samples count, "
+        f"Orange: less than everywhere, which is {words.percent(heat.ratio)}; blue: more. All samples count, "
         "filtered out or not. Press a cell to see its texts."
     )
 
@@ -117,15 +117,15 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
     codes, names = classes[by]
     table = groups.shares(codes, names, selected, corpus.lengths)
     ratio, count = float(selected.mean()), len(table)
-    shown = first_groups(table)
+    drawn = first_groups(table)
     st.vega_lite_chart(
-        shown,
+        drawn,
         dots(ratio, dark=session.dark()),
         width="stretch",
         key="explore_dots",
         alt=f"Selected share of each {by} with its interval",
     )
-    more = f" The {len(shown):,} farthest from it of {count:,}." if len(shown) < count else ""
+    more = f" The {len(drawn):,} farthest from it of {count:,}." if len(drawn) < count else ""
     st.caption(
         f"Dashed: {words.percent(ratio)}, the share of all samples.{more} The intervals are Wilson's at 95 %: a "
         f"selection without preference would leave about {max(1, round(0.05 * count)):,} of {count:,} groups "

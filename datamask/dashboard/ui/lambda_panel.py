@@ -159,10 +159,10 @@ def _one_kind(corpus: Corpus) -> tuple[str, str]:
     column = st.selectbox("Column", names, key="lambda_column", help="What tells kinds of text apart.")
     counts = pc.value_counts(corpus.metadata[column].cast(pa.string()).combine_chunks()).to_pylist()
     counts = sorted(
-        (one for one in counts if one["values"] is not None and one["counts"] >= LEAST_TEXTS),
-        key=lambda one: -one["counts"],
+        (entry for entry in counts if entry["values"] is not None and entry["counts"] >= LEAST_TEXTS),
+        key=lambda entry: -entry["counts"],
     )[:VALUES]
-    sizes = {one["values"]: one["counts"] for one in counts}
+    sizes = {entry["values"]: entry["counts"] for entry in counts}
     if not sizes:
         st.caption(f"No value has {LEAST_TEXTS} samples, which are needed to tell selections apart.")
         return "", ""
@@ -180,12 +180,12 @@ def _target(kind: str, column: str, value: str, uploads, pasted: str) -> tuple[l
     """The target, and the person's own texts where they are it."""
     if kind != "texts":
         return [], Target(kind, column, value)
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for upload in uploads:
-        found.update(dict.fromkeys(texts_of(upload.getvalue().decode("utf-8", "replace"), upload.name)))
-    found.update(dict.fromkeys(texts_of(pasted)))
+        distinct.update(dict.fromkeys(texts_of(upload.getvalue().decode("utf-8", "replace"), upload.name)))
+    distinct.update(dict.fromkeys(texts_of(pasted)))
     name = uploads[0].name if len(uploads) == 1 and not pasted.strip() else "your own texts"
-    return (texts := check_texts(list(found), name)), Target.own(texts, name)
+    return (texts := check_texts(list(distinct), name)), Target.own(texts, name)
 
 
 def _start(corpus: Corpus, asked: lambdas.Asked, cache_dir: Path) -> None:
@@ -338,11 +338,11 @@ def show(answer: Mapping) -> None:
 
 
 def _headline(answer: Mapping, entropy: Mapping) -> None:
-    said = words.plain(answer["headline"], 900)
+    headline = words.plain(answer["headline"], 900)
     if answer["target"]["circular"]:
-        st.warning(f"**{said}**", icon=":material/sync_problem:")
+        st.warning(f"**{headline}**", icon=":material/sync_problem:")
     else:
-        st.markdown(f"##### {said}")
+        st.markdown(f"##### {headline}")
     effect = view.effect(answer, entropy)
     if effect:
         st.markdown(words.plain(effect, 400))
@@ -371,13 +371,13 @@ def _numbers(record: Mapping, ratio: float, texts: int) -> None:
 
 
 def _ratio(answer: Mapping) -> float:
-    found = view.ratios(answer)
-    if len(found) == 1:
-        return found[0]
+    ratios = view.ratios(answer)
+    if len(ratios) == 1:
+        return ratios[0]
     return st.segmented_control(
         "Select ratio",
-        found,
-        default=found[0],
+        ratios,
+        default=ratios[0],
         required=True,
         key="lambda_ratio_shown",
         format_func=lambda ratio: words.percent(ratio),

@@ -25,8 +25,8 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus | None, cache_dir: Path) 
         runs: others on the corpus, for the frontier and for names. corpus: the run's, where it is open, else None.
     """
     with st.container(border=True):
-        told, taken = st.columns([2.6, 1], gap="large", vertical_alignment="center")
-        with told:
+        description, taken = st.columns([2.6, 1], gap="large", vertical_alignment="center")
+        with description:
             st.markdown("**A report to send**")
             st.caption(
                 "One HTML page with the result in a sentence, the map, how it learned, which groups are starved "

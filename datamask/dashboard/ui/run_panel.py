@@ -34,19 +34,19 @@ PICTURE = Path(__file__).resolve().parents[3] / "docs" / "how-it-learns.svg"
 
 def choose(runs: Sequence[Run], run: Run | None) -> None:
     """The list of runs, newest first, and the present one's name and notes."""
-    shown = {r.id: r for r in runs[:LISTED]}
+    offered = {r.id: r for r in runs[:LISTED]}
     if run is not None:
-        shown.setdefault(run.id, run)
-    if not shown:
+        offered.setdefault(run.id, run)
+    if not offered:
         return
     # the words are made once: a run may change its state while the list is being drawn, or before one is chosen
-    lines = listing.unlike({run_id: _line(listed) for run_id, listed in shown.items()})
+    lines = listing.unlike({run_id: _line(listed) for run_id, listed in offered.items()})
     menus.settle(CHOICE, lines)
     st.session_state[CHOICE] = run.id if run is not None else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Run",
-            list(shown),
+            list(offered),
             key=CHOICE,
             format_func=lines.__getitem__,
             on_change=_chosen,
@@ -280,7 +280,7 @@ def _curve(run: Run) -> None:
         )
 
 
-def _choice(label: str, key: str, options: Sequence[str], said: dict[str, str], help_: str) -> str:
+def _choice(label: str, key: str, options: Sequence[str], names: dict[str, str], help_: str) -> str:
     """A row of choices, of which another run may have fewer."""
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
@@ -290,7 +290,7 @@ def _choice(label: str, key: str, options: Sequence[str], said: dict[str, str], 
         default=options[0],
         key=key,
         required=True,
-        format_func=said.__getitem__,
+        format_func=names.__getitem__,
         label_visibility="collapsed",
         help=help_,
     )
@@ -306,9 +306,9 @@ def _vitals(run: Run) -> None:
     with st.expander(words.plain(line), icon=":material/vital_signs:", key="vitals", on_change="rerun") as details:
         if not details.open:
             return
-        shown = vitals.vitals(run.metrics(), run.config.selection, run.facts())
-        for first in range(0, len(shown), 3):
-            for place, sign in zip(st.columns(3, gap="medium"), shown[first : first + 3]):
+        signs = vitals.vitals(run.metrics(), run.config.selection, run.facts())
+        for first in range(0, len(signs), 3):
+            for place, sign in zip(st.columns(3, gap="medium"), signs[first : first + 3]):
                 with place, st.container(gap="xxsmall"):
                     st.markdown(f"**{sign.title}**", help=sign.help)
                     st.vega_lite_chart(

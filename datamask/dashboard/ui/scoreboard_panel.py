@@ -43,8 +43,8 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
 def sign_of(runs: Sequence[Run]) -> Sign:
     """How the menu names the measuring of these runs; Watch leads to this panel with these runs."""
     link = {"runs": ",".join(run.id for run in runs), "tab": "Scoreboard"}
-    kept = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-    return Sign(f"Scoreboard of {len(runs)} runs", "pages/compare.py", {**link, **kept}, STOPS)
+    carried = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
+    return Sign(f"Scoreboard of {len(runs)} runs", "pages/compare.py", {**link, **carried}, STOPS)
 
 
 def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:
@@ -53,11 +53,11 @@ def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_
         return
     letters = {entry.run_id: (entry.letter, entry.label) for entry in entries}
     rows = scoreboards.rows(board, letters)
-    said = scoreboards.summary(rows, letters)
+    summary = scoreboards.summary(rows, letters)
     if board["left"]:
         there = len(rows) - len(board["left"])
-        said = f"So far {there} of {len(rows)} measures are there. {said}"
-    st.markdown(f"**{words.plain(said, 600)}**", help=ABOUT)
+        summary = f"So far {there} of {len(rows)} measures are there. {summary}"
+    st.markdown(f"**{words.plain(summary, 600)}**", help=ABOUT)
     if any(place.optimised for row in rows for place in row.places):
         st.caption(
             "Hollow: the run was made by this measure, and is not praised for it. Lines are 95 % intervals; "

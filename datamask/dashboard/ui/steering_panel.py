@@ -36,21 +36,21 @@ OFFERS = {
 def book(corpus: Corpus) -> RuleBook:
     """The rules for the next run on this corpus; none where those in the URL are of another corpus."""
     name = st.query_params.get(KEY) or st.session_state.get(KEY)
-    found = _rule_store().load(name) if name else None
-    if found is None or found.fingerprint != corpus.fingerprint:
+    rule_book = _rule_store().load(name) if name else None
+    if rule_book is None or rule_book.fingerprint != corpus.fingerprint:
         return RuleBook(corpus.fingerprint)
     if name and st.query_params.get(KEY) != name:
         st.query_params[KEY] = name
-    return found
+    return rule_book
 
 
-def offer(view: Linked, shown: np.ndarray) -> None:
+def offer(view: Linked, passing: np.ndarray) -> None:
     """Buttons that make a rule of the samples that are shown, and the rules made so far.
 
     Args:
-        shown: bool ``(N,)``.
+        passing: bool ``(N,)``.
     """
-    corpus, count = view.corpus, int(shown.sum())
+    corpus, count = view.corpus, int(passing.sum())
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
             "**In the next run**",
@@ -60,7 +60,7 @@ def offer(view: Linked, shown: np.ndarray) -> None:
             "the Run page, above Start.",
         )
         if view.filters and count:
-            said = ", ".join(one.said for one in view.filters.conditions)
+            description = ", ".join(condition.said for condition in view.filters.conditions)
             for kind, (label, about) in OFFERS.items():
                 st.button(
                     label.format(count),
@@ -68,7 +68,7 @@ def offer(view: Linked, shown: np.ndarray) -> None:
                     icon=ICONS[kind],
                     type="tertiary",
                     on_click=_add_rows,
-                    args=(corpus, kind, shown, said),
+                    args=(corpus, kind, passing, description),
                     help=about,
                 )
         else:
@@ -105,20 +105,20 @@ def offer(view: Linked, shown: np.ndarray) -> None:
 
 def listed(corpus: Corpus, heading: str = "") -> RuleBook:
     """The rules made so far, each with a button that removes it; nothing where there is none."""
-    found = book(corpus)
-    if found.rules and heading:
+    rule_book = book(corpus)
+    if rule_book.rules and heading:
         st.markdown(heading)
-    for place, rule in enumerate(found.rules):
+    for place, rule in enumerate(rule_book.rules):
         st.button(
             words.plain(rule_line(rule), 120),
             key=f"rule_{place}",
             icon=":material/close:",
             type="tertiary",
             on_click=_keep,
-            args=(found.without(place),),
+            args=(rule_book.without(place),),
             help="Press to remove this rule.",
         )
-    return found
+    return rule_book
 
 
 def rule_line(rule: Rule) -> str:
@@ -130,11 +130,11 @@ def rule_line(rule: Rule) -> str:
 
 def applied(settings: SelectionConfig, corpus: Corpus) -> tuple[SelectionConfig, str]:
     """The settings under the rules, and ""; where nothing can obey them the settings as they were, and the reason."""
-    found = book(corpus)
-    if not found.rules:
+    rule_book = book(corpus)
+    if not rule_book.rules:
         return settings, ""
     try:
-        return _rule_store().applied(settings, found, corpus), ""
+        return _rule_store().applied(settings, rule_book, corpus), ""
     except DatamaskError as error:
         return settings, str(error)
 
@@ -161,7 +161,8 @@ def _reason(fingerprint: str, settings: str, rules: str, _settings: SelectionCon
 
 def _quota(view: Linked, columns: list[str]) -> None:
     corpus = view.corpus
-    among = next((one for one in view.filters.conditions if isinstance(one, Among) and one.name in columns), None)
+    conditions = [condition for condition in view.filters.conditions if isinstance(condition, Among)]
+    among = next((condition for condition in conditions if condition.name in columns), None)
     bound = next((rule.quota for rule in book(corpus).of(QUOTA) if rule.quota is not None), None)
     if bound is not None:  # quotas divide the selection by one column
         columns = [name for name in columns if name == bound.column] or columns
@@ -222,10 +223,10 @@ def _columns(view: Linked) -> list[str]:
     ]
 
 
-def _add_rows(corpus: Corpus, kind: str, shown: np.ndarray, said: str) -> None:
-    rows = np.flatnonzero(shown)
+def _add_rows(corpus: Corpus, kind: str, passing: np.ndarray, description: str) -> None:
+    rows = np.flatnonzero(passing)
     try:
-        rule = Rule(kind, said[:200], len(rows), _rule_store().keep_rows(corpus, rows))
+        rule = Rule(kind, description[:200], len(rows), _rule_store().keep_rows(corpus, rows))
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)
         return

@@ -52,31 +52,31 @@ def show(
     if row is None:
         _list(name, corpus, rows, selected, extra)
         return
-    listed, told = st.columns([1.7, 1], gap="medium")
+    listed, reading = st.columns([1.7, 1], gap="medium")
     with listed:
         _list(name, corpus, rows, selected, extra)
         below = st.container()
-    with told:
+    with reading:
         sample_panel.show(corpus, row, selected)
         why(row, below)
 
 
 def headline(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None) -> str:
     """The rows in a sentence: how many, their tokens, how many of them selected and how many one would expect."""
-    said = f"**{len(rows):,}** of {len(corpus):,} samples shown"
+    sentence = f"**{len(rows):,}** of {len(corpus):,} samples shown"
     if corpus.lengths is not None and len(rows):
-        said += f", {words.count(corpus.lengths[rows].sum())} tokens"
+        sentence += f", {words.count(corpus.lengths[rows].sum())} tokens"
     if selected is not None and len(rows):
         inside = int(selected[rows].sum())
-        said += f" · **{inside:,}** of them selected, {words.percent(inside / len(rows))}"
+        sentence += f" · **{inside:,}** of them selected, {words.percent(inside / len(rows))}"
         if len(rows) < len(corpus):
-            said += f" against {words.percent(float(selected.mean()))} everywhere"
-    return said
+            sentence += f" against {words.percent(float(selected.mean()))} everywhere"
+    return sentence
 
 
 def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kept = rows
+        listed = rows
         if selected is not None:
             which = st.segmented_control(
                 "Show",
@@ -87,7 +87,7 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
                 help="Which samples to list and download.",
             )
             if which != "all":
-                kept = rows[selected[rows] == (which == "selected")]
+                listed = rows[selected[rows] == (which == "selected")]
         order = st.selectbox(
             "Order",
             ORDERS,
@@ -95,43 +95,43 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
             width=140,
             help="By which the list below is sorted; equal ones stay in input order.",
         )
-        pages = max(1, -(-len(kept) // PAGE))
+        pages = max(1, -(-len(listed) // PAGE))
         page = st.number_input(
             "Page", 1, pages, 1, key=f"{name}_page_{pages}", width=105, help=f"{PAGE} samples a page, {pages:,} pages."
         )
         with st.container(horizontal=True, width="content"):  # they wrap together
             for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
-                label = f"CSV, {len(kept):,} ids" if kind == "CSV" else kind
+                label = f"CSV, {len(listed):,} ids" if kind == "CSV" else kind
                 st.download_button(
                     label,
-                    downloads.of_rows(len(kept), partial(file_of, corpus, kept, selected, kind)),
+                    downloads.of_rows(len(listed), partial(file_of, corpus, listed, selected, kind)),
                     file_name=f"samples.{kind.lower()}",
                     mime=mime,
                     key=f"{name}_{kind}",
                     on_click="ignore",
                     icon=":material/download:",
-                    disabled=not len(kept),
+                    disabled=not len(listed),
                     help="Id, quality, whether selected, and where in the input each sample of the list stands.",
                 )
-    if not len(kept):
+    if not len(listed):
         st.caption("No sample shown is of that kind.")
         return
-    ordered = kept
+    ordered = listed
     if order != "input order":
         sign = -1 if order == "best quality" else 1
-        ordered = kept[np.argsort(sign * corpus.quality[kept], kind="stable")]
-    shown = ordered[(page - 1) * PAGE : page * PAGE]
-    table = scene.sample_table(corpus, shown, extra)
+        ordered = listed[np.argsort(sign * corpus.quality[listed], kind="stable")]
+    page_rows = ordered[(page - 1) * PAGE : page * PAGE]
+    table = scene.sample_table(corpus, page_rows, extra)
     config = {
         "text": st.column_config.TextColumn("text", width=760),
         str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=ID_WIDTH),
         "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
     }
     if selected is not None:
-        table = table.add_column(0, "selected", pa.array(selected[shown]))
+        table = table.add_column(0, "selected", pa.array(selected[page_rows]))
         config["selected"] = st.column_config.CheckboxColumn(width="small")
     # a selection is a position in the list: another list must not inherit it
-    key = f"{name}_table_{hash(shown.tobytes()):x}"
+    key = f"{name}_table_{hash(page_rows.tobytes()):x}"
     st.dataframe(
         table,
         hide_index=True,
@@ -139,15 +139,15 @@ def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | No
         height=380,
         column_config=config,
         key=key,
-        on_select=lambda: _take(corpus, shown, key),
+        on_select=lambda: _take(corpus, page_rows, key),
         selection_mode="single-row",
         alt="Samples shown, one per row",
     )
 
 
-def _take(corpus: Corpus, shown: np.ndarray, key: str) -> None:
+def _take(corpus: Corpus, page_rows: np.ndarray, key: str) -> None:
     marked = st.session_state[key].selection.rows
-    chosen.choose(corpus, int(shown[marked[0]]) if marked else None)
+    chosen.choose(corpus, int(page_rows[marked[0]]) if marked else None)
 
 
 def file_of(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, kind: str) -> bytes:

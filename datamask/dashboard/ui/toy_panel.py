@@ -18,32 +18,32 @@ def show() -> None:
     if not panel.open:
         return
     with panel:
-        found = toy.load(session.store().cache_dir)
-        if found is None:
+        solved = toy.load(session.store().cache_dir)
+        if solved is None:
             _solve()
         else:
-            _draw(found)
+            _draw(solved)
 
 
-def _draw(found: toy.Toy) -> None:
-    random = words.percent(found.ratio)
+def _draw(solved: toy.Toy) -> None:
+    random = words.percent(solved.ratio)
     st.markdown(
-        f"{len(found.group):,} made-up samples in four groups: a crowd, families of near-copies around it, a "
+        f"{len(solved.group):,} made-up samples in four groups: a crowd, families of near-copies around it, a "
         f"niche of good ones, outliers of low quality. Each objective selected {random} of them at λ 0.5. Blue "
         "and large: selected. The shape tells the group. Copies are drawn a little apart, to be counted."
     )
     st.plotly_chart(
-        picture(found, dark=session.dark()),
+        picture(solved, dark=session.dark()),
         width="stretch",
         key="toy_figure",
         config={"displayModeBar": False},
         alt="Four panels of the same made-up samples, each with what one objective selects",
     )
-    shown = toy.table(found)
+    table = toy.table(solved)
     titles = list(toy.TITLES.values())
-    shown[titles] = shown[titles].map(words.percent)
+    table[titles] = table[titles].map(words.percent)
     st.dataframe(
-        shown,
+        table,
         hide_index=True,
         width="stretch",
         lazy=False,

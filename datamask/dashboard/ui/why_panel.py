@@ -52,9 +52,9 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
                 f"{entry.label}: this selection was not made by these scores, so a sample may lie on either "
                 "side of the threshold."
             )
-        for said in (why.copies_sentence(answer, _texts(corpus)), why.nearest_sentence(answer, _texts(corpus))):
-            if said:
-                st.caption(said)
+        for sentence in (why.copies_sentence(answer, _texts(corpus)), why.nearest_sentence(answer, _texts(corpus))):
+            if sentence:
+                st.caption(sentence)
     with below.container(border=True):
         _along(run, row, answer)
     if answer.told.witnesses:
@@ -117,8 +117,8 @@ def _along(run: Run, row: int, answer: Answer) -> None:
 
 def _witnesses(answer: Answer, corpus: Corpus) -> None:
     for objective in answer.told.witnesses:
-        said, table = why.witnesses(answer, objective, _texts(corpus))
-        st.markdown(f"**{catalogue.objective(objective).label}**: {said}")
+        sentence, table = why.witnesses(answer, objective, _texts(corpus))
+        st.markdown(f"**{catalogue.objective(objective).label}**: {sentence}")
         if table.empty:
             continue
         number = st.column_config.NumberColumn

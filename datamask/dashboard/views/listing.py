@@ -42,8 +42,8 @@ def name_of(run: Run) -> str:
 
 def unlike(lines: Mapping[str, str]) -> dict[str, str]:
     """Menu lines by run id, those that say the same told apart by the end of the id: a browser sends back the words."""
-    said = list(lines.values())
-    return {run_id: line if said.count(line) == 1 else f"{line}  ·  {run_id[-4:]}" for run_id, line in lines.items()}
+    texts = list(lines.values())
+    return {run_id: line if texts.count(line) == 1 else f"{line}  ·  {run_id[-4:]}" for run_id, line in lines.items()}
 
 
 def runs_on(store: RunStore, opening: Opening | OpenCorpus | None, archived: bool = False) -> list[Run]:
@@ -104,7 +104,7 @@ def running(store: RunStore, queue: RunQueue, only: Iterable[str] | None = None)
     """
     jobs = {job.about: job for job in queue.active()}
     runs = store.list() if only is None else [run for run_id in only if (run := _get(store, run_id))]
-    found = []
+    busy = []
     for run in runs:
         job = jobs.get(run.id)
         status = run.status()
@@ -119,8 +119,8 @@ def running(store: RunStore, queue: RunQueue, only: Iterable[str] | None = None)
         sentence = ", ".join(filter(None, (sentence, words.soon(eta))))
         # a sweep computes its runs itself: one that waits in the queue was started alone, whatever made it
         sweep = run.facts().get("sweep") if job is None else None
-        found.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, sweep))
-    return found
+        busy.append(Busy(run.id, name_of(run), status.state, share or 0.0, sentence, sweep))
+    return busy
 
 
 def apart(busy: Iterable[Busy], sweeps: Iterable[str]) -> list[Busy]:
