@@ -22,6 +22,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,8 @@ def timings(device: torch.device, rows: int, dim: int) -> dict[str, Any]:
         for objective in ("pairwise", "facility"):
             before = pool.seconds_graph
             solved = settings(objective, "solved")
-            posed, problem = seconds(device, lambda solved=solved: pose(pool, solved).problem)
+            posed, posed_problem = seconds(device, partial(pose, pool, solved))
+            problem = posed_problem.problem
             graph = pool.seconds_graph - before
             answers[f"{objective}: ends of the scale"] = posed - graph
             if graph:
@@ -138,7 +140,7 @@ def timings(device: torch.device, rows: int, dim: int) -> dict[str, Any]:
             for way in ("solved", "masks"):
                 config = settings(objective, way)
                 estimator = learning.load(config.estimator)(problem, config)
-                took, learned = seconds(device, lambda estimator=estimator: learn(estimator))
+                took, learned = seconds(device, partial(learn, estimator))
                 answers[f"{objective}: {way}"] = took
                 answers[f"{objective}: {way}, joint"] = problem.joint.evaluate(learned.mask).joint
     return answers

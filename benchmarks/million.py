@@ -98,14 +98,14 @@ def interval(work: Path, draws: int = 100) -> dict[str, Any]:
         mask = learn(learning.load(config.estimator)(problem, config)).mask
         function = problem.joint.terms[0].function
         exact, listed = function.exact_value(mask), function.value(mask)
-        estimates = [function.estimate(mask, seed) for seed in range(draws)]
+        estimates = [each for seed in range(draws) if (each := function.estimate(mask, seed)) is not None]
     return {
         "graph": pool.graph_facts(),
         "exact": exact,
         "listed": listed,
-        "draws": draws,
-        "held": sum(each.low <= exact <= each.high for each in estimates),
-        "mean_length": sum(each.high - each.low for each in estimates) / draws,
+        "draws": len(estimates),
+        "held": sum(bool(each.low <= exact <= each.high) for each in estimates),
+        "mean_length": sum(each.high - each.low for each in estimates) / len(estimates),
     }
 
 
