@@ -137,10 +137,15 @@ def title_of(config: CorpusConfig) -> str:
 
 
 class Openings:
-    """All openings of one runs folder in this process. Thread-safe."""
+    """All openings of one runs folder in this process. Thread-safe.
+
+    Attributes:
+        runs_dir: the folder of all runs. folder: where it is noted what was opened.
+    """
 
     def __init__(self, runs_dir: str | Path) -> None:
-        self.folder = Path(runs_dir) / ".cache" / NOTES
+        self.runs_dir = Path(runs_dir)
+        self.folder = self.runs_dir / ".cache" / NOTES
         self._lock = threading.Lock()
         self._by_key: dict[str, Opening] = {}
 
@@ -222,7 +227,7 @@ class Openings:
 
         if built:
             sample.build_in_child(lambda share, what: report(share, what, 0.0, built), job.should_stop)
-        check_uploads(opening.config, self.folder.parent.parent)
+        check_uploads(opening.config, self.runs_dir)
         corpus = shared_corpora().get(opening.config, progress=report, should_stop=job.should_stop)
         opening.corpus = corpus
         self._trim()

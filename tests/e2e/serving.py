@@ -65,6 +65,8 @@ def serving(
         **os.environ,
         "DATAMASK_RUNS_DIR": str(folder / "runs"),
         "PYTHONPATH": str(ROOT),
+        # the sample waits for its button
+        "DATAMASK_SAMPLE": "off",
         # the working directory, which may be read unless somebody says otherwise, and the test's own files
         "DATAMASK_ROOTS": os.pathsep.join((str(ROOT), str(folder))),
         **environment,

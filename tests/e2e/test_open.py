@@ -40,7 +40,8 @@ def started(folder: Path, words: list[str], **variables: str) -> subprocess.Pope
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("DATAMASK_", "STREAMLIT_"))
     }
-    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true", **variables}
+    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true"}
+    environment |= {"DATAMASK_SAMPLE": "off", **variables}
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
 

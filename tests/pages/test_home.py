@@ -11,7 +11,7 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.dashboard import sample
+from datamask.dashboard import ready_sample, sample
 from datamask.dashboard.openings import openings
 from tests.dashboard.made_runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
@@ -202,6 +202,20 @@ def test_the_sample_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
     app, opening = open_and_wait(page(), runs_dir, "Open the sample")
     assert opening.sample and len(opening.corpus) == 1200
     assert "Sample corpus" in " ".join(m.value for m in app.sidebar.markdown)
+
+
+def test_the_first_page_shows_the_sample_where_the_server_opened_it_by_itself(page, runs_dir, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "built")
+    monkeypatch.setattr(sample, "BUILT", tmp_path / "built")
+    monkeypatch.delenv(ready_sample.SWITCH, raising=False)
+    opening = ready_sample.begin(openings(runs_dir))
+    opening.wait(240)
+    app = page()
+    assert app.query_params["corpus"] == opening.key and {m.label: m.value for m in app.metric}["Rows"] == "1,200"
+    assert page("pages/explore.py").title[0].value.startswith("Which samples")
+    # another corpus was opened since: who names none chooses
+    openings(runs_dir).start(write_shard(tmp_path / "mine.parquet"), "mine").wait(240)
+    assert any("No corpus is open" in heading.value for heading in page().subheader)
 
 
 def test_a_reload_finds_the_corpus_again(page, opened):

@@ -27,9 +27,11 @@ from starlette.routing import Route
 
 from datamask import endings, server_note
 from datamask.config import CorpusConfig
+from datamask.dashboard import ready_sample
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.codes import one_time_code
 from datamask.dashboard.hosts import Doorkeeper, Hosts, hosts_of
+from datamask.dashboard.openings import openings
 from datamask.dashboard.scripts import APP
 from datamask.errors import DatamaskError, OptionError
 from datamask.runs.store import default_root
@@ -163,8 +165,9 @@ def _hosts() -> Hosts:
 
 @asynccontextmanager
 async def _life(_: st.App) -> AsyncIterator[None]:
-    """Begin to open the corpus of the command line, say where it is to be seen and by which code folders are added, and
-    open a browser there, as Streamlit does for a plain script; at the end wait for all background work.
+    """Begin to open the corpus of the command line, or the sample where that opens by itself, say where it is to be
+    seen and by which code folders are added, and open a browser there, as Streamlit does for a plain script; at the end
+    wait for all background work.
 
     That is done here because a server ended by a signal dies of it right after, without the interpreter's own end.
     """
@@ -184,12 +187,13 @@ async def _life(_: st.App) -> AsyncIterator[None]:
 
 
 def _first_page() -> str:
-    """The map of the corpus that the command line named, whose opening begins; the home page where it named none."""
+    """The map of the corpus that is open first, whose opening begins; the home page where there is none."""
     if allowed().corpus is None:
-        return ""
-    from datamask.dashboard.ui import session  # heavy: without a corpus the server answers before it is loaded
+        opening = ready_sample.begin(openings(Path(default_root()).absolute()))
+    else:
+        from datamask.dashboard.ui import session  # which imports this module
 
-    opening = session.opening_of_the_command_line()
+        opening = session.opening_of_the_command_line()
     return "" if opening is None else f"explore?corpus={opening.key}"
 
 

@@ -17,7 +17,7 @@ import streamlit as st
 
 from datamask.config import CorpusConfig
 from datamask.corpus import Corpus
-from datamask.dashboard import sample, words
+from datamask.dashboard import ready_sample, sample, words
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.doors import UPLOADS, Outside, check_roots
 from datamask.dashboard.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
@@ -136,8 +136,8 @@ def choose_opening(opening: Opening) -> None:
 def current_opening() -> Opening | None:
     """The corpus this session looks at, in whatever state: by the URL, else by the session, else by the chosen run.
 
-    Without any of these it is what the server's command line named. None also where that corpus lies outside the roots;
-    `outside` then has the sentence.
+    Without any of these it is what the server's command line named, else the sample where that opens by itself. None
+    also where that corpus lies outside the roots; `outside` then has the sentence.
     """
     key = st.query_params.get("corpus") or st.session_state.get("corpus_key")
     st.session_state.pop(_OUTSIDE, None)
@@ -150,7 +150,7 @@ def current_opening() -> Opening | None:
             with contextlib.suppress(StoreError):
                 opening = open_corpus_of(run) if run is not None else None
         elif opening is None and not key:
-            opening = opening_of_the_command_line()
+            opening = opening_of_the_command_line() or ready_sample.opening(all_openings())
     except Outside as error:
         st.session_state[_OUTSIDE] = str(error)
     if opening is not None and st.query_params.get("corpus") != opening.key:
