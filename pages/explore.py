@@ -62,7 +62,8 @@ menus.settle("explore_run", names)
 if current is not None and current.id in by_id:
     st.session_state["explore_run"] = current.id
 elif st.session_state.get("explore_run") not in by_id:
-    st.session_state["explore_run"] = next(iter(by_id), None)
+    # of a sweep the newest point is an end of the scale, which nobody wants to see first
+    st.session_state["explore_run"] = next((run.id for run in (candidates.made_alone(runs) or runs)), None)
 
 
 def take_run() -> None:

@@ -86,9 +86,15 @@ class Pair:
     why: str
 
 
+def made_alone(runs: Sequence[Run]) -> list[Run]:
+    """Those candidates that are no points of sweeps, in the order given."""
+    return [run for run in runs if "sweep" not in run.facts()]
+
+
 def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
     """B is the run that was opened last, else the newest; A the one opened before it, else the newest other one, those
-    of the same size and then of the same objective first.
+    of the same size and then of the same objective first. Where nothing was opened, points of sweeps are looked at only
+    if no two others are there.
 
     Args:
         runs: at least two candidates, newest first.
@@ -98,6 +104,10 @@ def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
     seen = [by_id[run_id] for run_id in opened if run_id in by_id]
     if len(seen) > 1:
         return Pair(seen[1], seen[0], "the two runs that you opened last")
+    alone = made_alone(runs)
+    aside = not seen and 2 <= len(alone) < len(runs)
+    if aside:
+        runs = alone
     second = seen[0] if seen else runs[0]
     mine = second.config.selection
 
@@ -109,4 +119,5 @@ def first_pair(runs: Sequence[Run], opened: Sequence[str] = ()) -> Pair:
     size, objective = unlike(first)
     alike = ("" if size else " that selects as many") + ("" if objective else " by the same objective")
     about = "run that you opened last" if seen else "newest run"
-    return Pair(first, second, f"B is the {about}, A the newest other one{alike}")
+    swept = ", points of sweeps aside" if aside else ""
+    return Pair(first, second, f"B is the {about}, A the newest other one{alike}{swept}")

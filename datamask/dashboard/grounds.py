@@ -17,6 +17,7 @@ from datamask.corpus.projections import DEFAULT, PROJECTIONS
 from datamask.corpus.projections.layouts import GRAPH_K, Layout, compute_layout, load_layout
 from datamask.work.cache import Cache
 from datamask.work.job import Job
+from datamask.work.lanes import Priority
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.worker import worker
 
@@ -63,13 +64,14 @@ def reading(projection: str, measured: Layout | None) -> str:
     return f"{projection}{fitted} keeps {15 * measured.kept:.1f} of each sample's 15 nearest neighbours; {kind.reading}"
 
 
-def start(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT) -> Job:
+def start(corpus: Corpus, cache_dir: str | Path, projection: str = DEFAULT, priority: Priority = Priority.PAGE) -> Job:
     """Compute in the background what is missing; joins the preparation under way where there is one, whatever its
     projection, which its `about` names."""
     return worker().start(
         key_of(corpus),
         lambda job: prepare(corpus, Path(cache_dir), job.report, job.should_stop, projection),
         device="cpu",
+        priority=priority,
         about=projection,
     )
 

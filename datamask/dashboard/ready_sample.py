@@ -6,19 +6,16 @@ before, where the runs folder holds runs that were not made here, or where the v
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from pathlib import Path
-from typing import Any
 
 from datamask.dashboard import sample
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.openings import Opening, Openings, opening_key
+from datamask.dashboard.sample_work import Note, start
 from datamask.errors import StoreError
-from datamask.files import write_text
 from datamask.process import held
-from datamask.runs.formats import read_json
 from datamask.runs.store import RunStore
 
 log = logging.getLogger(__name__)
@@ -26,25 +23,31 @@ log = logging.getLogger(__name__)
 SWITCH = "DATAMASK_SAMPLE"
 """Variable of the environment; ``off``: nothing is opened or computed that nobody asked for."""
 
-
-NOTE = ".sample.json"
-"""In the runs folder: that the sample opens by itself there."""
-
 ALL = 1000
 """Notes of openings that are looked at, the newest."""
 
 
 def begin(openings: Openings) -> Opening | None:
-    """At the server's start: open the sample, where it opens by itself; None: it does not."""
+    """At the server's start: open the sample, where it opens by itself, and make ready what pages show of it.
+
+    Returns:
+        Its opening; None where it does not open by itself.
+    """
     if not wanted(openings):
         return None
-    try:
-        if _read(openings) is None:
-            write_text(openings.runs_dir / NOTE, json.dumps({}))
-    except StoreError as error:
-        log.warning("the sample is opened, but not again by itself: %s", error)
+    note = Note.read(openings.runs_dir)
+    if note is None:
+        note = Note()
+        try:
+            note.write(openings.runs_dir)
+        except StoreError as error:
+            log.warning("the sample is opened, but nothing is made of it: %s", error)
+            note.stopped = True
     _begun().add(_name(openings))
-    return opening(openings)
+    sample_opening = opening(openings)
+    if sample_opening is not None and not (note.done or note.stopped):
+        start(openings.runs_dir, sample_opening)
+    return sample_opening
 
 
 def opening(openings: Openings) -> Opening | None:
@@ -62,23 +65,12 @@ def wanted(openings: Openings) -> bool:
     """Whether the sample is to open by itself now."""
     if os.environ.get(SWITCH, "").lower() == "off" or allowed().corpus is not None:
         return False
-    if not all(known.sample for known in (*openings.all(), *openings.recent(ALL))):
+    if not (all(now.sample for now in openings.all()) and all(then.sample for then in openings.recent(ALL))):
         return False
     try:
-        return _read(openings) is not None or not RunStore(openings.runs_dir).list()
+        return Note.read(openings.runs_dir) is not None or not RunStore(openings.runs_dir).list()
     except StoreError:  # a runs folder that cannot be listed: the pages say so, where they need it
         return False
-
-
-def _read(openings: Openings) -> dict[str, Any] | None:
-    """The note; an empty one where it cannot be read, None where there is none."""
-    try:
-        note = read_json(openings.runs_dir / NOTE)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError):
-        note = None
-    return note if isinstance(note, dict) else {}
 
 
 def _name(openings: Openings) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from datamask.work.job import Job
@@ -15,7 +15,8 @@ class Sign:
 
     Attributes:
         title: its name. page: the script of its page. link: what the page's address must hold. stops: what a Stop does.
-        sweeps: for work that makes runs, the ids of its sweeps; they are shown as part of it.
+        sweeps, runs: for work that makes runs, the ids of its sweeps and of single runs; they are shown as part of it.
+        arrived: how much of what pages show has come; they are drawn again when that grows.
     """
 
     title: str
@@ -23,6 +24,8 @@ class Sign:
     link: Mapping[str, str]
     stops: str
     sweeps: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    arrived: Callable[[], int] = int
 
 
 def signed() -> list[Job]:

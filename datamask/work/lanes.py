@@ -22,13 +22,14 @@ ASKED_SECONDS = 0.2
 
 
 class Priority(enum.IntEnum):
-    """Whose work goes first: the smaller number."""
+    """Whose work goes first: the smaller number. Last comes what nobody has asked for yet."""
 
     LIVE = 0
     PAGE = 1
     RUN = 2
     SWEEP = 3
     STUDY = 4
+    UNASKED = 5
 
 
 class Ticket:

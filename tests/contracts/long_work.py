@@ -12,7 +12,7 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus import Corpus
 from datamask.corpus.neighbors import load_neighbors
 from datamask.corpus.projections import DEFAULT
-from datamask.dashboard import explanations, grounds, lambdas, measuring, sweeping, topics
+from datamask.dashboard import explanations, grounds, lambdas, measuring, sample_work, sweeping, topics
 from datamask.dashboard.openings import Openings
 from datamask.runs import lambda_answers, stored_measures
 from datamask.runs.run_queue import RunQueue
@@ -62,6 +62,12 @@ def _near_copies(world: World) -> Job:
     opening.job.wait(240)
     openings.count_copies(opening)
     return opening.counting
+
+
+def _sample(world: World) -> Job:
+    opening = Openings(world.store.root).start(world.config, "corpus")
+    opening.job.wait(240)
+    return sample_work.start(world.store.root, opening)
 
 
 def _projection(world: World) -> str:
@@ -141,6 +147,7 @@ WORK: dict[str, Work] = {
         kinds=("which lambda", "selection of a search"),
     ),
     "sweep": Work(_sweep, ends=False, instead=RUN_FOLDERS),
+    "sample": Work(_sample, ends=False, instead=RUN_FOLDERS),
     "near-copies": Work(
         _near_copies,
         joined=False,  # by tests of openings: every visit to the page has an opening of its own

@@ -82,3 +82,20 @@ def test_the_first_pair_is_what_was_opened_else_the_newest_of_one_kind(world):
     assert chosen(first, small, second) == (small.id, first.id, "the two runs that you opened last")
     gone = candidates.first_pair(newest_first, ["removed-meanwhile", first.id])
     assert (gone.first.id, gone.second.id) == (second.id, first.id)
+
+
+def test_points_of_sweeps_do_not_come_first_where_two_runs_were_made_alone(world):
+    store, corpus, config = world
+    noise = np.random.default_rng(0).normal(size=(4, len(corpus)))
+    alone, other, point, last = (finish_run(store, corpus, config, scores) for scores in noise)
+    for run in (point, last):
+        with run.writer() as writer:
+            writer.update_facts(sweep="sweep-a")
+    newest_first = [store.get(run.id) for run in (last, point, other, alone)]
+    assert [run.id for run in candidates.made_alone(newest_first)] == [other.id, alone.id]
+    pair = candidates.first_pair(newest_first)
+    assert (pair.first.id, pair.second.id) == (alone.id, other.id) and pair.why.endswith(", points of sweeps aside")
+    # one of them was opened, or there is only one besides: all count
+    assert candidates.first_pair(newest_first, [last.id]).second.id == last.id
+    few = candidates.first_pair(newest_first[:3])
+    assert (few.first.id, few.second.id) == (point.id, last.id) and "sweeps" not in few.why

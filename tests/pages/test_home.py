@@ -208,6 +208,7 @@ def test_the_first_page_shows_the_sample_where_the_server_opened_it_by_itself(pa
     shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "built")
     monkeypatch.setattr(sample, "BUILT", tmp_path / "built")
     monkeypatch.delenv(ready_sample.SWITCH, raising=False)
+    monkeypatch.setattr(ready_sample, "start", lambda *_: None)
     opening = ready_sample.begin(openings(runs_dir))
     opening.wait(240)
     app = page()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from datamask.config import RunConfig
+from datamask.dashboard import words
 from datamask.dashboard.signs import Sign
+from datamask.dashboard.ui import frame
 from datamask.work.worker import worker
 
 
@@ -36,3 +40,44 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
     assert {f"halt_{job.key}", f"halt_{alone.id}"} <= keys and f"halt_{child.id}" not in keys
     assert {"**Sweep of 8 runs**", "**on its own**"} <= titles and "**child of it**" not in titles
     assert any(caption.startswith("3 of 8") for caption in captions)
+
+
+def test_what_is_made_of_the_sample_is_one_block_and_the_page_is_drawn_again_as_it_comes(
+    page, opened, store, monkeypatch
+):
+    mine = store.create(RunConfig(opened.config, name="sample: solved"), run_id="sample-solved")
+    told, go, arrived, drawn_again = threading.Event(), threading.Event(), [0], []
+
+    def work(job):
+        job.report(0.4, "sample: solved: step 5 of 100")
+        told.set()
+        go.wait(240)
+
+    sign = Sign(
+        "Preparing the sample",
+        "pages/explore.py",
+        {"corpus": opened.key},
+        "Stops within seconds.",
+        ("sweep-b",),
+        ("sample-solved",),
+        lambda: arrived[0],
+    )
+    job = worker().start("menu-sample", work, sign=sign)
+    try:
+        assert told.wait(240)
+        with mine.writer() as writer:
+            writer.set_status("running")
+            app = page("pages/export.py", corpus=opened.key)
+            keys = {button.key for button in app.sidebar.button}
+            said = {element.value for kind in ("markdown", "caption") for element in app.sidebar.get(kind)}
+        monkeypatch.setattr(frame.st, "rerun", lambda: drawn_again.append(arrived[0]))
+        frame._signed_live(((job.key, 0),))
+        arrived[0] = 1
+        with pytest.raises(KeyError):  # the script would have ended at its rerun
+            frame._signed_live(((job.key, 0),))
+    finally:
+        go.set()
+        job.wait(240)
+    assert f"halt_{job.key}" in keys and f"halt_{mine.id}" not in keys
+    assert "**Preparing the sample**" in said and words.plain("sample: solved: step 5 of 100") in said
+    assert drawn_again == [1]

@@ -126,7 +126,9 @@ def _running() -> None:
     long_work = signed()
     # the run that a sweep computes now is a line in the sweep's block: two Stops would leave open which one ends what
     busy = listing.apart(
-        listing.running(session.store(), session.run_queue()), [sweep for job in long_work for sweep in job.sign.sweeps]
+        listing.running(session.store(), session.run_queue()),
+        [sweep for job in long_work for sweep in job.sign.sweeps],
+        [run_id for job in long_work for run_id in job.sign.runs],
     )
     if busy or long_work:
         with st.container(gap="xxsmall"):
@@ -135,20 +137,20 @@ def _running() -> None:
             busy.sort(key=lambda job: job.state != "running")
             with st.container(key="live"):
                 if long_work:
-                    st.fragment(_signed_live, run_every=1.0)(tuple(job.key for job in long_work))
+                    st.fragment(_signed_live, run_every=1.0)(tuple((job.key, job.sign.arrived()) for job in long_work))
                 if busy:
                     st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
             if len(busy) > LISTED:
                 st.caption(f"and {len(busy) - LISTED:,} more")
 
 
-def _signed_live(drawn: tuple[str, ...]) -> None:
-    """Long work that is no run; once one of them ends, the whole page is drawn again."""
-    jobs = {job.key: job for job in signed()}
+def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
+    """Long work that is no run; once one of them ends, or more of it has come, the whole page is drawn again."""
+    jobs = {(job.key, job.sign.arrived()): job for job in signed()}
     if set(jobs) != set(drawn):
         st.rerun()
-    for key in drawn:
-        job = jobs[key]
+    for key, arrived in drawn:
+        job = jobs[key, arrived]
         with st.container(gap="xxsmall"):
             st.markdown(f"**{words.plain(job.sign.title, 40)}**")
             progress = [words.percent(job.share), words.soon(job.left)]

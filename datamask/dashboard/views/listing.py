@@ -123,10 +123,10 @@ def running(store: RunStore, queue: RunQueue, only: Iterable[str] | None = None)
     return busy
 
 
-def apart(busy: Iterable[Busy], sweeps: Iterable[str]) -> list[Busy]:
-    """Those that none of these sweeps computes."""
-    known = set(sweeps)
-    return [job for job in busy if job.sweep not in known]
+def apart(busy: Iterable[Busy], sweeps: Iterable[str], runs: Iterable[str] = ()) -> list[Busy]:
+    """Those that none of these sweeps computes, and that are none of these runs."""
+    known, single = set(sweeps), set(runs)
+    return [job for job in busy if job.sweep not in known and job.run_id not in single]
 
 
 def _elsewhere(run: Run, status: RunStatus) -> tuple[str, float | None]:
