@@ -204,10 +204,13 @@ class _Work:
 
     def _opened(self, job: Job) -> Corpus:
         """The corpus, once it is open."""
-        opening = self._opening
+        opening, told = self._opening, -1
         while opening.under_way and opening.job is not None:
             job.poll()
             job.report(OPENED * opening.job.share, opening.job.message)
+            if (quarter := int(4 * opening.job.share)) > told:
+                told = quarter
+                self._tell(f"{opening.job.share:.0%} open: {opening.job.message}")
             opening.job.wait(ASKED_SECONDS)
         if opening.corpus is not None:
             return opening.corpus
