@@ -76,10 +76,9 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
         raise InputError(f"a comparison takes 2 to {MOST} runs, got {len(runs)}")
     entries = []
     for letter, run in zip(LETTERS, runs):
-        table = run.rows()
-        selected, eligible = (
-            table[name].to_numpy(zero_copy_only=False).astype(bool) for name in ("selected", "eligible")
-        )
+        names = ("selected", "eligible")
+        table = run.rows(names)
+        selected, eligible = (table[name].to_numpy(zero_copy_only=False).astype(bool) for name in names)
         if len(selected) != n:
             raise InputError(
                 f"run {run.id} holds {len(selected):,} rows, the open corpus {n:,}; open the corpus it was learned on"
@@ -93,7 +92,7 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
                 f"{letter} · {run.config.name or run.id}",
                 run.config.selection,
                 selected,
-                draw_chances(int(selected.sum()), eligible | selected, _pinned(run, table) & selected),
+                draw_chances(int(selected.sum()), eligible | selected, _pinned(run, n) & selected),
                 {measure: calibrated.get(measure) for measure in MEASURES},
                 {measure: summary.get(measure) for measure in ("quality", "diversity")},
                 summary.get("anchors") or run.facts().get("anchors") or {},
@@ -291,15 +290,17 @@ def finals(entries: Sequence[Entry], measure: str) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["run", "step", "seconds", "value"])
 
 
-def _pinned(run: Run, table: pa.Table) -> np.ndarray:
+def _pinned(run: Run, n: int) -> np.ndarray:
     """The rows that the run had to take, bool ``(N,)``; none where the list of them is gone."""
     from datamask.evaluation.id_lists import read_ids
 
-    pinned = np.zeros(table.num_rows, bool)
+    pinned = np.zeros(n, bool)
     if run.config.selection.pin is not None:
-        ids = table.column(0)
+        table = run.rows()
+        name = run.id_column(table)
+        ids = table[name]
         with contextlib.suppress(InputError, pa.ArrowException):
-            listed = read_ids(Path(run.config.selection.pin), table.column_names[0]).cast(ids.type)
+            listed = read_ids(Path(run.config.selection.pin), name).cast(ids.type)
             pinned = pc.is_in(ids, value_set=listed).to_numpy()
     return pinned
 

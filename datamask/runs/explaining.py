@@ -58,7 +58,7 @@ def explainer_of(
             f"{pool.corpus.fingerprint[:12]}); its selection cannot be explained on other rows"
         )
     report(0.8, "taking the selection apart")
-    mask = run.rows()["selected"].to_numpy().astype(bool)
+    mask = run.rows(["selected"])["selected"].to_numpy().astype(bool)
     explainer = Explainer(pool, run.config.selection, np.asarray(mask), poll)
     report(1.0, "taking the selection apart")
     return explainer

@@ -34,14 +34,15 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError, StoreError
@@ -59,6 +60,24 @@ from datamask.work.memo import FileMemo
 
 _VALID: FileMemo[None] = FileMemo(1000)
 """The tables that this process has found whole."""
+
+ROW_COLUMNS: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
+    "source_file": (
+        "texts",
+        lambda kind: pt.is_string(kind) or (pt.is_dictionary(kind) and pt.is_string(kind.value_type)),
+    ),
+    "source_row": ("whole numbers", pt.is_integer),
+    "selected": ("true or false", pt.is_boolean),
+    "eligible": ("true or false", pt.is_boolean),
+    "given": ("true or false", pt.is_boolean),
+    "logit": ("numbers", pt.is_floating),
+    "score": ("numbers", pt.is_floating),
+    "marginal_quality": ("numbers", pt.is_floating),
+    "marginal_diversity": ("numbers", pt.is_floating),
+}
+"""The columns of rows.parquet that somebody reads by name, beside the id column: what each holds, in words."""
+
+_ANY = ("the ids of the rows", lambda kind: True)
 
 QUEUE_GRACE = 10.0
 """Seconds a run may say queued before its owner must hold the queue lock: from `create` to the worker's start."""
@@ -248,13 +267,53 @@ class Run:
         names = dict.fromkeys(name for record in records for name in record)
         return {name: np.array([_number(record.get(name)) for record in records]) for name in names}
 
-    def rows(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All N rows of the corpus in input order, these columns of them; None: all.
+    def rows(self, columns: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
+        """All N rows of the corpus in input order.
+
+        Args:
+            columns: these, each of its type in `ROW_COLUMNS`; None: all there are, of any type.
+            optional: these too, where the table has them.
 
         Raises:
-            RunStateError: the run has not got that far. StoreError: the table is damaged.
+            RunStateError: the run has not got that far. StoreError: the table is damaged, or lacks one of `columns`.
         """
-        return self._table("rows.parquet", columns)
+        if columns is None:
+            return self._table("rows.parquet")
+        schema = self._schema("rows.parquet")
+        wanted = [*columns, *(name for name in optional if name in schema.names)]
+        for name in wanted:
+            self._check_column(schema, name, *ROW_COLUMNS.get(name, _ANY))
+        table = self._table("rows.parquet", wanted)
+        for name in wanted:
+            if name in ROW_COLUMNS and table[name].null_count and not pt.is_floating(table[name].type):
+                raise self._damaged(f"has rows without a value in its column {name!r}", ROW_COLUMNS[name][0])
+        return table
+
+    def id_column(self, table: pa.Table) -> str:
+        """The name of the id column of `table`, which is all of `rows`: as the record has it, else the first.
+
+        Raises:
+            StoreError: the table has no such column, or the record cannot be read.
+        """
+        name = str(self.facts().get("columns", {}).get("id", table.column_names[0]))
+        self._check_column(table.schema, name, *_ANY)
+        return name
+
+    def _check_column(self, schema: pa.Schema, name: str, holds: str, fits: Callable[[pa.DataType], bool]) -> None:
+        """Refuse a rows.parquet without column `name`, with two, or with another type in it."""
+        count = schema.names.count(name)
+        if count == 0:
+            raise self._damaged(f"has no column {name!r}, only {', '.join(schema.names)}", holds)
+        if count > 1:
+            raise self._damaged(f"has {count} columns {name!r}", holds)
+        if not fits(schema.field(name).type):
+            raise self._damaged(f"has {schema.field(name).type} in its column {name!r}", holds)
+
+    def _damaged(self, problem: str, holds: str) -> StoreError:
+        return StoreError(
+            f"{self.path / 'rows.parquet'} {problem}, where there must be one of {holds}: this file or the config.json "
+            "beside it is damaged; put both back from a copy, or run the selection again"
+        )
 
     def selection(self) -> pa.Table:
         """The selected rows, strongest first.
@@ -282,6 +341,20 @@ class Run:
         return load_arrays(path)[0]
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        with self._opened(name) as file:
+            table = pq.read_table(file, columns=None if columns is None else list(columns))
+            # whoever follows a dictionary index that lies outside its dictionary reads foreign memory
+            _VALID.get(
+                file.fileno(), lambda: table.validate(full=True), aspect=None if columns is None else tuple(columns)
+            )
+        return table
+
+    def _schema(self, name: str) -> pa.Schema:
+        with self._opened(name) as file:
+            return pq.read_schema(file)
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[BinaryIO]:
         path = self.path / name
         if not path.is_file():
             raise RunStateError(
@@ -289,14 +362,9 @@ class Run:
             )
         try:
             with open_regular(path) as file:
-                table = pq.read_table(file, columns=None if columns is None else list(columns))
-                # whoever follows a dictionary index that lies outside its dictionary reads foreign memory
-                _VALID.get(
-                    file.fileno(), lambda: table.validate(full=True), aspect=None if columns is None else tuple(columns)
-                )
+                yield file
         except UNREADABLE as error:
             raise StoreError(f"{path} is damaged: {reason(error)}") from error
-        return table
 
     # -- what any process may do --------------------------------------------------------------------------------
 

@@ -161,7 +161,7 @@ def _panel(pool: Pool, arms: Sequence[Arm], rows: list[dict[str, Any]], runs: Ma
     for row in rows:
         measured = []
         for run in runs[row["arm"]]:
-            mask = torch.from_numpy(_counting(run.rows())).to(pool.device)
+            mask = torch.from_numpy(_counting(run.rows(["selected"], optional=["given"]))).to(pool.device)
             raw = {
                 "quality": pool.quality.value(mask),
                 **{name: pool.function(name, size).value(mask) for name in names},

@@ -87,7 +87,7 @@ def stored_end(run: Run, n: int, dim: int) -> dict[str, np.ndarray]:
     Raises:
         StoreError: it has no rows, or they are not those of this corpus.
     """
-    rows = run.rows()
+    rows = run.rows(("selected", "eligible", "score", "logit"), optional=("given",))
     if rows.num_rows != n:
         raise StoreError(f"run {run.id} has {rows.num_rows:,} rows, and the corpus {n:,}")
     given = rows["given"].to_numpy() if "given" in rows.column_names else np.zeros(n, dtype=bool)

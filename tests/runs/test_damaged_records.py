@@ -8,14 +8,16 @@ import os
 import signal
 import time
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datamask.errors import DatamaskError, InputError, RunStateError, StoreError
+from datamask.runs import exports
 from datamask.runs.labels import Label, Result
-from datamask.runs.store import Run, RunStore
-from tests.runs.helpers import config, fake_execute, in_another_process, kill, names
+from datamask.runs.store import ROW_COLUMNS, Run, RunStore
+from tests.runs.helpers import config, fake_execute, finished, in_another_process, kill, names
 
 SMALL = ("status.json", "config.json", "label.json", "results.json", "metrics.jsonl")
 
@@ -246,3 +248,66 @@ def test_what_a_killed_writer_left_is_gone_with_the_next(store):
     second = store.create(config())
     assert names(store.root / ".cache" / "abc") == []
     assert names(store.root) == [".cache", ".new-young", *sorted((run.id, second.id))]
+
+
+# -- a record and a table that do not speak of the same columns --------------------------------------------------------
+
+
+def test_a_record_that_names_another_id_column_is_one_sentence(tmp_path):
+    run = finished(tmp_path, {"a.parquet": pa.table({"id": [1, 2, 3]})}, {"a.parquet": [0, 1, 2]}, {"a.parquet": [1]})
+    path = run.path / "config.json"
+    path.write_text(path.read_text().replace('"id": "id"', '"id": "i)"'))
+    for export in (exports.filtered_rows, exports.mask_per_shard):
+        with pytest.raises(StoreError) as refusal:
+            export(RunStore(run.path.parent).get(run.id), tmp_path / "out")
+        sentence = str(refusal.value)
+        assert "rows.parquet has no column 'i)', only id, source_file, source_row, selected" in sentence
+        assert "config.json" in sentence and "run the selection again" in sentence and "\n" not in sentence
+    assert not (tmp_path / "out").exists()
+
+
+WHOLE = pa.table(
+    {
+        "id": ["a", "b"],
+        "source_file": pa.array(["x", "x"]).dictionary_encode(),
+        "source_row": [0, 1],
+        "selected": [True, False],
+        "eligible": [True, True],
+        "given": [False, False],
+        "logit": [0.5, -0.5],
+        "score": [0.5, -0.5],
+        "marginal_quality": [0.5, -0.5],
+        "marginal_diversity": [0.5, -0.5],
+    }
+)
+
+
+@pytest.mark.parametrize("name", ROW_COLUMNS)
+@pytest.mark.parametrize("how", ["renamed", "twice", "of another type", "null"])
+def test_a_table_without_a_column_that_is_read_by_name_is_one_sentence(store, name, how):
+    run = store.create(config("quick"))
+    place = WHOLE.column_names.index(name)
+    table = {
+        "renamed": WHOLE.rename_columns([f"{name}x" if column == name else column for column in WHOLE.column_names]),
+        "twice": WHOLE.append_column(name, WHOLE[name]),
+        "of another type": WHOLE.set_column(place, name, pa.array([b"1", b"2"])),
+        "null": WHOLE.set_column(place, name, pa.array([None, None], WHOLE[name].type)),
+    }[how]
+    with run.writer() as writer:
+        writer.write_rows(table)
+    if how == "null" and pa.types.is_floating(WHOLE[name].type):  # a list of ids from elsewhere has no scores
+        assert run.rows([name])[name].null_count == 2
+        return
+    with pytest.raises(StoreError, match=f"rows.parquet .*{name}.*damaged; put both back from a copy, or run"):
+        run.rows([name])
+
+
+def test_columns_are_those_asked_for_and_optional_ones_may_be_missing(store):
+    run = store.create(config("quick"))
+    with run.writer() as writer:
+        writer.write_rows(WHOLE.drop_columns(["given"]))
+    assert run.rows(["selected", "eligible"], optional=["given", "score"]).column_names == [
+        "selected",
+        "eligible",
+        "score",
+    ]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from datamask.errors import InputError, OptionError, RunStateError, Stopped, StoreError
 from datamask.runs import exports
+from datamask.runs.contents import selected_rows, shards_of
 from tests.runs.helpers import config, finished
 
 
@@ -164,6 +165,18 @@ def test_an_export_can_be_stopped_and_a_bad_place_is_named(run, tmp_path):
     with pytest.raises(StoreError, match="file"):
         exports.mask_per_shard(run, tmp_path / "file")
     assert not (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("rewrite", ["texts", "twice"])
+def test_an_id_column_that_became_something_else_is_a_changed_shard(run, tmp_path, rewrite):
+    shard = run.shards["b.parquet"]
+    if rewrite == "texts":
+        shard = shard.set_column(0, "id", pa.array([f"t{k}" for k in range(shard.num_rows)]))
+    else:
+        shard = shard.append_column("id", shard["id"])
+    pq.write_table(shard, tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=r"b.parquet has changed since the run: its 'id' column holds other ids"):
+        list(selected_rows(shards_of(run)[1], lambda: None))
 
 
 def test_an_unfinished_run_has_nothing_to_export(store):

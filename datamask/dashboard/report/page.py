@@ -126,7 +126,7 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
         return None
     layout = grounds.layout(corpus, cache_dir) if cache_dir is not None else None
     points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
-    chosen = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    chosen = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
     quality, selected = raster.panels(points, corpus.quality, chosen)
     said = grounds.reading(STAND_IN.name if layout is None else DEFAULT, layout)
     return _Section(
@@ -166,7 +166,7 @@ def _convergence(run: Run) -> _Section | None:
 def _groups(run: Run, corpus: Corpus | None) -> _Section | None:
     if corpus is None:
         return None
-    selected = run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool)
+    selected = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
     text = corpus.provenance.columns.get("text")
     _, classes = facets.columns_of(corpus.metadata, corpus.metadata_columns)
     found = dict(list(classes.items())[:COLUMNS])

@@ -31,7 +31,7 @@ def samples(run: Run, corpus: Corpus) -> dict[str, list[Sample]]:
     Args:
         corpus: the one the run was learned on, row for row.
     """
-    table = run.rows()
+    table = run.rows(("selected", "eligible", "score"))
     selected = table["selected"].to_numpy(zero_copy_only=False).astype(bool)
     eligible = table["eligible"].to_numpy(zero_copy_only=False).astype(bool)
     score = table["score"].cast(pa.float64()).to_numpy()

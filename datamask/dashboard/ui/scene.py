@@ -116,11 +116,9 @@ def run_columns(run: Run) -> RunColumns:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the run")
 def _run_columns(run_id: str, changed: int, _run: Run) -> RunColumns:
-    table = _run.rows()
-    numbers = (
-        table[name].to_numpy(zero_copy_only=False).astype(np.float32)
-        for name in ("score", "marginal_quality", "marginal_diversity")
-    )
+    names = ("score", "marginal_quality", "marginal_diversity")
+    table = _run.rows(("selected", *names))
+    numbers = (table[name].to_numpy(zero_copy_only=False).astype(np.float32) for name in names)
     return RunColumns(table["selected"].to_numpy(zero_copy_only=False).astype(bool), *numbers)
 
 

@@ -121,7 +121,7 @@ def source_files(run: Run) -> list[str]:
     """The files that hold rows of a finished run, in reading order."""
 
     def read() -> tuple[str, ...]:
-        names = run.rows()["source_file"].combine_chunks()
+        names = run.rows(["source_file"])["source_file"].combine_chunks()
         encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
         return tuple(encoded.dictionary.to_pylist())
 
