@@ -6,6 +6,7 @@ disk beneath native writers, let two processes do the same thing, and kill the c
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -282,7 +283,8 @@ def _map_child(place: int, folder: Path) -> str:
 def _children() -> list[int]:
     words: list[str] = []
     for task in Path("/proc/self/task").iterdir():
-        words += (task / "children").read_text().split()
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end while its line is read
+            words += (task / "children").read_text().split()
     return [int(word) for word in words]
 
 

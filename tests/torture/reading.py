@@ -9,11 +9,12 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from datamask.corpus.corpus import Corpus
@@ -22,6 +23,9 @@ from tests.torture.contract import Finding
 BEYOND = 2**53
 """Whole numbers of this size are not all floats; then only their order can be kept."""
 
+
+BLOCK = 1 << 20
+"""Numbers of features that are compared at a time."""
 
 _SHEET = re.compile(r'(?:(?:"(?:[^"]|"")*"|[^",\r\n]*)(?:,|\r\n|\n|\Z))*')
 """A CSV file as RFC 4180 has it: beyond it every reader has rules of its own."""
@@ -117,7 +121,7 @@ def check_same(corpus: Corpus) -> None:
             ) from error
     if not (np.isfinite(corpus.features).all() and np.isfinite(corpus.quality).all()):
         raise Finding("accepted, but features or quality are not finite")
-    lengths = np.linalg.norm(corpus.features.astype(np.float64), axis=1)
+    lengths = np.concatenate([np.linalg.norm(block, axis=1) for _, block in _blocks(corpus.features)])
     if np.abs(lengths - 1).max() > 1e-3:
         raise Finding(f"accepted, but a feature has length {lengths[np.abs(lengths - 1).argmax()]:.6g}, not 1")
     _compare(corpus)
@@ -126,17 +130,17 @@ def check_same(corpus: Corpus) -> None:
 def _compare(corpus: Corpus) -> None:
     roles = corpus.provenance.columns
     quality = roles["quality"][0]
-    wanted = dict.fromkeys([roles["id"], quality, roles["feature"]])
+    wanted = dict.fromkeys([roles["id"], quality])
     files = corpus.provenance.files
     try:
         columns = read(files, list(wanted))
         starts = np.cumsum([0, *(rows_of(path) for path in files)])
         if any(_reading(path) is not _read_parquet for path in files):
             columns[quality] = _numbers(columns[quality])
-        if any(_reading(path) is _read_sheet for path in files):
-            if pa.types.is_integer(corpus.ids.type):
-                columns[roles["id"]] = [int(value) for value in columns[roles["id"]]]
-            columns[roles["feature"]] = [json.loads(value or "null") for value in columns[roles["feature"]]]
+        if any(_reading(path) is _read_sheet for path in files) and pa.types.is_integer(corpus.ids.type):
+            columns[roles["id"]] = [int(value) for value in columns[roles["id"]]]
+        # numpy's, which no NaN escapes
+        difference = np.max([_furthest(corpus, number) for number in range(len(files))])
     except NotDefined:
         return
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, AttributeError, csv.Error) as error:
@@ -147,13 +151,62 @@ def _compare(corpus: Corpus) -> None:
         raise Finding("accepted with other ids than an independent reading has")
     if len(roles["quality"]) == 1 and not roles.get("falling"):
         _compare_quality([columns[quality][row] for row in rows], corpus.quality)
-    vectors = np.array([columns[roles["feature"]][row] for row in rows], np.float64)
-    # by the largest first: squares of 1e300 are no numbers
-    vectors = vectors / np.abs(vectors).max(axis=1, keepdims=True)
-    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    difference = np.abs(vectors - corpus.features).max()
     if not difference < 1e-5:
         raise Finding(f"accepted with features that differ by {difference:.3g} from those of an independent reading")
+
+
+def _furthest(corpus: Corpus, file: int) -> float:
+    """The largest difference between a file's features as the corpus has them and as they are read here; NaN is one.
+
+    A feature is thousands of numbers: nothing here makes a Python object of each, and no copy of all is made.
+    """
+    name = corpus.provenance.columns["feature"]
+    path = Path(corpus.provenance.files[file])
+    places = np.flatnonzero(corpus.source_file == file)
+    rows = corpus.source_row[places]
+    if not len(rows):
+        return 0.0
+    if _reading(path) is _read_parquet:
+        vectors = _parquet_vectors(path, name, rows)
+    else:
+        values = _reading(path)(path, [name])[name]
+        if _reading(path) is _read_sheet:
+            values = [json.loads(value or "null") for value in values]
+        vectors = np.array([values[row] for row in rows], np.float64).reshape(len(rows), -1)
+    worst = 0.0
+    for start, block in _blocks(vectors):
+        # by the largest first: squares of 1e300 are no numbers
+        block /= np.abs(block).max(axis=1, keepdims=True)
+        block /= np.linalg.norm(block, axis=1, keepdims=True)
+        worst = np.maximum(worst, np.abs(block - corpus.features[places[start : start + len(block)]]).max())
+    return float(worst)
+
+
+def _parquet_vectors(path: Path, name: str, rows: np.ndarray) -> np.ndarray:
+    """These rows of a column of lists of numbers, ``(len(rows), d)``.
+
+    Raises:
+        ValueError: they are not equally long.
+    """
+    table = pq.read_table(path, columns=[name], use_threads=False, page_checksum_verification=True)
+    table.validate(full=True)
+    lists = table[name].take(pa.array(rows))
+    kind = lists.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return np.array(lists.to_pylist(), np.float64)  # rare, and then small
+    flat = pc.list_flatten(lists)
+    if flat.null_count or lists.null_count or pc.count_distinct(pc.list_value_length(lists)).as_py() > 1:
+        raise ValueError(f"rows of {name!r} are no vectors of one length")
+    if pa.types.is_decimal(flat.type):
+        flat = flat.cast(pa.float64())
+    return flat.to_numpy().reshape(len(rows), -1)
+
+
+def _blocks(vectors: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Rows of a matrix as float64, some at a time, each with the number of its first."""
+    step = max(1, BLOCK // max(vectors.shape[1], 1))
+    for start in range(0, len(vectors), step):
+        yield start, vectors[start : start + step].astype(np.float64)
 
 
 def check_column(corpus: Corpus, name: str) -> None:

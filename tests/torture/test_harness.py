@@ -5,19 +5,27 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 import time
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from datamask import CorpusConfig, open_corpus
 from datamask.errors import InputError
-from tests.torture import faults, runner
+from tests.torture import faults, materials, reading, runner
 from tests.torture.contract import Finding, Part
 from tests.torture.injection import AFTER, BEFORE, Injection
 from tests.torture.isolation import FINDING, Outcome, attempt
 from tests.torture.judging import ACCEPTED, REFUSED, attempted, check_sentence
 from tests.torture.operations import Operation
 from tests.torture.parts import PARTS, Entry
+from tests.torture.reading import check_same
 from tests.torture.report import report
 from tests.torture.runner import Journal, orders
 
@@ -141,6 +149,44 @@ def test_a_part_judges_its_outcomes_as_a_whole(monkeypatch):
     outcomes = [Outcome("x", number, "refused", 0.1) for number in range(3)]
     assert runner.verdicts(outcomes) == {"x": "nearly all refused"}
     assert runner.verdicts([*outcomes, *(Outcome("x", number, "accepted", 0.1) for number in range(3, 9))]) == {}
+
+
+def test_features_are_compared_without_an_object_for_each_number(tmp_path, monkeypatch):
+    dim = 20_000
+    vectors = np.random.default_rng(0).normal(size=(materials.ROWS, dim)).astype(np.float32)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
+    pq.write_table(materials.table(feature_arr=column), tmp_path / "a.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path),)))
+    monkeypatch.setattr(reading, "BLOCK", 1 << 17)
+    tracemalloc.start()
+    check_same(corpus)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < vectors.size * 8  # the numbers alone, without any object for them
+    writable = corpus.features.copy()
+    writable[3, 17] += 1e-3
+    with pytest.raises(Finding, match=r"features that differ by 0\.001"):
+        check_same(replace(corpus, features=writable))
+    writable[3] = np.roll(writable[4], 1)
+    with pytest.raises(Finding, match="features that differ"):
+        check_same(replace(corpus, features=writable))
+
+
+def test_children_are_listed_while_threads_end():
+    ended = threading.Event()
+
+    def begin_and_end() -> None:
+        while not ended.is_set():
+            threading.Thread(target=lambda: None).start()
+
+    busy = threading.Thread(target=begin_and_end)
+    busy.start()
+    try:
+        for _ in range(500):
+            assert faults._children() == []
+    finally:
+        ended.set()
+        busy.join()
 
 
 def test_every_case_describes_itself():
