@@ -82,6 +82,19 @@ class Stopped(DatamaskError):
     """Raised inside a long step when its stop callable answered true; the half-done step is discarded."""
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that memory was refused: Python's and numpy's own, torch's on a GPU, or torch's on a
+    processor, which is a plain RuntimeError and known by its words alone."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or (isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY))
+    )
+
+
+_NO_MEMORY = ("DefaultCPUAllocator", "not enough memory", "CUDA out of memory")
+
+
 def poll_of(should_stop: Callable[[], bool] | None, sentence: str = "stopped on request") -> Callable[[], None]:
     """What long work calls between its chunks: raises `Stopped` with this sentence once `should_stop` answers true.
 

@@ -16,7 +16,8 @@ from datamask.corpus import row_hash
 from datamask.corpus.centered import centered
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import GraphFacts, NeighborGraph, graph_entry, neighbors_for
-from datamask.errors import Stopped
+from datamask.corpus.sampling import memory_bytes
+from datamask.errors import InputError, Stopped
 from datamask.evaluation.token_lengths import token_lengths
 from datamask.learning.masks import tie_order
 from datamask.objectives.budgeted import BudgetedQuality
@@ -149,6 +150,9 @@ class Pool:
 
         Args:
             budget: tokens that the subsets fill; None: they have `size` rows.
+
+        Raises:
+            InputError: it takes more memory than there is.
         """
         entry = catalogue.objective(name)
         objective = objectives.load(name)
@@ -157,6 +161,7 @@ class Pool:
         if key not in self._functions and budget is not None:
             self._functions[key] = self.function(name, size).budgeted(self.lengths, budget)
         elif key not in self._functions:
+            self._check_room(entry.name, objective)
             lists, exact = None, True
             if k:
                 graph = self.graph(k)
@@ -168,6 +173,17 @@ class Pool:
             self._functions[key] = objective.bind_polled(self.features, lists, exact, self._poll)
         return self._functions[key]
 
+    def _check_room(self, name: str, objective: type[SetFunction]) -> None:
+        """Refuse an objective that would ask for more memory than there is: torch's own words for that help nobody."""
+        n, d = self.features.shape
+        needed, memory = objective.working_bytes(n, d), device_memory(self.device)
+        if needed > memory:
+            raise InputError(
+                f"objective {name!r} takes {needed / 2**30:,.3g} GiB on features of {d:,} dimensions, more than the "
+                f"{memory / 2**30:,.3g} GiB that there are; choose another --objective, such as facility or pairwise, "
+                "or features of fewer dimensions"
+            )
+
     def ties(self, seed: int) -> Tensor:
         """int64 ``(n,)``: cuts equal scores by a hash of (seed, id), whatever the order of the rows."""
         return tie_order(row_hash(self.corpus.ids, seed), self.device)
@@ -178,6 +194,14 @@ class Pool:
         except Stopped:
             return True
         return False
+
+
+def device_memory(device: torch.device) -> int:
+    """The memory there is for tensors on a device, used or not, in bytes."""
+    if device.type == "cuda":
+        total: int = torch.cuda.get_device_properties(device).total_memory
+        return total
+    return memory_bytes()
 
 
 def tensor(array: np.ndarray) -> Tensor:

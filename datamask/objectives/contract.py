@@ -46,6 +46,12 @@ class SetFunction(abc.ABC):
     """Whether `value` is a lower bound of `exact_value`, as it is on approximate lists; then there is an `estimate`."""
 
     @classmethod
+    def working_bytes(cls, n: int, d: int) -> int:
+        """What it takes at least, bound and at work, beside features ``(n, d)``; asked before `bind`, which is refused
+        where there is less. 0: nothing that grows faster than the features."""
+        return 0
+
+    @classmethod
     @abc.abstractmethod
     def bind(
         cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True

@@ -38,6 +38,11 @@ class DiSF(SetFunction):
         self.pairs = max(self.d * (self.d - 1), 1)
 
     @classmethod
+    def working_bytes(cls, n: int, d: int) -> int:
+        # the standardised features, and in float64 the second moments beside the correlations made of them
+        return 4 * n * d + 4 * 8 * d * d
+
+    @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSF:
         return cls(standardise(features))
 

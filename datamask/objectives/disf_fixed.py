@@ -27,6 +27,11 @@ class DiSFFixed(SetFunction):
         self._own: dict[torch.dtype, Tensor] = {}
 
     @classmethod
+    def working_bytes(cls, n: int, d: int) -> int:
+        # the standardised features, and in float64 the moments with one batch's share in them
+        return 4 * n * d + 2 * 8 * d * d
+
+    @classmethod
     def bind(cls, features: Tensor, lists: tuple[Tensor, Tensor] | None = None, exact_lists: bool = True) -> DiSFFixed:
         return cls(standardise(features))
 

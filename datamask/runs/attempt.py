@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datamask import endings
-from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError
+from datamask.errors import DatamaskError, RunStateError, Stopped, StoreError, out_of_memory
 from datamask.runs.status import RunStatus
 from datamask.runs.store import Run
 
@@ -116,7 +116,7 @@ def one_sentence(error: BaseException) -> str:
 
 def fault_sentence(error: BaseException) -> str:
     """What to tell a person about an exception that nobody expected."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+    if out_of_memory(error):
         return f"Out of memory ({one_sentence(error)[:200]}); choose fewer --rows or a smaller --partial."
     return f"datamask failed, which is a fault of the program: {type(error).__name__}: {one_sentence(error)}"
 

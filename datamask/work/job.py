@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from datamask.errors import DatamaskError, Stopped
+from datamask.errors import DatamaskError, Stopped, out_of_memory
 from datamask.work import lanes
 from datamask.work.lanes import Priority, Ticket
 from datamask.work.pace import Eta
@@ -140,7 +140,10 @@ class Job:
             number = secrets.token_hex(4)
             log.exception("fault %s in %s", number, self.key)
             self.error = (
-                f"This stopped on a fault of the program: {type(error).__name__}. The server's log tells "
+                "This takes more memory than there is; choose fewer rows, or features of fewer dimensions. The "
+                f"server's log tells more under the number {number}"
+                if out_of_memory(error)
+                else f"This stopped on a fault of the program: {type(error).__name__}. The server's log tells "
                 f"more under the number {number}"
             )
         finally:

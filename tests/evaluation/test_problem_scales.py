@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamask import select
+from datamask import objectives, select
 from datamask.errors import InputError
 from tests.evaluation.made import corpus_of
 
@@ -18,6 +18,21 @@ def test_qualities_that_cannot_be_added_up(estimator, tmp_path):
     corpus = corpus_of(rng.normal(size=(N, 3)), np.r_[1e308, 1e308, rng.normal(size=N - 2)])
     with pytest.raises(InputError, match=r"quality scores must add up to finite numbers.*rescale the column"):
         select(corpus, estimator=estimator, select_ratio=0.5, cache_dir=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["disf", "disf_fixed"])
+def test_more_dimensions_than_fit_are_refused_before_memory_is_asked_for(name, tmp_path, monkeypatch):
+    corpus = corpus_of(np.random.default_rng(0).normal(size=(N, 60)), np.arange(float(N)))
+    needed = objectives.load(name).working_bytes(N, 60)
+    monkeypatch.setattr("datamask.evaluation.pool.memory_bytes", lambda: needed)
+    select(corpus, objective=name, select_ratio=0.5, cache_dir=tmp_path)
+    monkeypatch.setattr("datamask.evaluation.pool.memory_bytes", lambda: needed - 1)
+    with pytest.raises(InputError) as refusal:
+        select(corpus, objective=name, select_ratio=0.5, cache_dir=tmp_path)
+    sentence = str(refusal.value)
+    assert all(part in sentence for part in (repr(name), "60 dimensions", "GiB", "another --objective", "fewer dim"))
+    monkeypatch.setattr("datamask.evaluation.pool.memory_bytes", lambda: 1)
+    select(corpus, objective="pairwise", select_ratio=0.5, cache_dir=tmp_path)
 
 
 def test_one_large_quality_is_a_quality_like_others(tmp_path):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from datamask import objectives
 from datamask.errors import Stopped
@@ -73,6 +77,45 @@ def test_one_and_two_members_are_finite():
         mask = torch.arange(12) < size
         assert bool(torch.isfinite(function.values(mask[None])).all())
         assert bool(torch.isfinite(function.gains(mask)).all())
+
+
+class Peak(TorchDispatchMode):
+    """Counts the bytes of the tensors that are alive at once, of those made inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.users, self.now, self.most = Counter(), 0, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        for tensor in out if isinstance(out, (tuple, list)) else [out]:
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                self._taken(storage.data_ptr(), storage.nbytes())
+                weakref.finalize(tensor, self._left, storage.data_ptr(), storage.nbytes())
+        return out
+
+    def _taken(self, place: int, size: int) -> None:
+        self.now += size if not self.users[place] else 0
+        self.users[place] += 1
+        self.most = max(self.most, self.now)
+
+    def _left(self, place: int, size: int) -> None:
+        self.users[place] -= 1
+        self.now -= size if not self.users[place] else 0
+
+
+@pytest.mark.parametrize("name", ["disf", "disf_fixed"])
+def test_the_memory_it_speaks_of_is_what_a_value_takes(name, rng):
+    n, d = 30, 400
+    objective = objectives.load(name)
+    features = torch.from_numpy(truth.unit_rows(rng, n, d)).float()
+    with Peak() as peak:
+        function = objective.bind(features)
+        function.value(torch.arange(n) < 9)
+    needed = objective.working_bytes(n, d)
+    assert needed <= 1.05 * peak.most and peak.most < 1.5 * needed
+    assert objective.working_bytes(1_000, 100_000) > 100 * 2**30
 
 
 @pytest.mark.parametrize("name", ["disf", "disf_fixed"])

@@ -8,8 +8,9 @@ import sys
 import types
 
 import pytest
+import torch
 
-from datamask.errors import InputError, RunStateError, StoreError
+from datamask.errors import InputError, RunStateError, StoreError, out_of_memory
 from datamask.runs.attempt import attempt, fault_sentence
 from tests.runs.helpers import config
 
@@ -114,10 +115,27 @@ def test_a_request_by_another_process_stops_it(store, fake_execute):
 
 @pytest.mark.parametrize(
     "error",
-    [MemoryError("cannot allocate 30 GiB"), type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory")],
+    [
+        MemoryError("cannot allocate 30 GiB"),
+        type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
+            "allocate 80000000000 bytes. Error code 12 (Cannot allocate memory)"
+        ),
+        RuntimeError("[enforce fail] data. DefaultCPUAllocator: not enough memory: you tried to allocate 80 bytes."),
+    ],
 )
 def test_out_of_memory_says_what_helps(error):
-    assert "--rows" in fault_sentence(error)
+    assert "--rows" in fault_sentence(error) and "fault of the program" not in fault_sentence(error)
+
+
+def test_what_torch_says_of_memory_is_known():
+    """By asking it for an exabyte."""
+    with pytest.raises(RuntimeError) as refusal:
+        torch.empty(1 << 60, dtype=torch.uint8)
+    assert out_of_memory(refusal.value)
+    assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert not out_of_memory(ValueError("not enough memory"))
 
 
 def test_execute_is_imported_only_by_an_attempt(store, monkeypatch):

@@ -66,6 +66,15 @@ def test_stopped_failed_and_faulty_are_told_apart(caplog):
     assert fault.error.split("the number ")[1] in caplog.text and "KeyError: '/a/folder'" in caplog.text
 
 
+def test_a_lack_of_memory_is_no_fault_of_the_program(caplog):
+    def hungry(job):
+        raise MemoryError("Unable to allocate 74.5 GiB for an array")
+
+    job = ended("hungry", hungry)
+    assert job.state == "failed" and "more memory than there is; choose fewer rows" in job.error
+    assert "fault of the program" not in job.error and job.error.split("the number ")[1] in caplog.text
+
+
 def test_what_was_raised_in_leaving_hides_no_ending():
     left = []
     job = ended("leaving", lambda job: 7, leaving=lambda job: left.append(job.state))
