@@ -109,9 +109,10 @@ def read_rows(
     """Read the wanted columns of one source into `into`.
 
     Raises:
-        InputError: features of another length, null ids, or a damaged file.
+        InputError: features of another length, null ids, qualities that the reader rounded, or a damaged file.
         Stopped: `should_stop` answered true.
     """
+    _refuse_rounded(source, columns)
     dim = into.features.shape[1]
     lock = threading.Lock()
 
@@ -174,6 +175,18 @@ def read_rows(
         progress=progress,
         should_stop=should_stop,
     )
+
+
+def _refuse_rounded(source: Source, columns: SourceColumns) -> None:
+    """Refuse qualities of which the order is lost, as `datamask.corpus.quality` does where a table holds them whole."""
+    for shard in source.shards:
+        for name in columns.quality:
+            if name in shard.facts.rounded:
+                raise InputError(
+                    f"column {name!r} of {shard.path} holds whole numbers beyond 2^53 beside fractions, or such beyond "
+                    "2^63, and float64 would take close ones for equal; subtract a constant from the column, or write "
+                    "it as whole numbers below 2^63 and rank them"
+                )
 
 
 def _spend(into: Rows, count: int) -> None:

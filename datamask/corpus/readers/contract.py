@@ -20,6 +20,8 @@ class FileFacts:
         group_rows: rows of each group that can be read by itself, in their order; their sum is the file's rows.
         row_bytes: decoded bytes per row, about.
         inside: what the reader keeps for itself.
+        rounded: columns of float64 whose file spells whole numbers that float64 cannot hold, so that close ones may be
+            equal here.
         complete: False where the file was not read to its end, so that there are more rows and perhaps more columns.
     """
 
@@ -28,6 +30,7 @@ class FileFacts:
     row_bytes: float = 0.0
     inside: object = field(default=None, repr=False, compare=False)
     complete: bool = True
+    rounded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

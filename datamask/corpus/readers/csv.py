@@ -28,6 +28,7 @@ _SPELLED = r"^[+-]?0[0-9xX]"
 """Whole numbers that would be written otherwise: 007 as 7, 0x1f (which pyarrow takes for a number) as 31."""
 
 _LIST = r"^\[[-+0-9eE.,\sNaulnIifty]*\]$"
+_NUMBERS = {pa.int64(), pa.float64()}
 _ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _UTF8 = re.compile(r"In CSV column #(\d+): Row #(\d+): .*UTF8")
 
@@ -56,6 +57,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     poll = poll_of(should_stop, "reading was stopped")
     kinds: list[pa.DataType | None] = []
     names: list[str] = []
+    rounded: set[str] = set()
     rows = total = 0
     complete = True
     for batch in _texts(path, None):
@@ -66,8 +68,14 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
         names, kinds = batch.schema.names, kinds or [None] * batch.num_columns
         rows, total = rows + batch.num_rows, total + batch.nbytes
         kinds = [_joined(kind, column) for kind, column in zip(kinds, batch.columns, strict=True)]
+        for name, kind, column in zip(names, kinds, batch.columns, strict=True):
+            if kind in _NUMBERS and name not in rounded and _rounds(column):
+                rounded.add(name)
     schema = pa.schema([(name, kind or pa.string()) for name, kind in zip(names, kinds, strict=True)])
-    return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1), complete=complete)
+    rounded = {name for name, kind in zip(names, kinds, strict=True) if name in rounded and kind == pa.float64()}
+    return FileFacts(
+        schema, (rows,) if rows else (), total / max(rows, 1), complete=complete, rounded=frozenset(rounded)
+    )
 
 
 def batches(
@@ -161,8 +169,14 @@ def _joined(before: pa.DataType | None, column: pa.Array) -> pa.DataType | None:
     now = _kind(_bare(column).drop_null())
     if before is None or now is None or now == before:
         return now or before
-    numbers = {pa.int64(), pa.float64()}
-    return pa.float64() if {before, now} <= numbers else pa.string()
+    return pa.float64() if {before, now} <= _NUMBERS else pa.string()
+
+
+def _rounds(column: pa.Array) -> bool:
+    """Whether float64 cannot hold one of the whole numbers among texts."""
+    bare = _bare(column)
+    digits = bare.filter(pc.match_substring_regex(bare, f"^{text.MANY_DIGITS}$"))
+    return any(text.rounds(number) for number in digits.to_pylist())
 
 
 def _kind(values: pa.Array) -> pa.DataType | None:

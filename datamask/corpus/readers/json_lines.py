@@ -2,7 +2,7 @@
 
 A look reads the whole file: only then is known how many rows there are and of what type each column is. A key that
 some lines lack is null there; a column that holds whole numbers here and others there is of float64, and lists of
-numbers are of float64 always, since JSON does not tell 1 from 1.0.
+numbers are of float64 always, since JSON does not tell 1 from 1.0. Texts stay texts, also those that look like dates.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
@@ -40,6 +41,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     """
     poll = poll_of(should_stop, "reading was stopped")
     kinds: dict[str, pa.DataType] = {}
+    rounded: set[str] = set()
     rows = total = bytes_read = 0
     complete = True
     for number, part in _parts(path):
@@ -52,13 +54,18 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
         rows, total = rows + table.num_rows, total + table.nbytes
         for field in table.schema:
             kinds[field.name] = _joined(path, number, field, kinds.get(field.name))
+            if field.name not in rounded and _rounds(table[field.name], field.name, part):
+                rounded.add(field.name)
         if len(kinds) > text.MOST_COLUMNS:
             raise InputError(
                 f"{path} has more than {text.MOST_COLUMNS:,} different keys by line {number:,}; every key "
                 "is a column, so write data that differ from line to line as one text"
             )
-    schema = pa.schema([(name, _of_floats(kind)) for name, kind in kinds.items()])
-    return FileFacts(schema, (rows,) if rows else (), total / max(rows, 1), complete=complete)
+    schema = pa.schema([(name, _stored(kind)) for name, kind in kinds.items()])
+    rounded = {name for name in rounded if kinds[name] == pa.float64()}
+    return FileFacts(
+        schema, (rows,) if rows else (), total / max(rows, 1), complete=complete, rounded=frozenset(rounded)
+    )
 
 
 def batches(
@@ -193,8 +200,25 @@ def _joined(path: str, number: int, field: pa.Field, before: pa.DataType | None)
     raise _mixed(path, field.name, before, field.type, number)
 
 
-def _of_floats(kind: pa.DataType) -> pa.DataType:
-    return pa.list_(pa.float64()) if pt.is_list(kind) and pt.is_integer(kind.value_type) else kind
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """The type of a column whose values pyarrow takes for `kind`."""
+    if pt.is_list(kind) and pt.is_integer(kind.value_type):
+        return pa.list_(pa.float64())
+    return pa.string() if pt.is_timestamp(kind) else kind  # JSON has no dates; an id may look like one
+
+
+def _rounds(column: pa.ChunkedArray, name: str, part: bytes) -> bool:
+    """Whether float64 cannot hold one of the whole numbers that a part spells under this key."""
+    if pt.is_integer(column.type):
+        whole = column.drop_null().to_numpy()
+        floats = whole.astype(np.float64)
+        # the ends of int64 are no floats; what rounds to the upper one has rounded
+        return bool(((floats >= 2.0**63) | (np.where(floats >= 2.0**63, 0.0, floats).astype(np.int64) != whole)).any())
+    if not pt.is_float64(column.type) or not (np.abs(column.drop_null().to_numpy()) >= 2.0**53).any():
+        return False
+    # pyarrow has rounded them already, so they are read again; a quote inside of a text has a backslash before it
+    spelled = rb'"%s"\s*:\s*(%s)\s*[,}]' % (re.escape(name.encode()), text.MANY_DIGITS.encode())
+    return any(text.rounds(match[1].decode()) for match in re.finditer(spelled, part))
 
 
 def _table(content: bytes, **options: object) -> pa.Table:

@@ -27,6 +27,9 @@ DEEPEST = 64
 
 MOST_COLUMNS = 10_000
 Look = Callable[[str, ShouldStop | None, int | None], FileFacts]
+MANY_DIGITS = r"[+-]?\d{16,308}"
+"""Whole numbers that float64 may not hold; longer ones are infinite in it."""
+
 _KEPT = 4096
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
@@ -99,6 +102,14 @@ def too_deep(piece: bytes) -> int | None:
         if len(steps) and np.cumsum(steps).max() > DEEPEST:
             return line
     return None
+
+
+def rounds(number: str) -> bool:
+    """Whether a whole number, as digits with a sign, is another one in float64."""
+    try:
+        return int(float(number)) != int(number)
+    except OverflowError:  # infinity, which is refused as such
+        return False
 
 
 def without_texts(line: bytes) -> bytes:

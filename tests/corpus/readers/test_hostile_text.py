@@ -6,10 +6,12 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from datamask import CorpusConfig, open_corpus
+from datamask.config import QualityColumn
 from datamask.corpus.readers import csv as csv_reader
 from datamask.corpus.readers import json_lines, text
 from datamask.corpus.readers.shard import open_shard
@@ -129,6 +131,63 @@ def test_ids_are_never_respelled_as_numbers(tmp_path, ids):
     path = write(tmp_path / "hex.csv", 'id,quality,features\na,0x10,"[1, 2]"\nb,0x1f,"[1, 1]"\n')
     with pytest.raises(InputError, match="has no quality column"):
         open_corpus(CorpusConfig((path,)))
+
+
+LARGE = 2**60
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+@pytest.mark.parametrize(
+    "qualities, fits",
+    [
+        ([LARGE + 1, LARGE + 2, LARGE + 3], True),  # whole and within 64 bits: kept by rank, as in parquet
+        ([LARGE + 1, LARGE + 2, 0.5], False),
+        ([0.5, None, LARGE + 2], False),
+        ([2**64 + 1, 2**64 + 2, 2**64 + 3], False),
+        ([-(2**63) - 1, 1, 2], False),
+        ([2**53 + 1, 1.5, 2], False),
+        ([2**53, 1.5, 2**62], True),
+        ([1e300, 1.5, 2**63], True),
+        ([2**63 - 1, 1, 2], True),
+    ],
+)
+@pytest.mark.parametrize("far", [False, True])
+def test_qualities_keep_their_order_or_are_refused(tmp_path, ending, qualities, fits, far):
+    rows = [(f"r{place}", quality) for place, quality in enumerate(qualities)]
+    if far:  # the last lies in another part of the file
+        rows[-1:-1] = [(f"far{place}", 1) for place in range(70_000)]
+    if ending == ".jsonl":
+        lines = "".join(json.dumps({"id": name, "q": q, "q2": q, "v": [1, 2]}) + "\n" for name, q in rows)
+    else:
+        lines = "id,q,q2,v\n" + "".join(f'{name},{"" if q is None else q},{q},"[1, 2]"\n' for name, q in rows)
+    path = write(tmp_path / f"in{ending}", lines)
+    config = CorpusConfig((path,), quality_columns=(QualityColumn("q", 1.0, "rank"),), drop_invalid=True)
+    if not fits:
+        with pytest.raises(InputError, match=r"column 'q' of .*in\..* holds whole numbers beyond 2\^53.*subtract"):
+            open_corpus(config)
+        return
+    corpus = open_corpus(config)
+    kept = [quality for _, quality in rows if quality is not None]
+    order = {quality: place for place, quality in enumerate(sorted(set(kept)))}
+    ranks = np.unique(corpus.quality, return_inverse=True)[1]
+    assert ranks.tolist() == [order[quality] for quality in kept]
+
+
+def test_whole_numbers_that_are_no_quality_may_be_as_large_as_they_like(tmp_path):
+    rows = [{"id": f"{place}", "quality": place, "features": [1, 2], "hash": 2**64 + place} for place in range(3)]
+    path = write(tmp_path / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert open_corpus(CorpusConfig((path,))).quality.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+@pytest.mark.parametrize(
+    "ids", [["2024-01-01", "2024-01-02"], ["2024-01-01 10:00:00", "2024-01-01T10:00:00Z"], ["2024-01-01", "b"]]
+)
+def test_ids_that_look_like_dates_are_texts(tmp_path, ending, ids):
+    lines = "".join(json.dumps({"id": name, "q": 1.5, "v": [1, 2 + len(name)]}) + "\n" for name in ids)
+    sheet = "id,q,v\n" + "".join(f'{name},1.5,"[1, {2 + len(name)}]"\n' for name in ids)
+    path = write(tmp_path / f"in{ending}", lines if ending == ".jsonl" else sheet)
+    assert open_corpus(CorpusConfig((path,), quality_columns=(QualityColumn("q"),))).ids.to_pylist() == ids
 
 
 def test_a_text_full_of_brackets_and_colons_is_a_text(tmp_path):
