@@ -158,7 +158,10 @@ def ends(name: str, n: int = N, size: int = SIZE) -> Callable[[Corpus], Kind]:
         def pool(folder: Path) -> Pool:
             return Pool(corpus, torch.device("cpu"), folder)
 
-        entry = anchor_entry(pool(Path()), name, size)
+        with (
+            tempfile.TemporaryDirectory() as elsewhere
+        ):  # it needs a neighbour graph, which is kept where the pool says
+            entry = anchor_entry(pool(Path(elsewhere)), name, size)
 
         def read(folder: Path) -> Any:
             return kept_ends(pool(folder), name, size)

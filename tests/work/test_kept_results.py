@@ -17,7 +17,8 @@ from datamask.errors import StoreError
 from datamask.work import cache as cache_module
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry
-from tests.work.kinds import FROM_BEFORE, KINDS, kept, kind_of, plain
+from tests.evaluation.made import made_corpus
+from tests.work.kinds import FROM_BEFORE, KINDS, N, kept, kind_of, plain
 
 every = pytest.mark.parametrize("name", KINDS)
 
@@ -34,6 +35,13 @@ def test_what_is_kept_is_found(name, tmp_path):
     kept(kind, tmp_path)
     first, again = kind.read(tmp_path), kind.read(tmp_path)
     assert first is not None and plain(first) == plain(again)
+
+
+@every
+def test_describing_a_kind_leaves_nothing_in_the_working_directory(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    KINDS[name](made_corpus(N, 12))
+    assert list(tmp_path.iterdir()) == []
 
 
 DAMAGES = {
