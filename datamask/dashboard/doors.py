@@ -187,7 +187,32 @@ def keep_upload(
             data.seek(0)
             with replacing(target) as part, part.open("wb") as file:
                 shutil.copyfileobj(data, file, 1 << 20)
+        else:
+            _note(target)
     return target
+
+
+def _sent_again(path: Path) -> Path:
+    """The empty file whose time says when an upload was last sent again.
+
+    Not the upload's own time: runs that read it know it by that, and would take it for written anew.
+    """
+    return path.with_name(f".{path.name}.again")
+
+
+def _note(path: Path) -> None:
+    """Take note that an upload which is there already was sent again."""
+    try:
+        _sent_again(path).touch()
+    except OSError as error:
+        raise StoreError(f"the upload {path.name} cannot be kept: {error.strerror}") from error
+
+
+def _sent(path: Path, facts: os.stat_result) -> float:
+    """When an upload was last sent, seconds since 1970."""
+    with contextlib.suppress(OSError):
+        return max(facts.st_mtime, _sent_again(path).stat().st_mtime)
+    return facts.st_mtime
 
 
 def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[CorpusConfig]], limits: Limits) -> None:
@@ -205,7 +230,7 @@ def _make_room(size: int, runs_dir: str | Path, used: Callable[[], Iterable[Corp
         return
     idle = idle_uploads(runs_dir, used())
     going = []
-    for path in sorted(idle, key=lambda path: uploads[path].st_mtime if path in uploads else 0.0):
+    for path in sorted(idle, key=lambda path: _sent(path, uploads[path]) if path in uploads else 0.0):
         if files <= limits.files and total <= limits.bytes:
             break
         going.append(path)
@@ -267,7 +292,7 @@ def idle_uploads(runs_dir: str | Path, used: Iterable[CorpusConfig]) -> dict[Pat
     for path in sorted(_uploads(runs_dir)):
         with contextlib.suppress(FileNotFoundError):  # another visitor has just removed it
             known = path.stat()
-            if path.absolute() not in named and known.st_mtime < young:
+            if path.absolute() not in named and _sent(path, known) < young:
                 found[path] = known.st_size
     return found
 
@@ -281,6 +306,7 @@ def remove_uploads(files: Iterable[Path]) -> None:
     for file in files:
         try:
             file.unlink(missing_ok=True)  # another visitor may have been quicker
+            _sent_again(file).unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"{file} cannot be removed: {error.strerror}") from error
         with contextlib.suppress(OSError):  # gone, or a file of another name is still read

@@ -172,6 +172,26 @@ def upload(tmp_path, number, age=0.0, limits=None, used=()):
     return path
 
 
+def test_an_upload_that_is_sent_again_is_young_and_the_same_file(tmp_path):
+    path = upload(tmp_path, 1, age=9)
+    before = path.stat()
+    assert list(idle_uploads(tmp_path, ())) == [path]
+    assert keep_upload("1.parquet", io.BytesIO(b"0000000001"), tmp_path) == path
+    assert not idle_uploads(tmp_path, ())
+    after = path.stat()  # a run that reads it sees nothing written anew
+    assert (after.st_mtime_ns, after.st_ctime_ns, after.st_ino) == (
+        before.st_mtime_ns,
+        before.st_ctime_ns,
+        before.st_ino,
+    )
+    other = upload(tmp_path, 2, age=2)
+    (again,) = path.parent.glob(".*")
+    os.utime(again, (time.time() - 3 * 3600,) * 2)
+    assert list(idle_uploads(tmp_path, ())) == sorted([path, other])
+    upload(tmp_path, 3, limits=Limits(files=2))  # the one that was sent 3 hours ago goes, not that of 2 hours
+    assert other.is_file() and not path.exists() and not path.parent.exists()
+
+
 def test_an_upload_is_named_by_its_whole_digest(tmp_path):
     path = upload(tmp_path, 1)
     assert path.parent.name == hashlib.sha256(b"0000000001").hexdigest()
