@@ -6,6 +6,7 @@ from datamask.dashboard import candidates, words
 from datamask.dashboard.ui import export_cards, report_card, run_panel, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, provenance
+from datamask.runs.export_table import EXPORTS
 
 frame("Export", "What do you take home?")
 
@@ -44,13 +45,9 @@ if shards.newer:
         f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
         "checked against its ids before anything is written."
     )
-ids, rows, masks = st.columns(3)
-with ids:
-    export_cards.ids(run)
-with rows:
-    export_cards.rows(run, shards)
-with masks:
-    export_cards.masks(run, shards)
+for place, export in zip(st.columns(len(EXPORTS)), EXPORTS):
+    with place:
+        export_cards.card(run, export, shards)
 corpus = opening.corpus if opening is not None and listing.is_on(run, opening) else None
 report_card.show(run, finished, corpus, session.store().cache_dir)
 

@@ -28,6 +28,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.run import MEASURING
 from datamask.errors import OptionError
 from datamask.options import CORPUS_OPTIONS, OPTIONS
+from datamask.runs.export_table import EXPORTS
 from datamask.runs.varying import STUDIES, variable
 
 
@@ -291,9 +292,8 @@ def _runs_show(parser: Parser) -> None:
 
 def _runs_export(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
-    parser.add_argument("--ids", metavar="OUT.csv|OUT.parquet", help="the selected ids with rank, logit and marginals")
-    parser.add_argument("--rows", metavar="OUT.parquet", help="the corpus's own rows, only the selected ones")
-    parser.add_argument("--mask", metavar="FOLDER", help="per shard, a parquet with 0 or 1 for each of its rows")
+    for export in EXPORTS:
+        parser.add_argument(f"--{export.name}", metavar=export.metavar, help=export.about)
     add_runs_dir(parser)
     add_json(parser)
 

@@ -14,6 +14,7 @@ from datamask.errors import DatamaskError, OptionError
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
 from datamask.runs import exports
+from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
 
@@ -86,29 +87,23 @@ def runs_show(options: argparse.Namespace) -> int:
 
 
 def runs_export(options: argparse.Namespace) -> int:
-    """`runs export`: ids, rows or masks of a finished run."""
+    """`runs export`: files to take home from a finished run."""
     run = RunStore(options.runs_dir).get(options.run)
-    if not (options.ids or options.rows or options.mask):
-        raise OptionError("runs export needs at least one of --ids OUT.csv, --rows OUT.parquet or --mask FOLDER")
-    written: dict[str, Any] = {}
-    if (options.rows or options.mask) and (doubt := exports.unchecked(run)):
+    paths = {export.name: getattr(options, export.name) for export in EXPORTS}
+    asked = [export for export in EXPORTS if paths[export.name]]
+    if not asked:
+        raise OptionError(f"runs export needs at least one of {flags()}")
+    written: dict[str, str | list[str]] = {}
+    if any(export.needs_shards for export in asked) and (doubt := exports.unchecked(run)):
         say(f"warning: {doubt}")
     with stop_on_signals() as stop, Progress() as progress:
-        if options.ids:
-            written["ids"] = exports.write_ids(run, options.ids)
-        if options.rows:
-            exports.filtered_rows(run, options.rows, progress=progress, should_stop=stop.is_set)
-            written["rows"] = options.rows
-        if options.mask:
-            written["mask"] = [
-                str(path)
-                for path in exports.mask_per_shard(run, options.mask, progress=progress, should_stop=stop.is_set)
-            ]
+        for export in asked:
+            written[export.name] = export.write(run, paths[export.name], progress, stop.is_set)
     if options.json:
         print_json({"run_id": run.id, **written})
     else:
-        for paths in written.values():
-            print("\n".join(paths) if isinstance(paths, list) else paths)
+        for outcome in written.values():
+            print("\n".join(outcome) if isinstance(outcome, list) else outcome)
     return DONE
 
 

@@ -12,12 +12,13 @@ import pytest
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard import words
-from datamask.dashboard.ui import export_cards, report_card
+from datamask.dashboard.ui import report_card
 from datamask.dashboard.views import outcome, provenance
 from datamask.errors import Stopped
 from datamask.evaluation import score_selection
 from datamask.runs import exports
 from datamask.runs.execute import execute
+from datamask.runs.export_table import EXPORTS, Download, Export, filtered, zip_of_masks
 from datamask.runs.store import Run
 from datamask.work import memo
 from datamask.work.worker import worker
@@ -83,7 +84,7 @@ def test_drawing_the_page_again_reads_the_rows_of_an_unchanged_run_no_second_tim
 
 
 def test_rows_are_the_corpus_own_ones_in_order(run, opened):
-    table = pq.read_table(io.BytesIO(export_cards.filtered(run)))
+    table = pq.read_table(io.BytesIO(filtered(run)))
     shard = pq.read_table(opened.config.inputs[0])
     kept = set(run.selection()["chunk_id"].to_pylist())
     assert table.column_names == shard.column_names
@@ -91,7 +92,7 @@ def test_rows_are_the_corpus_own_ones_in_order(run, opened):
 
 
 def test_masks_count_what_was_selected(run, opened):
-    with zipfile.ZipFile(io.BytesIO(export_cards.zip_of_masks(run))) as archive:
+    with zipfile.ZipFile(io.BytesIO(zip_of_masks(run))) as archive:
         names = archive.namelist()
         mask = pq.read_table(io.BytesIO(archive.read(names[0])))
     assert names == ["shard.mask.parquet"] and mask.num_rows == 240
@@ -171,3 +172,25 @@ def test_shards_that_are_gone_are_said(page, opened, run, tmp_path):
     (tmp_path / "shard.parquet").rename(tmp_path / "moved.parquet")
     app = page("pages/export.py", run=run.id)
     assert any("no longer where they were" in warning.value for warning in app.warning)
+
+
+def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_as_they_do_for_others(
+    page, opened, run, tmp_path
+):
+    def count(run, path, progress=None, should_stop=None):
+        path.write_text(str(run.selection().num_rows))
+        return str(path)
+
+    download = Download("count_txt", "A number", "-count.txt", "text/plain", "How many.", lambda run: b"60")
+    counted = Export("count", "OUT.txt", "x", "How many", "One number.", count, (download,), "it", "count.txt", "Count")
+    EXPORTS.append(counted)
+    try:
+        app = page("pages/export.py", corpus=opened.key, run=run.id)
+        assert any("**How many**" in text.value for text in app.markdown) and len(app.get("download_button")) == 6
+        os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
+        app = page("pages/export.py", corpus=opened.key, run=run.id)
+        app.button(key=f"count-{run.id}").click().run()
+        worker().find(f"count-{run.id}").wait(240)
+        assert (run.path / "exports" / "count.txt").read_text() == "60"
+    finally:
+        EXPORTS.remove(counted)

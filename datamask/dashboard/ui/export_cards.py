@@ -1,10 +1,8 @@
-"""The three cards of the Export page, each a file to take home."""
+"""The cards of the Export page, one for each entry of `datamask.runs.export_table`."""
 
 from __future__ import annotations
 
-import io
-import tempfile
-import zipfile
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +12,10 @@ from datamask.dashboard import words
 from datamask.dashboard.ui import downloads, session
 from datamask.dashboard.views import outcome, provenance
 from datamask.runs import exports
+from datamask.runs.export_table import Download, Export
 from datamask.runs.store import Run
 from datamask.work.worker import worker
 
-PARQUET = "application/vnd.apache.parquet"
 HEIGHT = 300
 
 
@@ -45,133 +43,50 @@ def not_finished(run: Run) -> None:
         )
 
 
-def ids(run: Run) -> None:
-    """The selected ids, as parquet and CSV."""
-    selection = run.path / "selection.parquet"
+def card(run: Run, export: Export, shards: provenance.Shards) -> None:
+    """One thing to take home: what it is, and the buttons for it, or why there are none."""
     with st.container(border=True, height=HEIGHT):
-        st.markdown("**The selected ids**")
-        st.caption(
-            "One row per selected sample: id, rank, logit, score, quality, its marginal quality and "
-            "diversity, source file and row. Rank 1 is the strongest. To keep fewer samples, run "
-            "again with a smaller ratio; do not cut this list."
-        )
+        st.markdown(f"**{export.heading}**")
+        st.caption(export.caption)
         st.space("stretch")
-        st.download_button(
-            f"Parquet, {words.size(selection.stat().st_size)}",
-            downloads.of_file(selection),
-            on_click="ignore",
-            file_name=f"{run.id}.parquet",
-            mime=PARQUET,
-            icon=":material/download:",
-            width="stretch",
-            key="ids_parquet",
-            help="The command line's OUT.parquet, configuration in its metadata.",
-        )
-        st.download_button(
-            "CSV",
-            lambda: exports.selected_csv(run),
-            on_click="ignore",
-            file_name=f"{run.id}.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            width="stretch",
-            key="ids_csv",
-            help="For spreadsheets. Text that a spreadsheet would run as a formula is defused.",
-        )
-
-
-def rows(run: Run, shards: provenance.Shards) -> None:
-    """The corpus's own rows, filtered."""
-    with st.container(border=True, height=HEIGHT):
-        st.markdown("**The rows themselves**")
-        st.caption(
-            "The corpus's own rows, all columns as they are in the shards, only the selected ones, in input "
-            "order. Ready to train on."
-        )
-        st.space("stretch")
-        if shards.outside:
+        if export.needs_shards and shards.outside:
             st.warning(words.sentence(shards.outside), icon=":material/lock:")
-        elif not shards.found:
-            st.warning("The corpus's shards are no longer where they were; put them back to export their rows.")
-        elif shards.bytes <= provenance.SMALL and not shards.newer:
-            st.download_button(
-                "Parquet, all columns",
-                lambda: filtered(run),
-                on_click="ignore",
-                file_name=f"{run.id}-rows.parquet",
-                mime=PARQUET,
-                icon=":material/download:",
-                width="stretch",
-                key="rows_parquet",
-                help=_with_doubt(run, "Reads the shards again when you press it."),
+        elif export.needs_shards and not shards.found:
+            st.warning(
+                f"The corpus's shards are no longer where they were; put them back to export {export.needs_shards}."
             )
-        else:
-            target = run.path / "exports" / "rows.parquet"
+        elif export.needs_shards and (shards.newer or (export.bounded and shards.bytes > provenance.SMALL)):
+            target = run.path / "exports" / export.target
             _to_folder(
                 run,
-                f"rows-{run.id}",
-                "Write the rows to disk",
+                f"{target.stem}-{run.id}",
+                export.to_disk,
                 target,
-                lambda job: exports.filtered_rows(run, target, progress=job.report, should_stop=job.should_stop),
-            )
-
-
-def masks(run: Run, shards: provenance.Shards) -> None:
-    """A 0/1 mask per shard."""
-    with st.container(border=True, height=HEIGHT):
-        st.markdown("**A mask per shard**")
-        st.caption(
-            "One small parquet per shard in its own row order with two columns: selected (0 or 1), and "
-            "considered (false if the row was not opened or was invalid)."
-        )
-        st.space("stretch")
-        if shards.outside:
-            st.warning(words.sentence(shards.outside), icon=":material/lock:")
-        elif not shards.found:
-            st.warning("The corpus's shards are no longer where they were; put them back to export masks.")
-        elif not shards.newer:
-            st.download_button(
-                "Zip of masks",
-                lambda: zip_of_masks(run),
-                on_click="ignore",
-                file_name=f"{run.id}-masks.zip",
-                mime="application/zip",
-                icon=":material/download:",
-                width="stretch",
-                key="masks_zip",
-                help=_with_doubt(run, "Files keep their shards' names."),
+                lambda job: export.write(run, target, job.report, job.should_stop),
             )
         else:
-            folder = run.path / "exports" / "masks"
-            _to_folder(
-                run,
-                f"masks-{run.id}",
-                "Write them to disk",
-                folder,
-                lambda job: exports.mask_per_shard(run, folder, progress=job.report, should_stop=job.should_stop),
-            )
+            for download in export.downloads:
+                _download(run, export, download)
+
+
+def _download(run: Run, export: Export, download: Download) -> None:
+    stored = run.path / download.stored if download.stored else None
+    st.download_button(
+        download.label if stored is None else f"{download.label}, {words.size(stored.stat().st_size)}",
+        functools.partial(download.content, run) if stored is None else downloads.of_file(stored),
+        on_click="ignore",
+        file_name=f"{run.id}{download.ending}",
+        mime=download.media_type,
+        icon=":material/download:",
+        width="stretch",
+        key=download.key,
+        help=_with_doubt(run, download.help) if export.needs_shards else download.help,
+    )
 
 
 def _with_doubt(run: Run, help_text: str) -> str:
     """A button's help, and what of the export cannot be checked."""
     return " ".join(filter(None, (help_text, exports.unchecked(run))))
-
-
-def filtered(run: Run) -> bytes:
-    """The corpus's own selected rows as a parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.parquet"
-        exports.filtered_rows(run, path)
-        return path.read_bytes()
-
-
-def zip_of_masks(run: Run) -> bytes:
-    """A mask per shard, in one zip file."""
-    buffer = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in exports.mask_per_shard(run, folder):
-            archive.write(path, path.relative_to(folder))
-    return buffer.getvalue()
 
 
 def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> None:

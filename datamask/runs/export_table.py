@@ -1,0 +1,202 @@
+"""What can be taken home from a finished run, by a table: `runs export`, the Export page and the contract test loop over it.
+
+To add one: a function that writes it (`datamask.runs.exports` has those there are), and its entry in `EXPORTS`. The
+report is no entry: it is made of an open corpus and of other runs, and so has a card of its own.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from datamask.runs import exports
+from datamask.runs.exports import Progress
+from datamask.runs.store import Run
+
+PARQUET = "application/vnd.apache.parquet"
+
+Write = Callable[[Run, str | Path, Progress | None, Callable[[], bool] | None], str | list[str]]
+
+
+@dataclass(frozen=True)
+class Download:
+    """One file for a browser.
+
+    Attributes:
+        key: of its button, the same for ever.
+        label: of its button.
+        ending: of its name, behind the run's id.
+        media_type: what a browser is told that it is.
+        help: what its button tells.
+        content: its bytes.
+        stored: a file of the run folder that is handed on as it is, in the place of `content`; its size is then told.
+    """
+
+    key: str
+    label: str
+    ending: str
+    media_type: str
+    help: str
+    content: Callable[[Run], bytes]
+    stored: str = ""
+
+
+@dataclass(frozen=True)
+class Export:
+    """One thing to take home.
+
+    Attributes:
+        name: its option of `runs export`, and its entry in what that prints as JSON.
+        metavar, about: what follows the option, and what the help says of it.
+        heading, caption: of its card.
+        write: ``write(run, path, progress, should_stop)`` writes it whole or not at all, and gives the path or paths
+            written; raises as the functions of `datamask.runs.exports` do.
+        downloads: what a browser may fetch, each a button.
+        needs_shards: what to put the shards back for, in words; "": it is made of the run folder alone.
+        target: where in the run's folder ``exports`` a server writes what a browser cannot take or what must be checked
+            first; its name without ending is that of the work too.
+        to_disk: the button for that.
+        bounded: whether its size grows with the shards', so that large ones are written to the folder only.
+    """
+
+    name: str
+    metavar: str
+    about: str
+    heading: str
+    caption: str
+    write: Write
+    downloads: tuple[Download, ...]
+    needs_shards: str = ""
+    target: str = ""
+    to_disk: str = ""
+    bounded: bool = False
+
+
+def _write_ids(
+    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
+) -> str:
+    return exports.write_ids(run, path)
+
+
+def _write_rows(
+    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
+) -> str:
+    exports.filtered_rows(run, path, progress=progress, should_stop=should_stop)
+    return str(path)
+
+
+def _write_masks(
+    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
+) -> list[str]:
+    masks = exports.mask_per_shard(run, path, progress=progress, should_stop=should_stop)
+    return [str(mask) for mask in masks]
+
+
+def _selection(run: Run) -> bytes:
+    return (run.path / "selection.parquet").read_bytes()
+
+
+def filtered(run: Run) -> bytes:
+    """The corpus's own selected rows as a parquet file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        exports.filtered_rows(run, path)
+        return path.read_bytes()
+
+
+def zip_of_masks(run: Run) -> bytes:
+    """A mask per shard, in one zip file."""
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in exports.mask_per_shard(run, folder):
+            archive.write(path, path.relative_to(folder))
+    return buffer.getvalue()
+
+
+EXPORTS: list[Export] = [
+    Export(
+        name="ids",
+        metavar="OUT.csv|OUT.parquet",
+        about="the selected ids with rank, logit and marginals",
+        heading="The selected ids",
+        caption="One row per selected sample: id, rank, logit, score, quality, its marginal quality and "
+        "diversity, source file and row. Rank 1 is the strongest. To keep fewer samples, run "
+        "again with a smaller ratio; do not cut this list.",
+        write=_write_ids,
+        downloads=(
+            Download(
+                "ids_parquet",
+                "Parquet",
+                ".parquet",
+                PARQUET,
+                "The command line's OUT.parquet, configuration in its metadata.",
+                _selection,
+                stored="selection.parquet",
+            ),
+            Download(
+                "ids_csv",
+                "CSV",
+                ".csv",
+                "text/csv",
+                "For spreadsheets. Text that a spreadsheet would run as a formula is defused.",
+                exports.selected_csv,
+            ),
+        ),
+    ),
+    Export(
+        name="rows",
+        metavar="OUT.parquet",
+        about="the corpus's own rows, only the selected ones",
+        heading="The rows themselves",
+        caption="The corpus's own rows, all columns as they are in the shards, only the selected ones, in input "
+        "order. Ready to train on.",
+        write=_write_rows,
+        downloads=(
+            Download(
+                "rows_parquet",
+                "Parquet, all columns",
+                "-rows.parquet",
+                PARQUET,
+                "Reads the shards again when you press it.",
+                filtered,
+            ),
+        ),
+        needs_shards="their rows",
+        target="rows.parquet",
+        to_disk="Write the rows to disk",
+        bounded=True,
+    ),
+    Export(
+        name="mask",
+        metavar="FOLDER",
+        about="per shard, a parquet with 0 or 1 for each of its rows",
+        heading="A mask per shard",
+        caption="One small parquet per shard in its own row order with two columns: selected (0 or 1), and "
+        "considered (false if the row was not opened or was invalid).",
+        write=_write_masks,
+        downloads=(
+            Download(
+                "masks_zip",
+                "Zip of masks",
+                "-masks.zip",
+                "application/zip",
+                "Files keep their shards' names.",
+                zip_of_masks,
+            ),
+        ),
+        needs_shards="masks",
+        target="masks",
+        to_disk="Write them to disk",
+    ),
+]
+"""In this order everywhere."""
+
+
+def flags() -> str:
+    """The options of `runs export` with an example each, for a sentence."""
+    *first, last = [f"--{export.name} {export.metavar.split('|')[0]}" for export in EXPORTS]
+    return f"{', '.join(first)} or {last}"

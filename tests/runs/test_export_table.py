@@ -1,0 +1,115 @@
+"""The table of exports: what every entry promises, and that one of somebody's own is an entry."""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from datamask.cli import main
+from datamask.errors import DatamaskError, RunStateError, Stopped
+from datamask.runs.export_table import EXPORTS, PARQUET, Download, Export, flags
+from tests.runs.helpers import config, finished
+
+every = pytest.mark.parametrize("export", EXPORTS, ids=lambda export: export.name)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Two shards, every second row selected."""
+    shards = {f"{name}.parquet": pa.table({"id": [f"{name}{k}" for k in range(6)], "n": range(6)}) for name in "ab"}
+    rows = {name: list(range(6)) for name in shards}
+    return finished(tmp_path, shards, rows, {name: [0, 2, 4] for name in shards})
+
+
+def _path(export: Export, folder):
+    """A path of the kind that the command line asks for."""
+    example = export.metavar.split("|")[0]
+    return folder / example.replace("OUT", "out").replace("FOLDER", "folder")
+
+
+def _files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_names_and_keys_are_those_that_people_have():
+    assert [export.name for export in EXPORTS] == ["ids", "rows", "mask"]
+    downloads = {download.key: download.ending for export in EXPORTS for download in export.downloads}
+    assert downloads == {
+        "ids_parquet": ".parquet",
+        "ids_csv": ".csv",
+        "rows_parquet": "-rows.parquet",
+        "masks_zip": "-masks.zip",
+    }
+    assert [export.target for export in EXPORTS] == ["", "rows.parquet", "masks"]
+    assert flags() == "--ids OUT.csv, --rows OUT.parquet or --mask FOLDER"
+
+
+@every
+def test_it_writes_what_it_says_whole_and_twice_the_same(export, run, tmp_path):
+    for place in ("first", "second"):
+        (tmp_path / place).mkdir()
+        written = export.write(run, _path(export, tmp_path / place), None, None)
+        paths = written if isinstance(written, list) else [written]
+        assert sorted(paths) == sorted(str(path) for path in (tmp_path / place).rglob("*") if path.is_file()) and paths
+    assert _files(tmp_path / "first") == _files(tmp_path / "second")
+
+
+@every
+def test_downloads_are_of_the_type_they_say(export, run):
+    starts = {PARQUET: b"PAR1", "application/zip": b"PK", "text/csv": b'"id"'}
+    for download in export.downloads:
+        content = download.content(run)
+        assert content.startswith(starts[download.media_type]), download.key
+        assert mimetypes.guess_type(f"x{download.ending}")[0] in (download.media_type, None)
+        if download.stored:
+            assert content == (run.path / download.stored).read_bytes()
+
+
+@every
+def test_an_unfinished_run_has_nothing_and_nothing_is_left(export, store, tmp_path):
+    target = tmp_path / "out"
+    target.mkdir()
+    with pytest.raises(RunStateError):
+        export.write(store.create(config()), _path(export, target), None, None)
+    assert not _files(target)
+
+
+@every
+def test_what_needs_shards_says_so_where_they_are_gone_and_can_be_stopped(export, run, tmp_path):
+    target = tmp_path / "out"
+    target.mkdir()
+    assert bool(export.needs_shards) == bool(export.target) == bool(export.to_disk)
+    for name in "ab":
+        (tmp_path / f"{name}.parquet").rename(tmp_path / f"{name}.moved")
+    if not export.needs_shards:
+        export.write(run, _path(export, target), None, None)
+        return
+    with pytest.raises(DatamaskError, match=r"a\.parquet is gone since the run"):
+        export.write(run, _path(export, target), None, None)
+    assert not _files(target)
+
+
+def test_one_that_is_added_is_an_option_of_the_command_line(run, tmp_path, capsys):
+    def write(run, path, progress, should_stop):
+        progress(0.5, "counting")
+        if should_stop():
+            raise Stopped("stopped")
+        Path(path).write_text(str(run.selection().num_rows))
+        return str(path)
+
+    download = Download("count_txt", "A number", "-count.txt", "text/plain", "How many.", lambda run: b"6")
+    counted = Export("count", "OUT.txt", "how many were selected", "How many", "One number.", write, (download,))
+    EXPORTS.append(counted)
+    try:
+        path, runs = str(tmp_path / "count.txt"), str(run.path.parent)
+        assert main(["runs", "export", run.id, "--runs_dir", runs, "--count", path, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"run_id": run.id, "count": path}
+        assert (tmp_path / "count.txt").read_text() == "6"
+        assert main(["runs", "export", run.id, "--runs_dir", runs]) == 2
+        assert "--mask FOLDER or --count OUT.txt" in capsys.readouterr().err
+    finally:
+        EXPORTS.remove(counted)
