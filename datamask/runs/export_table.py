@@ -1,4 +1,4 @@
-"""What can be taken home from a finished run, by a table: `runs export`, the Export page and the contract test loop over it.
+"""What can be taken home from a finished run: a table; `runs export`, the Export page and a contract test loop over it.
 
 To add one: a function that writes it (`datamask.runs.exports` has those there are), and its entry in `EXPORTS`. The
 report is no entry: it is made of an open corpus and of other runs, and so has a card of its own.
