@@ -12,6 +12,7 @@ job, in the order a feature row passes them:
 | `reading`, `decode` | Arrow buffers into preallocated arrays |
 | `checks`, `quality`, `metadata` | valid rows, unit features, fingerprint; quality sums; all other columns |
 | `opening`, `inspection`, `corpus` | the whole of it; a look beforehand; what comes out |
+| `first_rows` | a first look: the first rows of some shards, in seconds, whatever the size |
 | `centered` | the same rows with the mean of the features taken away |
 | `shared_corpora` | the few corpora a process holds open |
 | `neighbors` | the k-nearest-neighbour graph, one per corpus, cached, its recall measured |
@@ -25,8 +26,19 @@ Importing this package, or any of these modules but `kernels` and `preparation`,
 """
 
 from datamask.corpus.corpus import Corpus, Provenance
+from datamask.corpus.first_rows import FirstLook, first_look
 from datamask.corpus.inspection import Inspection, inspect_inputs
 from datamask.corpus.opening import open_corpus
 from datamask.corpus.sampling import default_row_limit, row_hash
 
-__all__ = ["Corpus", "Inspection", "Provenance", "default_row_limit", "inspect_inputs", "open_corpus", "row_hash"]
+__all__ = [
+    "Corpus",
+    "FirstLook",
+    "Inspection",
+    "Provenance",
+    "default_row_limit",
+    "first_look",
+    "inspect_inputs",
+    "open_corpus",
+    "row_hash",
+]

@@ -51,7 +51,7 @@ def open_corpus(
         sources, columns, config.rows, limit, config.seed, progress=within(progress, 0.0, 0.2), should_stop=should_stop
     )
     rows = _read(sources, columns, plan, dim, config.rows is not None, within(progress, 0.2, 0.8), should_stop)
-    return _finish(config, main, columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
+    return finish(config, main, columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
 
 
 def open_sources(
@@ -152,22 +152,10 @@ def _read(
     into.room = int(0.8 * memory) - needed if rows_given else memory // 4
     for position, (name, source) in enumerate(sources.items()):
         is_main = name == "input"
-        parts = SourceColumns(
-            id=columns.id if is_main else None,
-            id_type=column_id_type(main, columns.id) if is_main else None,
-            feature=columns.feature if columns.feature_from == name else None,
-            quality={
-                column.name: index
-                for index, (column, origin) in enumerate(zip(columns.quality, columns.quality_from))
-                if origin == name
-            },
-            length=columns.length if is_main else None,
-            metadata=metadata_names(main, columns)[0] if is_main else (),
-        )
         share = within(progress, position / len(sources), (position + 1) / len(sources))
         read_rows(
             source,
-            parts,
+            wanted_columns(name, main, columns),
             Targets.of(plan.rows if is_main else plan.side[name]),
             into,
             progress=share,
@@ -176,7 +164,24 @@ def _read(
     return into
 
 
-def _finish(
+def wanted_columns(name: str, main: Source, columns: Columns) -> SourceColumns:
+    """Which columns of the source of that name are read. main: the shards of ``--input``."""
+    is_main = name == "input"
+    return SourceColumns(
+        id=columns.id if is_main else None,
+        id_type=column_id_type(main, columns.id) if is_main else None,
+        feature=columns.feature if columns.feature_from == name else None,
+        quality={
+            column.name: index
+            for index, (column, origin) in enumerate(zip(columns.quality, columns.quality_from))
+            if origin == name
+        },
+        length=columns.length if is_main else None,
+        metadata=metadata_names(main, columns)[0] if is_main else (),
+    )
+
+
+def finish(
     config: CorpusConfig,
     main: Source,
     columns: Columns,
@@ -185,6 +190,17 @@ def _finish(
     progress: Progress | None,
     should_stop: ShouldStop | None,
 ) -> Corpus:
+    """Check the rows that were read and make a corpus of them, in their place: ids unique, features of unit length.
+
+    Args:
+        config: whether invalid rows are refused or dropped. main: the shards of ``--input``.
+        columns: the roles. plan: which rows of `main` were read into `rows`.
+        progress, should_stop: as in `open_corpus`.
+
+    Raises:
+        InputError: repeated ids, or rows that cannot be used.
+        Stopped: `should_stop` answered true.
+    """
     numbers = np.arange(main.rows) if plan.rows is None else plan.rows
     ids, metadata, notes = assemble(main, columns, rows.parts)
     if progress is not None:

@@ -25,6 +25,9 @@ from datamask.errors import InputError, Stopped
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
 
+FEW_ROWS = 64
+"""Where the first rows of a row group are wanted alone, batches have at least so many."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -184,11 +187,17 @@ def open_source(
 
 @dataclass(frozen=True)
 class Piece:
-    """Row groups of one shard, read by one task. rows: how many rows they hold."""
+    """Row groups of one shard, read by one task.
+
+    Attributes:
+        rows: how many rows they hold.
+        until: so many of them, from the first, hold all that is wanted; what lies behind is not read.
+    """
 
     shard: int
     groups: tuple[int, ...]
     rows: int
+    until: int
 
 
 def pieces(source: Source, only_rows: np.ndarray | None = None, rows_each: int = 1 << 16) -> list[Piece]:
@@ -197,22 +206,30 @@ def pieces(source: Source, only_rows: np.ndarray | None = None, rows_each: int =
     for index, shard in enumerate(source.shards):
         edges = np.cumsum([0, *shard.group_rows], dtype=np.int64)
         groups: list[int] = []
-        count = 0
+        count = until = 0
         for group, rows in enumerate(shard.group_rows):
             low, high = source.starts[index] + edges[group], source.starts[index] + edges[group + 1]
-            if rows and (only_rows is None or np.searchsorted(only_rows, low) < np.searchsorted(only_rows, high)):
+            last = high if only_rows is None else _last_below(only_rows, high) + 1
+            if rows and last > low:
                 groups.append(group)
+                until = count + int(last - low)
                 count += rows
             if groups and (count >= rows_each or group == len(shard.group_rows) - 1):
-                cut.append(Piece(index, tuple(groups), count))
+                cut.append(Piece(index, tuple(groups), count, until))
                 groups, count = [], 0
     return cut
+
+
+def _last_below(rows: np.ndarray, limit: int) -> int:
+    """The last of the sorted rows that is less than the limit; -1: none is."""
+    place = int(np.searchsorted(rows, limit))
+    return int(rows[place - 1]) if place else -1
 
 
 def read_piece(
     source: Source, piece: Piece, columns: Sequence[str], batch_rows: int
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
-    """Yield (rows of the long table, batch) of one piece.
+    """Yield (rows of the long table, batch) of one piece, up to the batch with the last row that is wanted.
 
     Raises:
         InputError: the file is damaged further in, or changed since it was opened.
@@ -227,11 +244,15 @@ def read_piece(
     done = 0
     with refusing(f"{shard.path} is damaged or was changed while being read{where if group else ''}"):
         for batch in shard.batches(columns, piece.groups, batch_rows):
+            if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
+                batch = batch.slice(0, piece.rows - done)
             if done + batch.num_rows > piece.rows:
                 raise pa.ArrowInvalid("more rows than when it was opened")
             places = np.arange(done, done + batch.num_rows)
             done += batch.num_rows
             yield places + shifts[np.searchsorted(ends, places, side="right")], batch
+            if piece.until <= done and (piece.until < piece.rows or not shard.facts.complete):
+                return
         if done < piece.rows:
             raise pa.ArrowInvalid("fewer rows than when it was opened")
 
@@ -254,7 +275,7 @@ def scan(
         columns: column names, read and nothing else.
         work: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
         row_bytes: expected decoded size of a row, which bounds the batch size; see `read_batches`.
-        only_rows: sorted; row groups holding none of them are skipped.
+        only_rows: sorted; row groups holding none of them are skipped, and of the others what lies behind the last.
         progress, should_stop, what: called from this thread with the share done and `what`.
 
     Raises:
@@ -263,18 +284,23 @@ def scan(
     """
     batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     todo = pieces(source, only_rows)
-    total = sum(piece.rows for piece in todo)
+    total = sum(piece.until for piece in todo)
     stop, lock = threading.Event(), threading.Lock()
     done = 0
 
     def task(index: int) -> None:
         nonlocal done
-        for rows, batch in read_piece(source, todo[index], columns, batch_rows):
+        piece = todo[index]
+        # of the first rows of a row group alone, small batches: the last one holds rows that nobody wants
+        most = batch_rows if piece.until == piece.rows else min(batch_rows, max(FEW_ROWS, piece.until // 8))
+        left = piece.until
+        for rows, batch in read_piece(source, piece, columns, most):
             if stop.is_set():
                 raise Stopped("reading was stopped")
             work(rows, batch)
             with lock:
-                done += len(rows)
+                done += min(len(rows), left)
+            left -= min(len(rows), left)
 
     def tick() -> None:
         if progress is not None:

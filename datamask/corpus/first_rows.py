@@ -1,0 +1,253 @@
+"""A first look at a corpus of any size: the first rows of some shards, read in seconds, before anything else is read.
+
+Of up to `SHARDS` evenly spaced shards the first `ROWS` rows of the first row group that has any; behind them nothing is
+decoded. It is no uniform sample: rows that come first in a shard, and rows of small shards, count more than others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from datamask.config import CorpusConfig
+from datamask.corpus.columns import Columns
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.metadata import metadata_bytes
+from datamask.corpus.opening import feature_dim, finish, resolve_columns, wanted_columns
+from datamask.corpus.readers import by_ending
+from datamask.corpus.readers.shard import Shard, open_shard
+from datamask.corpus.reading import Rows, Targets, read_rows
+from datamask.corpus.row_plan import RowPlan
+from datamask.corpus.sampling import memory_bytes
+from datamask.corpus.shards import LOOK_BYTES, Source, list_files
+from datamask.corpus.threads import Progress, ShouldStop, in_threads, within
+from datamask.errors import InputError
+
+SHARDS = 64
+"""Shards looked at, at most."""
+
+WHOLE = 16
+"""The same of a format whose files are read from their beginning to know what is in them: some MiB each."""
+
+ROWS = 2_000
+"""Rows of a shard, at most."""
+
+ROOM = 512 << 20
+"""Bytes that features and metadata take together, about; of longer rows fewer are read."""
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """The first rows of some shards, as a corpus, and what it stands for.
+
+    Attributes:
+        sample: the rows that are valid; `provenance.total_rows` counts the shards looked at alone.
+        shards: how many shards they are from. of_shards: how many there are.
+        rows_each: the most rows read of a shard.
+        left_out: a sentence for each shard that was to be looked at and could not be read.
+    """
+
+    sample: Corpus
+    shards: int
+    of_shards: int
+    rows_each: int
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What this is a picture of, in a sentence without its full stop."""
+        if self.of_shards == 1:
+            return f"First look: the first {self.sample.provenance.rows_read:,} rows, not a uniform sample"
+        all_full = self.sample.provenance.rows_read == self.rows_each * self.shards
+        rows = f"{self.rows_each:,} rows" if all_full else f"up to {self.rows_each:,} rows"
+        return f"First look: {rows} from each of {self.shards:,} of {self.of_shards:,} shards, not a uniform sample"
+
+
+def first_look(
+    config: CorpusConfig,
+    *,
+    shards: int = SHARDS,
+    rows: int = ROWS,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> FirstLook:
+    """Read the first rows of some shards.
+
+    Rows that opening would refuse are left out and counted, as ``--drop-invalid`` does, and so are shards that cannot
+    be read: what is wrong with them, opening says.
+
+    Args:
+        config: files, columns; the size of its sample does not count here.
+        shards, rows: how many shards at most, and how many rows of each.
+        progress: called with the share done (0 to 1) and what is being done, from this thread.
+        should_stop: polled from this thread some ten times a second.
+
+    Raises:
+        InputError: nothing can be read, the columns are unclear, ids repeat, or features or scores lie in other files,
+            where they are found by reading all ids.
+        Stopped: `should_stop` answered true.
+    """
+    sides = [name for name, paths in config.paths.items() if paths and name != "input"]
+    if sides:
+        raise InputError(
+            f"a first look needs features and scores beside the ids, but --{sides[0]} names other files, in which rows "
+            "are found by reading all ids; write them into the shards of --input, or wait until the corpus is open"
+        )
+    paths = list_files(config.inputs, "input", should_stop)
+    left_out: list[str] = []
+    looked_at = _opened(_spread(paths, shards), left_out, within(progress, 0.0, 0.2), should_stop)
+    source = _source(looked_at)
+    columns = resolve_columns(config, {"input": source})
+    dim, looked_at = _dimensions(looked_at, columns, left_out)
+    source = _source(looked_at)
+    room = min(ROOM, memory_bytes() // 16) // len(looked_at)
+    rows_each = int(np.clip(room // (4 * dim + metadata_bytes(source, columns.feature, dim)), 2, max(2, rows)))
+    kept, parts = _read(
+        looked_at, source, columns, dim, rows_each, room, left_out, within(progress, 0.2, 0.9), should_stop
+    )
+    source = _source(kept)
+    numbers = np.concatenate(
+        [start + np.arange(len(part.features)) for start, part in zip(source.starts, parts, strict=False)]
+    )
+    sample = finish(
+        replace(config, drop_invalid=True),
+        source,
+        columns,
+        RowPlan(numbers),
+        _joined(parts),
+        within(progress, 0.9, 1.0),
+        should_stop,
+    )
+    return FirstLook(sample, len(kept), len(paths), rows_each, tuple(left_out))
+
+
+def _spread(paths: Sequence[str], most: int) -> list[str]:
+    """At most so many of the files, evenly spaced, the first and the last among them."""
+    reader = by_ending(paths[0])
+    if reader is not None and not reader.group:
+        most = min(most, WHOLE)
+    return [paths[place] for place in np.unique(np.linspace(0, len(paths) - 1, most).round().astype(int))]
+
+
+def _opened(
+    paths: Sequence[str], left_out: list[str], progress: Progress | None, should_stop: ShouldStop | None
+) -> list[Shard]:
+    """The shards that have rows; of those that cannot be opened, the sentence goes to `left_out`.
+
+    Raises:
+        InputError: there is none.
+    """
+    stop = threading.Event()
+
+    def look(place: int) -> Shard | InputError:
+        try:
+            return open_shard(paths[place], stop.is_set, LOOK_BYTES // max(WHOLE, len(paths)))
+        except InputError as error:
+            return error
+
+    def tick() -> None:
+        if progress is not None:
+            progress(0.0, f"First look at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
+
+    answers = in_threads(look, len(paths), should_stop=should_stop, stop=stop, tick=tick)
+    left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
+    shards = [answer for answer in answers if isinstance(answer, Shard) and answer.rows]
+    if not shards:
+        raise InputError(left_out[0] if left_out else f"none of the {len(paths):,} files looked at has any rows")
+    return shards
+
+
+def _source(shards: Sequence[Shard]) -> Source:
+    return Source("input", tuple(shards), np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64), False)
+
+
+def _dimensions(shards: list[Shard], columns: Columns, left_out: list[str]) -> tuple[int, list[Shard]]:
+    """d, by the first shard that tells it, and the shards without those before it, which cannot be read.
+
+    Raises:
+        InputError: none tells it.
+    """
+    for place, shard in enumerate(shards):
+        try:
+            return feature_dim(_source([shard]), columns.feature), shards[place:]
+        except InputError as error:
+            left_out.append(str(error))
+    raise InputError(left_out[-1])
+
+
+def _read(
+    shards: list[Shard],
+    source: Source,
+    columns: Columns,
+    dim: int,
+    rows_each: int,
+    room: int,
+    left_out: list[str],
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
+) -> tuple[list[Shard], list[Rows]]:
+    """The first rows of each shard, with the shards that could be read; a sentence in `left_out` for each other.
+
+    Raises:
+        InputError: none could be read.
+    """
+    wanted = wanted_columns("input", source, columns)
+    stop, lock = threading.Event(), threading.Lock()
+    done = 0
+
+    def read(place: int) -> Rows | InputError:
+        nonlocal done
+        shard = shards[place]
+        names = set(shard.schema.names)
+        rows = np.arange(min(rows_each, next(count for count in shard.group_rows if count)))
+        into = Rows.empty(len(rows), dim, len(columns.quality), columns.length is not None)
+        into.room = 2 * room  # it was an estimate
+        own = replace(wanted, metadata=[name for name in wanted.metadata if name in names])
+        try:
+            read_rows(_source([shard]), own, Targets.of(rows), into, should_stop=stop.is_set)
+        except InputError as error:
+            return error
+        with lock:
+            done += len(rows)
+        return into
+
+    def tick() -> None:
+        if progress is not None:
+            progress(done / (rows_each * len(shards)), f"First look: {done:,} rows")
+
+    answers = in_threads(read, len(shards), should_stop=should_stop, stop=stop, tick=tick)
+    left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
+    kept = [(shard, answer) for shard, answer in zip(shards, answers, strict=True) if isinstance(answer, Rows)]
+    if not kept:
+        raise InputError(left_out[0])
+    return [shard for shard, _ in kept], [rows for _, rows in kept]
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    """The rows of several shards as those of one."""
+    starts = np.cumsum([0, *(len(part.features) for part in parts)])
+    spans = [slice(int(low), int(high)) for low, high in itertools.pairwise(starts)]
+    n = int(starts[-1])
+    joined = Rows(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.quality for part in parts], axis=1),
+        None
+        if parts[0].lengths is None
+        else np.concatenate([part.lengths for part in parts if part.lengths is not None]),
+        np.concatenate([part.no_features for part in parts]),
+        np.concatenate([part.no_quality for part in parts]),
+        np.concatenate([part.no_length for part in parts]),
+    )
+    for span, part in zip(spans, parts, strict=True):
+        if part.exponents is not None:
+            if joined.exponents is None:
+                joined.exponents = np.zeros(n, np.int16)
+            joined.exponents[span] = part.exponents
+        for index, rests in part.rests.items():
+            joined.rests.setdefault(index, np.zeros(n))[span] = rests
+        joined.parts += [(span.start + slot, ids, metadata) for slot, ids, metadata in part.parts]
+    return joined
