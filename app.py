@@ -6,7 +6,7 @@ Start it with `streamlit run app.py`, or on a corpus with `streamlit run app.py 
 import streamlit as st
 
 if __name__ == "__main__":
-    from datamask.dashboard.ui import corpus_form, corpus_panel, session
+    from datamask.dashboard.ui import corpus_form, corpus_panel, first_look_panel, session
     from datamask.dashboard.ui.frame import frame
 
     frame("Home", "Which corpus?")
@@ -25,7 +25,8 @@ if __name__ == "__main__":
         elif opening.corpus is not None:
             corpus_panel.show(opening, opening.corpus)
         else:
-            session.draw_opening(opening)
+            session.draw_opening(opening, follow=True)
+            first_look_panel.show(opening)
 else:
     # the web server imports this file for the name `app`; as a page, the first of its own server, it is __main__
     from datamask.dashboard.ui import server

@@ -83,6 +83,16 @@ class SharedCorpora:
             if error is not None and not isinstance(error, Stopped):
                 raise type(error)(*error.args) from error
 
+    def holds(self, config: CorpusConfig, *, should_stop: ShouldStop | None = None) -> bool:
+        """Whether the corpus is open, or is being opened, as its files are now.
+
+        Raises:
+            InputError: a file cannot be found. Stopped: `should_stop` answered true.
+        """
+        key = _key(config, None, should_stop)
+        with self._lock:
+            return key in self._slots
+
     def _open(
         self,
         key: str,

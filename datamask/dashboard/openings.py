@@ -9,6 +9,7 @@ works after a restart.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -20,12 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from datamask.config import CorpusConfig
-from datamask.corpus import Corpus
+from datamask.corpus import Corpus, first_look
+from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.dashboard import sample
+from datamask.dashboard import first_looks, sample
 from datamask.dashboard.copies import Copies, count_exact, count_near
 from datamask.dashboard.doors import check_uploads
-from datamask.errors import DatamaskError
+from datamask.dashboard.first_looks import FirstPicture
+from datamask.errors import DatamaskError, InputError
 from datamask.files import write_text
 from datamask.process import held
 from datamask.runs.formats import read_json
@@ -38,6 +41,9 @@ KEPT = 2
 
 COUNTED_AT_ONCE = 30_000
 """Up to this many rows near-copies are counted unasked, in seconds; above, on request: it takes the rows squared."""
+
+LOOK_FROM_BYTES = 64 << 20
+"""Smaller files are open before a first look at them would be there."""
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +69,8 @@ class Opening:
         config: what is opened.
         sample: whether it is the built-in sample, whose shards are built first where they are missing.
         corpus: the corpus once it is open. copies: how many of its rows repeat others, as far as counted.
+        first: the first look, with its pictures, while the corpus is being read; None before it is there, after that,
+            and where it would be no quicker. unlooked: why there is none, where something is in the way.
         job: opens it; `Openings.start` gives it before anybody else sees the opening.
         counting: counts near-copies; None before that is asked for.
         used: when a page last asked for it (seconds since 1970); the longest unused is let go first.
@@ -74,6 +82,8 @@ class Opening:
     sample: bool = False
     corpus: Corpus | None = None
     copies: Copies = field(default_factory=Copies)
+    first: FirstPicture | None = None
+    unlooked: str = ""
     job: Job = field(init=False, repr=False)
     counting: Job | None = None
     started: float = field(default_factory=time.time)
@@ -228,14 +238,44 @@ class Openings:
         if built:
             sample.build_in_child(lambda share, what: report(share, what, 0.0, built), job.should_stop)
         check_uploads(opening.config, self.runs_dir)
-        corpus = shared_corpora().get(opening.config, progress=report, should_stop=job.should_stop)
-        opening.corpus = corpus
+        try:
+            if not built and self._large(opening.config, job):
+                self._look(opening, job)
+            corpus = shared_corpora().get(opening.config, progress=report, should_stop=job.should_stop)
+            opening.corpus = corpus
+        finally:
+            first, opening.first = opening.first, None
+            if first is not None:
+                first.job.stop()
         self._trim()
         self._note(opening, corpus)
         if len(corpus) <= COUNTED_AT_ONCE:
             self.count_copies(opening)
         else:
             opening.copies = Copies(count_exact(corpus))
+
+    def _large(self, config: CorpusConfig, job: Job) -> bool:
+        """Whether reading takes so long that a first look is worth its seconds."""
+        if shared_corpora().holds(config, should_stop=job.should_stop):
+            return False
+        total = 0
+        for path in list_files(config.inputs, "input", job.should_stop):
+            with contextlib.suppress(OSError):  # opening says what is wrong with it
+                total += Path(path).stat().st_size
+            if total >= LOOK_FROM_BYTES:
+                return True
+        return False
+
+    def _look(self, opening: Opening, job: Job) -> None:
+        try:
+            look = first_look(
+                opening.config, progress=lambda _, what: job.report(0.0, what), should_stop=job.should_stop
+            )
+        except InputError as error:
+            # opening has the last word on what is wrong with the files
+            opening.unlooked = str(error)
+            return
+        opening.first = first_looks.start(look, f"{self.folder} {opening.key} {id(opening)}")
 
     def _count(self, opening: Opening, corpus: Corpus, job: Job) -> None:
         job.report(0.0, "looking for copies")

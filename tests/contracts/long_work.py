@@ -9,10 +9,10 @@ from typing import Any
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.lambda_question import LambdaQuestion
-from datamask.corpus import Corpus
+from datamask.corpus import Corpus, FirstLook
 from datamask.corpus.neighbors import load_neighbors
 from datamask.corpus.projections import DEFAULT
-from datamask.dashboard import explanations, grounds, lambdas, measuring, sample_work, sweeping, topics
+from datamask.dashboard import explanations, first_looks, grounds, lambdas, measuring, sample_work, sweeping, topics
 from datamask.dashboard.openings import Openings
 from datamask.runs import lambda_answers, stored_measures
 from datamask.runs.run_queue import RunQueue
@@ -68,6 +68,11 @@ def _sample(world: World) -> Job:
     opening = Openings(world.store.root).start(world.config, "corpus")
     opening.job.wait(240)
     return sample_work.start(world.store.root, opening)
+
+
+def _first_look(world: World) -> Job:
+    look = FirstLook(world.corpus, 1, 1, len(world.corpus))
+    return first_looks.start(look, f"of the contract {id(world)}").job
 
 
 def _projection(world: World) -> str:
@@ -153,6 +158,11 @@ WORK: dict[str, Work] = {
         joined=False,  # by tests of openings: every visit to the page has an opening of its own
         kept=lambda world: load_neighbors(world.corpus, world.cache_dir),
         kinds=("graph", "half-built graph"),
+    ),
+    "first look": Work(
+        _first_look,
+        joined=False,  # every opening has its own
+        instead="the pictures of a first look are held in memory until the corpus is open",
     ),
     "run": Work(_run, joined=False, ends=False, outcome=_of_run, instead=RUN_FOLDERS),  # asked for by an id, once
 }

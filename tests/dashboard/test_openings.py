@@ -201,3 +201,64 @@ def test_a_pipe_among_the_notes_is_no_note_and_blocks_nothing(tmp_path):
     held.folder.mkdir(parents=True)
     os.mkfifo(held.folder / "0123456789ab.json")
     assert held.recent() == [] and held.resume("0123456789ab", check=lambda config: None) is None
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Reading waits for an event; every corpus is large enough for a first look."""
+    may_end, inner = threading.Event(), SharedCorpora.get
+
+    def waiting(self, config, *, progress, should_stop, **options):
+        progress(0.5, "reading")
+        while not may_end.wait(0.005):
+            if should_stop():
+                raise Stopped("stopped")
+        return inner(self, config, progress=progress, should_stop=should_stop, **options)
+
+    monkeypatch.setattr(SharedCorpora, "get", waiting)
+    monkeypatch.setattr(module, "LOOK_FROM_BYTES", 1)
+    yield may_end
+    may_end.set()
+
+
+def first_of(opening):
+    deadline = time.monotonic() + 240
+    while opening.first is None and not opening.job.ended and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return opening.first
+
+
+def test_a_first_look_is_there_while_the_corpus_is_read_and_gone_after(tmp_path, config, slow):
+    opening = Openings(tmp_path / "runs").start(config, "mine")
+    first = first_of(opening)
+    assert not opening.ready and len(first.look.sample) == 240
+    assert first.job.wait(240) and first.job.state == "done", first.job.error
+    assert opening.under_way and opening.first is first and first.parts == 3
+    slow.set()
+    assert len(ready(opening).corpus) == 240 and opening.first is None
+    slow.clear()
+    again = Openings(tmp_path / "runs").start(config, "mine")
+    time.sleep(0.1)
+    slow.set()
+    assert ready(again).first is None, "what is open needs no first look"
+
+
+def test_stopping_ends_the_pictures_of_the_first_look_too(tmp_path, config, slow):
+    opening = Openings(tmp_path / "runs").start(config, "mine")
+    first = first_of(opening)
+    opening.stop()
+    opening.wait(240)
+    assert opening.job.state == "stopped" and opening.first is None
+    assert first.job.wait(240)
+
+
+def test_small_files_are_opened_without_a_first_look(tmp_path, config, monkeypatch):
+    monkeypatch.setattr(module, "first_look", lambda *_, **__: pytest.fail("a look at a small corpus"))
+    ready(Openings(tmp_path / "runs").start(config, "mine"))
+
+
+def test_where_there_can_be_no_first_look_opening_goes_on_and_the_reason_is_kept(tmp_path, config, slow):
+    both = CorpusConfig(config.inputs, features=config.inputs)
+    opening = Openings(tmp_path / "runs").start(both, "mine")
+    slow.set()
+    assert ready(opening).first is None and "--features" in opening.unlooked

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -11,8 +12,14 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus.shared_corpora import shared_corpora
+<<<<<<< HEAD
 from datamask.dashboard import ready_sample, sample
+=======
+from datamask.dashboard import openings as openings_module
+from datamask.dashboard import sample
+>>>>>>> 3f8b6d0 (Home shows a first look while a corpus is being read: map, quality, a rough frontier)
 from datamask.dashboard.openings import openings
+from datamask.errors import Stopped
 from tests.dashboard.made_runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
 
@@ -267,3 +274,44 @@ def test_earlier_corpora_are_offered(page, opened):
     assert len(recent) == 1
     recent[0].click().run()
     assert app.query_params["corpus"] == opened.key
+
+
+def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_dir, tmp_path, monkeypatch):
+    may_end, inner = threading.Event(), type(shared_corpora()).get
+
+    def waiting(self, config, *, progress, should_stop, **options):
+        progress(0.4, "Reading rows")
+        while not may_end.wait(0.01):
+            if should_stop():
+                raise Stopped("stopped")
+        return inner(self, config, progress=progress, should_stop=should_stop, **options)
+
+    monkeypatch.setattr(type(shared_corpora()), "get", waiting)
+    monkeypatch.setattr(openings_module, "LOOK_FROM_BYTES", 1)
+    (tmp_path / "shards").mkdir()
+    for shard in range(3):
+        ids = pa.array([f"{shard}-{row}" for row in range(240)])
+        write_shard(tmp_path / "shards" / f"{shard}.parquet", seed=shard)
+        table = pq.read_table(tmp_path / "shards" / f"{shard}.parquet")
+        place = table.schema.get_field_index("chunk_id")
+        pq.write_table(table.set_column(place, "chunk_id", ids), tmp_path / "shards" / f"{shard}.parquet")
+    try:
+        app = choose_path(page(), tmp_path / "shards")
+        button(app, "Open").click().run()
+        opening = openings(runs_dir).get(app.query_params["corpus"])
+        deadline = time.monotonic() + 240
+        while opening.first is None and not opening.job.ended and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert opening.first.job.wait(240) and opening.first.job.state == "done", opening.first.job.error
+        app.run()
+        assert not app.exception
+        text = said(app)
+        assert "First look: up to 2,000 rows from each of 3 of 3 shards, not a uniform sample" in text.replace("\\", "")
+        assert "720 rows that come first in their shards" in text and "30\N{NO-BREAK SPACE}% of 720" in text
+        assert len(app.get("vega_lite_chart")) == 2
+        assert any("Reading rows" in bar.proto.text for bar in app.get("progress"))
+    finally:
+        may_end.set()
+    opening.wait(240)
+    app.run()
+    assert "First look" not in said(app) and app.metric[0].value == "720"

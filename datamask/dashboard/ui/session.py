@@ -251,10 +251,15 @@ def draw_outside() -> None:
         st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
 
 
-def draw_opening(opening: Opening) -> None:
-    """Progress of an opening with a Stop button, or the sentence why it ended without a corpus."""
+def draw_opening(opening: Opening, follow: bool = False) -> None:
+    """Progress of an opening with a Stop button, or the sentence why it ended without a corpus.
+
+    Args:
+        follow: draw the page again whenever there is more of the first look.
+    """
     if opening.under_way:
-        st.fragment(_opening_progress, run_every=0.5)(opening.key)
+        drawn = _first_parts(opening) if follow else None
+        st.fragment(_opening_progress, run_every=0.5)(opening.key, drawn)
     elif opening.job.state == "stopped":
         with st.container(border=True):
             st.subheader("Opening was stopped")
@@ -278,9 +283,14 @@ def _reopen(opening: Opening) -> None:
     choose_opening(all_openings().start(opening.config, opening.title, sample=opening.sample))
 
 
-def _opening_progress(key: str) -> None:
+def _first_parts(opening: Opening) -> int:
+    """How many parts of the first look are there."""
+    return 0 if opening.first is None else opening.first.parts
+
+
+def _opening_progress(key: str, drawn: int | None) -> None:
     opening = all_openings().get(key)
-    if opening is None or not opening.under_way:
+    if opening is None or not opening.under_way or (drawn is not None and drawn != _first_parts(opening)):
         st.rerun()
     with st.container(border=True):
         st.subheader(f"Opening {words.plain(opening.title)}")
@@ -288,4 +298,6 @@ def _opening_progress(key: str) -> None:
         passed = time.time() - opening.started
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Stop", icon=":material/stop:", key="stop_opening", on_click=opening.stop)
-            st.caption(f"{words.duration(passed)} so far. You can leave this page; opening goes on.")
+            left = words.soon(opening.job.left)
+            so_far = f"{words.duration(passed)} so far{f', {left}' if left else ''}"
+            st.caption(f"{so_far}. You can leave this page; opening goes on.")
