@@ -18,6 +18,15 @@ from datamask.corpus.shards import Source, open_source, pieces, read_piece
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError
 
+LOOK_SHARE = 0.3
+"""Share of the whole that the look at files takes which must be read to their end for it."""
+
+ID_BYTES = 32
+"""Of a row, where only its id is read, about."""
+
+CHECKED = 0.25
+"""Checking a byte of features takes so much of the time of reading one."""
+
 
 def open_corpus(
     config: CorpusConfig,
@@ -39,7 +48,7 @@ def open_corpus(
         InputError: a file, column or row that cannot be used; one sentence that names it.
         Stopped: `should_stop` answered true.
     """
-    sources = open_sources(config, should_stop, progress=progress)
+    sources = open_sources(config, should_stop, progress=within(progress, 0.0, LOOK_SHARE))
     columns = resolve_columns(config, sources)
     dim = feature_dim(sources[columns.feature_from], columns.feature)
     main = sources["input"]
@@ -47,11 +56,38 @@ def open_corpus(
     if limit is None:
         feature = columns.feature if columns.feature_from == "input" else None
         limit = default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
+    looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
     plan = plan_rows(
-        sources, columns, config.rows, limit, config.seed, progress=within(progress, 0.0, 0.2), should_stop=should_stop
+        sources,
+        columns,
+        config.rows,
+        limit,
+        config.seed,
+        progress=within(progress, looked, planned),
+        should_stop=should_stop,
     )
-    rows = _read(sources, columns, plan, dim, config.rows is not None, within(progress, 0.2, 0.8), should_stop)
-    return finish(config, main, columns, plan, rows, within(progress, 0.8, 1.0), should_stop)
+    rows = _read(sources, columns, plan, dim, config.rows is not None, within(progress, planned, read), should_stop)
+    return finish(config, main, columns, plan, rows, within(progress, read, 1.0), should_stop)
+
+
+def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, float, float]:
+    """Where of the whole, from 0 to 1, the look at the files, the choice of rows and the reading of them end.
+
+    By the bytes that each has to decode, so that the time left follows from the share.
+
+    Args:
+        most: rows of the sample.
+    """
+    shards = [shard for source in sources.values() for shard in source.shards]
+    everything = sum(shard.rows * max(1.0, shard.facts.row_bytes) for shard in shards)
+    rows = sources["input"].rows
+    # only the ids are decoded for that, but of text files all is parsed
+    ids = sum(shard.rows * (ID_BYTES if shard.reader.group else max(1.0, shard.facts.row_bytes)) for shard in shards)
+    ids = ids if rows > most or len(sources) > 1 else 0.0
+    checks_bytes = CHECKED * 4 * dim * min(rows, most)
+    looked = 0.0 if all(shard.reader.group for shard in shards) else LOOK_SHARE
+    scale = (1 - looked) / (ids + everything + checks_bytes)
+    return looked, looked + scale * ids, looked + scale * (ids + everything)
 
 
 def open_sources(
@@ -66,8 +102,12 @@ def open_sources(
         InputError: a file is missing or of another format, or there are no rows.
         Stopped: `should_stop` answered true.
     """
+    given = {name: paths for name, paths in config.paths.items() if paths}
     return {
-        name: open_source(name, paths, should_stop, limit, progress) for name, paths in config.paths.items() if paths
+        name: open_source(
+            name, paths, should_stop, limit, within(progress, place / len(given), (place + 1) / len(given))
+        )
+        for place, (name, paths) in enumerate(given.items())
     }
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from datamask.corpus.listing import ListingLimit, files_below, files_matching, is_pattern, shortened
 from datamask.corpus.readers import READERS, Reader, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
-from datamask.corpus.threads import Progress, ShouldStop, in_threads
+from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads
 from datamask.errors import InputError, Stopped
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
@@ -162,13 +162,25 @@ def open_source(
     enough = None if limit is None else LOOK_BYTES // max(1, len(paths))
     stop = threading.Event()
 
+    lock, speed = threading.Lock(), Speed()
+    read = 0  # bytes of files that are read to their end for that; of parquet it is the footers, in moments
+    sizes = [0 if (reader := by_ending(path)) is None or reader.group else _size(path) for path in paths]
+
+    def look(index: int) -> Shard:
+        nonlocal read
+        shard = open_shard(paths[index], stop.is_set, enough)
+        with lock:
+            read += sizes[index]
+        return shard
+
     def tick() -> None:
         if progress is not None:
-            progress(0.0, f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
+            what = f"Looking at {len(paths):,} file{'s' if len(paths) != 1 else ''}"
+            progress(read / max(1, sum(sizes)), what + (speed.words(read) if read else ""))
 
     shards = tuple(
         in_threads(
-            lambda index: open_shard(paths[index], stop.is_set, enough),
+            look,
             len(paths),
             should_stop=should_stop,
             stop=stop,
@@ -183,6 +195,14 @@ def open_source(
     )
     source.first()
     return source
+
+
+def _size(path: str) -> int:
+    """Bytes on disk; 0 where there is no such file any more."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
 
 
 @dataclass(frozen=True)
@@ -276,7 +296,8 @@ def scan(
         work: gets the rows of the long table (int64) and the record batch; must be safe to call from several threads.
         row_bytes: expected decoded size of a row, which bounds the batch size; see `read_batches`.
         only_rows: sorted; row groups holding none of them are skipped, and of the others what lies behind the last.
-        progress, should_stop, what: called from this thread with the share done and `what`.
+        progress, should_stop, what: called from this thread with the share of the bytes done, and in words `what`, the
+            rows, and how many MB a second are decoded.
 
     Raises:
         InputError: a file is damaged.
@@ -285,11 +306,14 @@ def scan(
     batch_rows = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     todo = pieces(source, only_rows)
     total = sum(piece.until for piece in todo)
-    stop, lock = threading.Event(), threading.Lock()
-    done = 0
+    # rows of one shard may be many times as long as those of another
+    weights = [max(1.0, shard.facts.row_bytes) for shard in source.shards]
+    whole = sum(piece.until * weights[piece.shard] for piece in todo)
+    stop, lock, speed = threading.Event(), threading.Lock(), Speed()
+    done, done_bytes, decoded = 0, 0.0, 0
 
     def task(index: int) -> None:
-        nonlocal done
+        nonlocal done, done_bytes, decoded
         piece = todo[index]
         # of the first rows of a row group alone, small batches: the last one holds rows that nobody wants
         most = batch_rows if piece.until == piece.rows else min(batch_rows, max(FEW_ROWS, piece.until // 8))
@@ -298,12 +322,15 @@ def scan(
             if stop.is_set():
                 raise Stopped("reading was stopped")
             work(rows, batch)
+            wanted = min(len(rows), left)
+            left -= wanted
             with lock:
-                done += min(len(rows), left)
-            left -= min(len(rows), left)
+                done += wanted
+                done_bytes += wanted * weights[piece.shard]
+                decoded += batch.nbytes
 
     def tick() -> None:
         if progress is not None:
-            progress(done / max(total, 1), f"{what} {done:,} of {total:,} rows")
+            progress(done_bytes / max(whole, 1.0), f"{what} {done:,} of {total:,} rows{speed.words(decoded)}")
 
     in_threads(task, len(todo), should_stop=should_stop, stop=stop, tick=tick)

@@ -6,6 +6,8 @@ import contextlib
 import itertools
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
@@ -26,6 +28,28 @@ def within(progress: Progress | None, low: float, high: float) -> Progress | Non
     if progress is None:
         return None
     return lambda share, what: progress(low + (high - low) * share, what)
+
+
+class Speed:
+    """How fast bytes come, over the last `WINDOW` seconds: what a page says beside the share. One thread asks."""
+
+    WINDOW = 5.0
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._points: deque[tuple[float, int]] = deque([(clock(), 0)])
+
+    def words(self, total: int) -> str:
+        """``", 75 MB/s"`` where so many bytes have come since it was made; nothing in the first second."""
+        now = self._clock()
+        self._points.append((now, total))
+        while len(self._points) > 2 and self._points[1][0] <= now - self.WINDOW:
+            self._points.popleft()
+        then, before = self._points[0]
+        if now - then < 1.0:
+            return ""
+        rate = (total - before) / (now - then) / 1e6
+        return f", {rate:,.0f} MB/s" if rate >= 9.5 else f", {rate:.1f} MB/s"
 
 
 class _OneBlasThread:

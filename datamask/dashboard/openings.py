@@ -269,7 +269,9 @@ class Openings:
     def _look(self, opening: Opening, job: Job) -> None:
         try:
             look = first_look(
-                opening.config, progress=lambda _, what: job.report(0.0, what), should_stop=job.should_stop
+                opening.config,
+                progress=lambda share, _: job.report(0.0, f"Taking a first look, {100 * share:.0f} %"),
+                should_stop=job.should_stop,
             )
         except InputError as error:
             # opening has the last word on what is wrong with the files

@@ -1,5 +1,6 @@
 """open_corpus: what it reads, in which order, and what it says about it."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus import inspect_inputs, open_corpus
+from datamask.corpus.opening import LOOK_SHARE
 from datamask.corpus.sampling import memory_bytes
 from datamask.errors import InputError, Stopped
 
@@ -351,3 +353,25 @@ def test_metadata_of_one_name_is_left_out_in_all_shards(tmp_path):
     assert "a" not in corpus.metadata.column_names
     assert any("Column 'a' was left out: several" in note for note in corpus.provenance.notes)
     assert not inspect_inputs(CorpusConfig((str(tmp_path),))).problems
+
+
+@pytest.mark.parametrize("rows", [None, 40])
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_progress_goes_from_nothing_to_all_and_never_back(tmp_path, rows, ending):
+    table = pa.table(
+        {"id": [f"r{i}" for i in range(300)], "quality": np.arange(300.0), "features": np.eye(300)[:, :7].tolist()}
+    ).slice(0, 7)
+    tables = [table.set_column(0, "id", pa.array([f"{shard}-{i}" for i in range(7)])) for shard in range(20)]
+    for shard, part in enumerate(tables):
+        if ending == "parquet":
+            pq.write_table(part, tmp_path / f"{shard}.parquet")
+        else:
+            (tmp_path / f"{shard}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part.to_pylist()))
+    told = []
+    open_corpus(CorpusConfig((str(tmp_path),), rows=rows), progress=lambda share, what: told.append((share, what)))
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares) and shares[0] >= 0 and shares[-1] == 1.0
+    before = max(share for share, what in told if what.startswith("Looking"))
+    assert before == pytest.approx(0.0 if ending == "parquet" else LOOK_SHARE), "footers are read in moments"
+    if rows is not None:
+        assert any("Reading ids" in what for _, what in told)

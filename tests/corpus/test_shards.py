@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from datamask.corpus.shards import list_files, open_source, pieces, scan
-from datamask.corpus.threads import in_threads, one_blas_thread, within
+from datamask.corpus.threads import Speed, in_threads, one_blas_thread, within
 from datamask.errors import InputError, Stopped
 
 ROOT = Path(__file__).parents[2]
@@ -197,3 +197,44 @@ def test_blas_gets_its_threads_back_when_the_last_user_leaves():
         assert blas_threads() == {1}, "the second still needs it"
         second.__exit__(None, None, None)
         assert blas_threads() == before
+
+
+def test_the_share_of_a_scan_is_that_of_the_bytes(tmp_path):
+    """A shard of 100 long rows beside one of 10,000 short ones: most of the bytes are in the first."""
+    pq.write_table(
+        pa.table({"n": np.arange(100), "text": ["x" * 50_000 + str(i) for i in range(100)]}), tmp_path / "a.parquet"
+    )
+    pq.write_table(pa.table({"n": np.arange(10_000), "text": [str(i) for i in range(10_000)]}), tmp_path / "b.parquet")
+    source = open_source("input", [str(tmp_path)])
+    long, short = (shard.rows * shard.facts.row_bytes for shard in source.shards)
+    held, told = threading.Event(), []
+
+    def work(rows, batch):
+        if rows[0] >= 100:
+            held.wait(240)
+
+    def progress(share, what):
+        told.append((share, what))
+        if "100 of 10,100" in what:
+            held.set()
+
+    scan(source, ["n", "text"], work, row_bytes=1 << 16, progress=progress)
+    at_first = next(share for share, what in told if "100 of 10,100" in what)
+    assert at_first == pytest.approx(long / (long + short)) and at_first > 0.9
+    assert told[-1] == (1.0, told[-1][1]) and "10,100 of 10,100 rows" in told[-1][1]
+    assert [share for share, _ in told] == sorted(share for share, _ in told)
+
+
+def test_speed_is_that_of_the_last_seconds():
+    now = [0.0]
+    speed = Speed(lambda: now[0])
+    now[0] = 0.5
+    assert speed.words(100_000_000) == "", "the first moments say nothing"
+    for second in range(1, 11):
+        now[0] = float(second)
+        words = speed.words(50_000_000 * second)
+    assert words == ", 50 MB/s"
+    for second in range(11, 21):
+        now[0] = float(second)
+        words = speed.words(500_000_000 + 2_500_000 * (second - 10))
+    assert words == ", 2.5 MB/s"
