@@ -26,7 +26,7 @@ from datamask.work.worker import worker
 AXES_ROWS = 20_000
 """Rows that the two axes of the map are computed from: a second, where all rows would take ten."""
 
-FRONTIER_ROWS = 10_000
+FRONTIER_ROWS = 5_000
 """Rows that the rough frontier is of: some seconds."""
 
 RATIO = 0.3
@@ -105,11 +105,12 @@ def _labels(sample: Corpus, drawn: np.ndarray) -> list[str]:
 def _frontier(sample: Corpus, job: Job) -> pd.DataFrame:
     from datamask.evaluation.lambdas.holdout import subset
     from datamask.evaluation.live import open_live
+    from datamask.evaluation.threads import threads
 
     job.report(0.3, "solving a rough frontier")
     config = SelectionConfig.from_options(objective="pairwise", select_ratio=RATIO, device="cpu")
-    # the ends of the scales of a few rows are of no use to anybody later
-    with tempfile.TemporaryDirectory(prefix="datamask-") as folder:
+    # the ends of the scales of a few rows are of no use to anybody later; one thread, since the other cores are reading
+    with tempfile.TemporaryDirectory(prefix="datamask-") as folder, threads(1):
         live = open_live(subset(sample, _fewer(sample, FRONTIER_ROWS)), config, Path(folder), job.poll)
         solved = []
         for place_, lamb in enumerate(LAMBDAS):

@@ -59,10 +59,7 @@ def rough_frontier(*, dark: bool = False, height: int = 260) -> dict:
         {"field": "quality", "format": ".1%"},
         {"field": "diversity", "format": ".1%"},
     ]
-    names = {
-        "calculate": "datum.lamb == 1 ? 'top quality' : datum.lamb == 0 ? 'λ 0, diversity alone' : 'λ ' + datum.lamb",
-        "as": "name",
-    }
+    names = {"calculate": "datum.lamb == 1 ? 'top quality' : 'λ ' + datum.lamb", "as": "name"}
     return {
         "height": height,
         "transform": [names],
@@ -71,7 +68,13 @@ def rough_frontier(*, dark: bool = False, height: int = 260) -> dict:
             {"mark": {"type": "line", "color": tone.accent, "strokeDash": [6, 4]}},
             {"mark": {"type": "point", "filled": True, "size": 60, "color": tone.accent}},
             {
+                "transform": [{"filter": "datum.lamb > 0"}],
                 "mark": {"type": "text", "align": "right", "dx": -8, "dy": 10, "color": tone.text},
+                "encoding": {"text": {"field": "name"}},
+            },
+            {  # to the left of this one are the numbers of the axis
+                "transform": [{"filter": "datum.lamb == 0"}],
+                "mark": {"type": "text", "align": "left", "dx": 4, "dy": 14, "color": tone.text},
                 "encoding": {"text": {"field": "name"}},
             },
             {
