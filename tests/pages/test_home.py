@@ -12,12 +12,8 @@ import pytest
 
 from datamask.config import CorpusConfig
 from datamask.corpus.shared_corpora import shared_corpora
-<<<<<<< HEAD
-from datamask.dashboard import ready_sample, sample
-=======
 from datamask.dashboard import openings as openings_module
-from datamask.dashboard import sample
->>>>>>> 3f8b6d0 (Home shows a first look while a corpus is being read: map, quality, a rough frontier)
+from datamask.dashboard import ready_sample, sample
 from datamask.dashboard.openings import openings
 from datamask.errors import Stopped
 from tests.dashboard.made_runs import NASTY, write_shard
