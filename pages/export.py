@@ -6,7 +6,6 @@ from datamask.dashboard import candidates, words
 from datamask.dashboard.ui import export_cards, report_card, run_panel, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, provenance
-from datamask.runs.export_table import EXPORTS
 
 frame("Export", "What do you take home?")
 
@@ -45,9 +44,7 @@ if shards.newer:
         f"{shards.newer:,} of the corpus's shards were written after this run was made. Rows and masks are "
         "checked against its ids before anything is written."
     )
-for place, export in zip(st.columns(len(EXPORTS)), EXPORTS):
-    with place:
-        export_cards.card(run, export, shards)
+export_cards.show(run, shards)
 corpus = opening.corpus if opening is not None and listing.is_on(run, opening) else None
 report_card.show(run, finished, corpus, session.store().cache_dir)
 

@@ -178,6 +178,7 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
     page, opened, run, tmp_path
 ):
     def count(run, path, progress=None, should_stop=None):
+        path.parent.mkdir(exist_ok=True)
         path.write_text(str(run.selection().num_rows))
         return str(path)
 

@@ -10,9 +10,10 @@ import streamlit as st
 
 from datamask.dashboard import words
 from datamask.dashboard.ui import downloads, session
+from datamask.dashboard.ui.background import on_press
 from datamask.dashboard.views import outcome, provenance
 from datamask.runs import exports
-from datamask.runs.export_table import Download, Export
+from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
 from datamask.work.worker import worker
 
@@ -43,7 +44,14 @@ def not_finished(run: Run) -> None:
         )
 
 
-def card(run: Run, export: Export, shards: provenance.Shards) -> None:
+def show(run: Run, shards: provenance.Shards) -> None:
+    """A card for each export, side by side."""
+    for place, export in zip(st.columns(len(EXPORTS)), EXPORTS, strict=True):
+        with place:
+            _card(run, export, shards)
+
+
+def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
     """One thing to take home: what it is, and the buttons for it, or why there are none."""
     with st.container(border=True, height=HEIGHT):
         st.markdown(f"**{export.heading}**")
@@ -105,7 +113,7 @@ def _to_folder(run: Run, key: str, label: str, target: Path, work: Callable) -> 
         key=key,
         icon=":material/save:",
         width="stretch",
-        on_click=worker().start,
+        on_click=on_press(worker().start),
         args=(key, work),
         help=_with_doubt(
             run, "Too large for the browser, or to be checked first: written to the run's folder, in the background."
