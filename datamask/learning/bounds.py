@@ -151,6 +151,7 @@ def dual_bound(problem: Problem, mask: Tensor, value: float, poll: Poll, effort:
         progress=PROGRESS / weight,
         poll=poll,
         on_bound=lambda steps, bound: record(steps, constant + weight * (bound - dual.scale.zero)),
+        threads=torch.get_num_threads(),
     )
     bound = proved(
         function.features.cpu().numpy(),

@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from datamask.compiling import compiled
+from datamask.learning import winner_tree
 
 
 def reverse_lists(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -46,6 +47,9 @@ def _reverse(indices: np.ndarray, similarities: np.ndarray) -> tuple[np.ndarray,
 
 PAIRS_AT_ONCE = 20_000_000
 """Listed pairs that lazy greedy or swaps look at between two polls: about 0.1 s."""
+
+PAIRS_PER_ROW = 60
+"""Or so many for each row, where that is more: every call of lazy greedy begins with a heap of all rows."""
 
 
 class LazyGreedy:
@@ -116,7 +120,7 @@ class LazyGreedy:
             self.picks,
             self.done,
             len(self.picks) if until is None else until,
-            PAIRS_AT_ONCE,
+            max(PAIRS_AT_ONCE, PAIRS_PER_ROW * len(self._best)),
             *self._rules,
         )
 
@@ -286,16 +290,6 @@ def _look_up(
 
 
 @compiled
-def _cheapest(member: np.ndarray, pinned: np.ndarray, group: np.ndarray, loss: np.ndarray, groups: int) -> np.ndarray:
-    """Per group the member that is cheapest to remove, int64 ``(C,)``; -1: none."""
-    cheapest = np.full(groups, -1, dtype=np.int64)
-    for j in range(len(member)):
-        if member[j] and not pinned[j] and (cheapest[group[j]] < 0 or loss[j] < loss[cheapest[group[j]]]):
-            cheapest[group[j]] = j
-    return cheapest
-
-
-@compiled
 def swaps(
     indices: np.ndarray,
     similarities: np.ndarray,
@@ -353,7 +347,15 @@ def swaps(
             loss[j] += bonus[j]
             held[group[j]] += 1
             tokens += lengths[j]
-    cheapest = _cheapest(member, pinned, group, loss, len(low))
+    # the cheapest member of each group, kept up to date: a member's key is its loss, that of all others infinite
+    tree, leaf, row, root = winner_tree.plant(group, len(low))
+    for j in range(n):
+        if member[j] and not pinned[j] and not np.isnan(loss[j]):
+            tree[leaf[j]] = loss[j]
+    winner_tree.settle(tree, root)
+    cheapest = np.empty(len(low), dtype=np.int64)
+    for g in range(len(low)):
+        cheapest[g] = winner_tree.winner(tree, row, root, g)
     spared = np.zeros(n, dtype=np.float64)
     touched = np.empty(n, dtype=np.int64)
     swap_count = 0
@@ -409,6 +411,8 @@ def swaps(
             member[out] = False
             tokens -= lengths[out]
             loss[out] = 0.0
+            winner_tree.change(tree, leaf, root[group[out]], out, np.inf)
+        winner_tree.change(tree, leaf, root[to], i, loss[i] if not pinned[i] else np.inf)
         # rows that knew the removed member, then rows that list the new one
         for which in range(0 if out >= 0 else 1, 2):
             who = out if which == 0 else i
@@ -418,13 +422,22 @@ def swaps(
                     continue
                 if which == 1 and near[e] <= second[v] and other[v] >= 0:
                     continue
-                if owner[v] >= 0 and member[owner[v]]:
-                    loss[owner[v]] -= best[v] - second[v]
+                j = owner[v]
+                if j >= 0 and member[j]:
+                    loss[j] -= best[v] - second[v]
+                    if not pinned[j]:
+                        winner_tree.change(tree, leaf, root[group[j]], j, loss[j])
                 _look_up(indices, similarities, member, v, best, second, owner, other)
-                if owner[v] >= 0:
-                    loss[owner[v]] += best[v] - second[v]
-        cheapest = _cheapest(member, pinned, group, loss, len(low))
-        looked += n // 8  # a pass over the members in order is quick
+                j = owner[v]
+                if j >= 0:
+                    loss[j] += best[v] - second[v]
+                    if not pinned[j]:
+                        winner_tree.change(tree, leaf, root[group[j]], j, loss[j])
+        for g in range(len(low)):
+            cheapest[g] = winner_tree.winner(tree, row, root, g)
+        looked += 8 * (offsets[i + 1] - offsets[i])
+        if out >= 0:
+            looked += 8 * (offsets[out + 1] - offsets[out])
         log[swap_count, 0], log[swap_count, 1] = i, out
         swap_count += 1
         quiet = 0
