@@ -151,7 +151,7 @@ def _exports() -> Operation:
             if sum(pq.read_table(mask)["selected"].to_pylist()) != 12:
                 raise Finding("half a mask was left")
 
-    return Operation("export", 40, prepare, act, check, _once_more("the export", act, check))
+    return Operation("export", 48, prepare, act, check, _once_more("the export", act, check))
 
 
 def _uploads() -> Operation:
