@@ -117,11 +117,18 @@ class Doorkeeper:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        begun = False
+        begun = over = False
+
+        async def heard() -> Message:
+            nonlocal over
+            message = await receive()
+            over = over or message["type"] == "websocket.disconnect"
+            return message
 
         async def stamped(message: Message) -> None:
-            nonlocal begun
+            nonlocal begun, over
             begun = True
+            over = over or message["type"] == "websocket.close"
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 given = [pair for pair in message.get("headers", ()) if pair[0].lower() != b"x-frame-options"]
                 message = {**message, "headers": [*given, *HEADERS]}
@@ -131,8 +138,10 @@ class Doorkeeper:
             await _refuse(scope, stamped)
             return
         try:
-            await self._app(scope, receive, stamped)
-        except Exception:
+            await self._app(scope, heard, stamped)
+        except Exception as error:
+            if over and isinstance(error, RuntimeError):
+                return  # Streamlit read from or wrote to a websocket that is closed; there is nobody to answer
             if begun or scope["type"] == "websocket":
                 raise
             log.exception("%s %s failed", scope.get("method"), scope.get("path"))

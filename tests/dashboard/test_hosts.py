@@ -132,6 +132,32 @@ def test_a_websocket_is_refused_before_its_handshake():
     assert start["type"] == "websocket.http.response.start" and start["status"] == 403
 
 
+@pytest.mark.parametrize("ending", ["websocket.disconnect", "websocket.close", ""])
+def test_what_is_written_to_a_websocket_that_is_closed_is_no_fault(ending):
+    """Streamlit does so when a visitor leaves at the wrong moment, and the terminal had a traceback of it."""
+
+    async def application(scope, receive, send):
+        if ending == "websocket.disconnect":
+            await receive()
+        elif ending:
+            await send({"type": ending})
+        raise RuntimeError('Cannot call "send" once a close message has been sent.')
+
+    async def receive():
+        return {"type": "websocket.disconnect"}
+
+    async def send(message):
+        assert message["type"] == ending
+
+    scope = {"type": "websocket", "path": "/", "headers": [(b"host", b"localhost")]}
+    keeper = Doorkeeper(application, lambda: Hosts())(scope, receive, send)
+    if ending:
+        asyncio.run(keeper)
+    else:
+        with pytest.raises(RuntimeError, match="Cannot call"):
+            asyncio.run(keeper)
+
+
 def test_a_fault_below_is_an_answer_with_the_headers_and_no_details(caplog):
     start, body = answer(["localhost"], fails=True)
     assert start["status"] == 500 and set(HEADERS) <= set(start["headers"]) and b"a fault" not in body["body"]
