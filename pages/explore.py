@@ -78,10 +78,13 @@ run = scene.run_columns(by_id[run_id]) if run_id else None
 selected = run.selected if run is not None else None
 unplaced = columns.rows(corpus, cache_dir, run_id, run)
 choices = columns.choices(unplaced, run is not None)
+shown = columns.shown_names(corpus.metadata.column_names)
 for key, known in (("explore_left", choices), ("explore_middle", choices), ("explore_group_by", unplaced.classes)):
-    # remembered from another corpus, which had other columns
+    # remembered from another corpus, which had other columns; or an address calls a column as its shards do
     if st.session_state.get(key) not in known:
-        st.session_state.pop(key, None)
+        remembered = st.session_state.pop(key, None)
+        if shown.get(remembered) in known:
+            st.session_state[key] = shown[remembered]
 
 with st.container(horizontal=True, gap="medium"):
     controls, picture = st.container(width=CONTROLS), st.container(width="stretch")
@@ -124,7 +127,7 @@ with progress:
     preparing.prepare(corpus, cache_dir, wanted)
 ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
 rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
-view = linked.Linked(corpus, rows, linked.kept(corpus).known(rows), f"{run_id} {ground.kind}")
+view = linked.Linked(corpus, rows, linked.kept_on(corpus, rows, shown), f"{run_id} {ground.kind}")
 
 layers = [columns.layer(corpus, name, unplaced, run_id) for name in (first, second)]
 if run is not None:
@@ -194,7 +197,7 @@ with drawn_tabs[0]:
             corpus,
             np.flatnonzero(passing),
             selected,
-            [name for name in dict.fromkeys((first, second)) if name in corpus.metadata.column_names],
+            columns.columns_shown(corpus, (first, second)),
             why=explain,
         )
 with drawn_tabs[1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NotRequired, TypedDict
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +64,8 @@ class Corpus:
         fingerprint: hex digest of ids, quality, features and lengths of exactly these rows in this order.
         provenance: where they came from.
         norms: float64 ``(N,)``, the L2 norm of every feature row as it was read; None: all 1.
+        identity: of this one object. What a process keeps of metadata goes by it: the fingerprint says nothing of them,
+            and shards opened again may have other columns.
     """
 
     ids: pa.Array
@@ -75,6 +78,7 @@ class Corpus:
     fingerprint: str
     provenance: Provenance
     norms: np.ndarray | None = None
+    identity: str = field(init=False, repr=False, compare=False, default_factory=lambda: uuid4().hex)
 
     def __len__(self) -> int:
         return len(self.quality)

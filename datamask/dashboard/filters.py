@@ -7,7 +7,7 @@ A view owns at most one condition, under its own name: a new one replaces the ol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -122,6 +122,13 @@ class Inside:
 Condition = Between | Among | Holding | Inside
 
 
+def _knows(rows: Rows, condition: Condition) -> bool:
+    """Whether these rows have what a condition is on."""
+    if isinstance(condition, Between):
+        return condition.name in rows.numbers
+    return not isinstance(condition, Among) or condition.name in rows.classes
+
+
 @dataclass(frozen=True)
 class Filters:
     """Conditions by name, all of which must hold. Without any, everything is shown."""
@@ -146,16 +153,21 @@ class Filters:
 
     def known(self, rows: Rows) -> Filters:
         """Without conditions on what these rows do not have."""
-        return Filters(
-            tuple(
-                one
-                for one in self.conditions
-                if not (
-                    (isinstance(one, Between) and one.name not in rows.numbers)
-                    or (isinstance(one, Among) and one.name not in rows.classes)
-                )
-            )
-        )
+        return Filters(tuple(condition for condition in self.conditions if _knows(rows, condition)))
+
+    def renamed(self, rows: Rows, shown: Mapping[str, str]) -> Filters:
+        """With conditions on columns by the names that these rows show them under, where they know no other such name.
+
+        Args:
+            shown: name under which a column is shown, by its name in the shards.
+        """
+        renamed = Filters()
+        for condition in self.conditions:
+            if isinstance(condition, Between | Among) and not _knows(rows, condition):
+                by_column = replace(condition, name=shown.get(condition.name, condition.name))
+                condition = by_column if _knows(rows, by_column) else condition
+            renamed = renamed.taking(condition)
+        return renamed
 
     def mask(
         self,

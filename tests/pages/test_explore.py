@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +25,7 @@ from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
 from datamask.dashboard.ui import canvas_map, distribution_panel, texts_panel
 from datamask.work.worker import worker
-from tests.dashboard.made_runs import NASTY, finish_run, write_shard
+from tests.dashboard.made_runs import NASTY, finish_run
 from tests.pages.reading import captions, map_data, parcels, titles
 
 
@@ -192,16 +193,103 @@ def test_a_region_means_nothing_on_another_projection(page, opened, store, mappe
     assert "region on the map" not in chips(app)
 
 
-@pytest.mark.parametrize(("name", "seed"), [("search", 1), ("region", 2)])
-def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name, seed):
-    write_shard(shard, seed=seed)  # columns are kept by the fingerprint, of which metadata is no part
+def reopened(shard, runs_dir, **columns):
+    """The shard opened with more columns: ids, quality and features, and so the fingerprint, stay as they were."""
     table = pq.read_table(shard)
-    pq.write_table(table.append_column(name, table["source"]), shard)
+    for name, values in columns.items():
+        table = table.append_column(name, values)
+    pq.write_table(table, shard)
     opening = openings(runs_dir).start(CorpusConfig((str(shard),)), "shard.parquet")
     opening.wait(240)
+    assert opening.ready, opening.job.error
+    return opening
+
+
+def key_lines(app, panel: int) -> list[str]:
+    """What a panel of the map says its colours mean."""
+    return [line[2] for line in parcels(app)[str(panel)]["key"]]
+
+
+@pytest.mark.parametrize("name", ["search", "region"])
+def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
+    source = pq.read_table(shard)["source"]
+    opening = reopened(shard, runs_dir, **{name: source})
+    # an address may call it as the shards do, as it did before such columns had a name of their own
     app = page("pages/explore.py", corpus=opening.key, where=json.dumps([[name, ["web"]]]))
-    count = pc.sum(pc.equal(table["source"].cast("string"), "web")).as_py()
-    assert chips(app) == [words.plain(f"{name}: web")] and f"**{count}** of 240 samples" in said_by(app)
+    count = pc.sum(pc.equal(source.cast("string"), "web")).as_py()
+    assert chips(app) == [words.plain(f"{name} (column): web")] and f"**{count}** of 240 samples" in said_by(app)
+    app.button(key=f"chip_{name} (column)").click().run()
+    assert chips(app) == [] and "**240** of 240 samples" in said_by(app)
+
+
+def test_shards_opened_again_with_another_column_show_it(page, opened, store, mapped, shard, runs_dir):
+    app = page("pages/explore.py", corpus=opened.key, left="source", tab="Distributions")
+    assert titles(app)[0] == "source" and "grade" not in app.selectbox(key="explore_left").options
+    before = opened.corpus
+    grades = np.array(["low", "high"])[np.arange(240) % 2]
+    table = pq.read_table(shard)
+    sources = pa.array(np.where(np.arange(240) % 3, "web", "forum"))
+    pq.write_table(table.set_column(table.column_names.index("source"), "source", sources), shard)
+    opening = reopened(shard, runs_dir, grade=pa.array(grades), weight=pa.array(np.arange(240.0)))
+    assert opening.corpus.fingerprint == before.fingerprint and opening.corpus.identity != before.identity
+    app = page("pages/explore.py", corpus=opening.key, left="grade", middle="source", tab="Distributions")
+    assert titles(app)[:2] == ["grade", "source"]
+    assert {line.split()[0] for line in key_lines(app, 1)} == {"web", "forum"}
+    (strips,) = [c for c in app.get("bidi_component") if c.proto.component_name == "datamask_strips"]
+    drawn = {facet["name"]: facet for facet in json.loads(strips.proto.json)["facets"]}
+    assert {"grade", "weight"} <= set(drawn) and set(drawn["source"]["labels"]) == {"web", "forum"}
+    app = page("pages/explore.py", corpus=opening.key, where=json.dumps([["source", ["forum"]]]))
+    assert "**80** of 240 samples" in said_by(app)
+
+
+def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opened, store, mapped, shard, runs_dir):
+    halves = np.array(["old", "new"])[np.arange(240) % 2]
+    opening = reopened(
+        shard,
+        runs_dir,
+        cluster=pa.array(halves),
+        selected=pa.array(np.arange(240) % 3 == 0),
+        quality=pa.array(np.arange(240.0)),
+        length=pa.array(np.where(np.arange(240) % 4, "short", "long")),
+    )
+    corpus = opening.corpus
+    codes = (np.arange(240) % 12).astype(np.int32)
+    topics.keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))), corpus, store.cache_dir)
+    run = finish_run(store, corpus, opening.config, corpus.quality, name="mine")
+    app = page(
+        "pages/explore.py",
+        corpus=opening.key,
+        run=run.id,
+        left="cluster",
+        middle="cluster (column)",
+        tab="Distributions",
+    )
+    offered = app.selectbox(key="explore_left").options
+    assert {"quality", "length", "cluster"} <= set(offered)
+    assert {f"{name} (column)" for name in ("cluster", "selected", "quality", "length")} <= set(offered)
+    assert titles(app)[:2] == ["cluster", "cluster (column)"]
+    assert {line.split()[0] for line in key_lines(app, 1)} == {"old", "new"}
+    assert any(line.startswith("topic 0") for line in key_lines(app, 0))
+    app.session_state["explore_filters"] = (
+        corpus.fingerprint,
+        Filters(
+            (Among("cluster (column)", ("old",)), Among("cluster", ("topic 2",)), Among("selected", ("selected",)))
+        ),
+    )
+    app.session_state["explore_tab"] = "Texts"
+    app.selectbox(key="explore_left").select("quality").run()
+    app.selectbox(key="explore_middle").select("quality (column)").run()
+    selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
+    expected = np.flatnonzero((codes == 2) & selected)  # each of the twelve is of one half
+    assert f"**{len(expected)}** of 240 samples" in said_by(app)
+    listed = app.dataframe[0].value.set_index("chunk_id").sort_index()
+    assert listed["quality (column)"].tolist() == expected.tolist()
+    assert listed["quality"].tolist() == pytest.approx(corpus.quality[expected].tolist())
+    assert listed["selected"].all()
+    # a quota is on the column of the shards, under its own name
+    assert app.selectbox(key="quota_column_1").value == "cluster", "what is filtered by is offered first"
+    quota = app.selectbox(key="quota_value_cluster_0")
+    assert quota.value == "old" and set(quota.options) == {"old", "new"}
 
 
 def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):

@@ -1,10 +1,13 @@
 """The columns that the linked views look at: what every corpus and run have, and what the shards brought besides.
 
-Everything is cached for all sessions, bounded, and read-only.
+A column of the shards that is called as one of the former, or as a view, is shown as ``NAME (column)``: both can be
+looked at. Everything is cached for all sessions, bounded, and read-only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,7 @@ import streamlit as st
 from datamask.corpus import Corpus
 from datamask.dashboard import facets, grounds, groups, topics
 from datamask.dashboard.facets import Facet
-from datamask.dashboard.filters import Rows
+from datamask.dashboard.filters import Holding, Inside, Rows
 from datamask.dashboard.layers import Blank, Category, Layer, layer_of_column, number
 from datamask.dashboard.ui.scene import RunColumns, texts_of
 
@@ -30,18 +33,46 @@ QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
 
 SELECTED, CLUSTER, BAND = "selected", "cluster", "length band"
 
+TAKEN = frozenset(
+    (QUALITY, CROWDING, MARGINAL, SCORE, LENGTH, SELECTED, CLUSTER, BAND, Holding("").name, Inside(()).name)
+)
+"""Names that mean the same on every corpus, whether there is such a thing yet or not."""
+
+
+def shown_names(columns: Iterable[str]) -> dict[str, str]:
+    """What each column of the shards is called in the linked views, by its name in the shards."""
+    columns = list(columns)
+    shown: dict[str, str] = {}
+    for name in columns:
+        label = name
+        while label in TAKEN or (label != name and label in columns):
+            label += " (column)"
+        shown[name] = label
+    return shown
+
+
+def shown_name(corpus: Corpus, column: str) -> str:
+    """What a metadata column is called in the linked views."""
+    return shown_names(corpus.metadata.column_names)[column]
+
+
+def columns_shown(corpus: Corpus, names: Iterable[str]) -> dict[str, str]:
+    """Those of these names that are metadata columns, each with the column's name in the shards."""
+    column_of = {label: column for column, label in shown_names(corpus.metadata.column_names).items()}
+    return {name: column_of[name] for name in names if name in column_of}
+
 
 def rows(corpus: Corpus, cache_dir: Path, run_id: str | None, run: RunColumns | None) -> Rows:
     """What filters, distributions and groups look at; the map's places are not among it."""
     crowding, clusters = grounds.crowding(corpus, cache_dir), topics.load(corpus, cache_dir)
     return _rows(
-        corpus.fingerprint, run_id or "", crowding is not None, clusters is not None, corpus, run, crowding, clusters
+        corpus.identity, run_id or "", crowding is not None, clusters is not None, corpus, run, crowding, clusters
     )
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the columns")
 def _rows(
-    fingerprint: str,
+    identity: str,
     run_id: str,
     has_crowding: bool,
     has_topics: bool,
@@ -51,6 +82,9 @@ def _rows(
     _clusters: topics.Topics | None,
 ) -> Rows:
     numbers, classes = facets.columns_of(_corpus.metadata, _corpus.metadata_columns)
+    shown = shown_names(_corpus.metadata.column_names)
+    numbers = {shown[name]: values for name, values in numbers.items()}
+    classes = {shown[name]: codes for name, codes in classes.items()}
     length, unit = lengths(_corpus)
     numbers = {
         QUALITY: _corpus.quality,
@@ -86,12 +120,12 @@ def choices(rows: Rows, has_run: bool) -> list[str]:
 
 def distributions(corpus: Corpus, run_id: str | None, rows: Rows) -> list[Facet]:
     """Every number and class of some rows as bars to brush; bands and clusters are the groups' business."""
-    return _distributions(corpus.fingerprint, run_id or "", tuple(rows.numbers), tuple(rows.classes), rows)
+    return _distributions(corpus.identity, run_id or "", tuple(rows.numbers), tuple(rows.classes), rows)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Counting")
 def _distributions(
-    fingerprint: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...], _rows: Rows
+    identity: str, run_id: str, numbers: tuple[str, ...], classes: tuple[str, ...], _rows: Rows
 ) -> list[Facet]:
     drawn = [facets.number_facet(name, title_of(name), _rows.numbers[name]) for name in numbers]
     drawn += [
@@ -106,15 +140,16 @@ def layer(corpus: Corpus, name: str, rows: Rows, run_id: str | None) -> Layer:
     """What a panel of the map shows of one of these columns; a blank panel while its values are being computed."""
     if name == CROWDING and name not in rows.numbers:
         return Blank(title_of(name), "waits for the neighbours")
-    return _layer(corpus.fingerprint, run_id or "", name, corpus, rows)
+    return _layer(corpus.identity, run_id or "", name, corpus, rows)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _layer(fingerprint: str, run_id: str, name: str, _corpus: Corpus, _rows: Rows) -> Layer:
+def _layer(identity: str, run_id: str, name: str, _corpus: Corpus, _rows: Rows) -> Layer:
     if name in _rows.numbers:
         return number(title_of(name), _rows.numbers[name])
-    if name in _corpus.metadata_columns:
-        return layer_of_column(_corpus.metadata_columns[name], _corpus.metadata[name])
+    column = columns_shown(_corpus, [name]).get(name)
+    if column is not None:
+        return replace(layer_of_column(_corpus.metadata_columns[column], _corpus.metadata[column]), title=name)
     codes, names = _rows.classes[name]
     return Category.of(title_of(name), pa.chunked_array([pa.DictionaryArray.from_arrays(codes, list(names))]))
 

@@ -6,7 +6,7 @@ one view costs one new test of the rows and not one per view.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +40,12 @@ class Linked:
     def mask(self, skip: Iterable[str] = ()) -> np.ndarray:
         """The rows that are shown, bool ``(N,)``, but for the conditions named."""
         return self.filters.mask(
-            self.rows, skip, lambda one, rows: _mask(self.corpus.fingerprint, self.key, _told(one), one, rows)
+            self.rows, skip, lambda one, rows: _mask(self.corpus.identity, self.key, _told(one), one, rows)
         )
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)
-def _mask(fingerprint: str, key: str, told: str, _one: Condition, _rows: Rows) -> np.ndarray:
+def _mask(identity: str, key: str, told: str, _one: Condition, _rows: Rows) -> np.ndarray:
     mask = _one.mask(_rows)
     mask.flags.writeable = False
     return mask
@@ -64,6 +64,17 @@ def kept(corpus: Corpus) -> Filters:
         filters = filters if fingerprint is None else Filters()
         st.session_state[FILTERS] = (corpus.fingerprint, filters)
     return filters
+
+
+def kept_on(corpus: Corpus, rows: Rows, shown: Mapping[str, str]) -> Filters:
+    """The conditions of this session on what this corpus has; an address may call a column as its shards do.
+
+    Args:
+        shown: name under which the rows have a column, by its name in the shards.
+    """
+    filters = kept(corpus).renamed(rows, shown)
+    st.session_state[FILTERS] = (corpus.fingerprint, filters)
+    return filters.known(rows)
 
 
 def joined(kept: tuple[str | None, Filters] | None, more: tuple[str | None, Filters]) -> tuple[str | None, Filters]:

@@ -6,7 +6,7 @@ the time to fill them again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,16 +71,16 @@ def _places(fingerprint: str, kind: str, hexagons: bool | None, _corpus: Corpus,
 def ground_parcel(corpus: Corpus, ground: Ground) -> bytes:
     """Coordinates and labels of the drawn samples, as the map in the browser wants them."""
     places = ground.places
-    return _ground_parcel(ground.scope, places.cells is None, len(places.drawn), corpus, places)
+    return _ground_parcel(corpus.identity, ground.scope, places.cells is None, len(places.drawn), corpus, places)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Placing the samples")
-def _ground_parcel(scope: str, points: bool, drawn: int, _corpus: Corpus, _places: Places) -> bytes:
-    return parcels.ground_parcel(_places, _labels(_corpus.fingerprint, drawn, _corpus, _places))
+def _ground_parcel(identity: str, scope: str, points: bool, drawn: int, _corpus: Corpus, _places: Places) -> bytes:
+    return parcels.ground_parcel(_places, _labels(_corpus.identity, drawn, _corpus, _places))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the drawn samples")
-def _labels(fingerprint: str, drawn: int, _corpus: Corpus, _places: Places) -> list[str]:
+def _labels(identity: str, drawn: int, _corpus: Corpus, _places: Places) -> list[str]:
     # the drawing order depends on the number of rows alone, so every projection of a corpus shares these
     rows = pa.array(_places.drawn)
     texts = texts_of(_corpus)
@@ -122,16 +122,21 @@ def _run_columns(run_id: str, changed: int, _run: Run) -> RunColumns:
     return RunColumns(table["selected"].to_numpy(zero_copy_only=False).astype(bool), *numbers)
 
 
-def sample_table(corpus: Corpus, rows: np.ndarray, extra: Sequence[str] = ()) -> pa.Table:
-    """Some rows for a table on a page: id, quality, the start of the text, and other metadata columns."""
+def sample_table(corpus: Corpus, rows: np.ndarray, extra: Mapping[str, str] | None = None) -> pa.Table:
+    """Some rows for a table on a page: id, quality, the start of the text, and other metadata columns.
+
+    Args:
+        rows: int64 ``(n,)``.
+        extra: the other columns: what each is called in the table, and its name in the shards.
+    """
     taken = pa.array(rows)
     columns = {
         str(corpus.provenance.columns.get("id", "id")): corpus.ids.take(taken),
         "quality": pa.array(corpus.quality[rows]),
     }
-    for name in extra:
-        if name not in columns and name in corpus.metadata.column_names:
-            columns[name] = corpus.metadata[name].take(taken)
+    for name, column in (extra or {}).items():
+        if name not in columns:
+            columns[name] = corpus.metadata[column].take(taken)
     texts = texts_of(corpus)
     if texts is not None:
         columns["text"] = pc.utf8_slice_codeunits(texts.take(taken), 0, TEXT_SHOWN)

@@ -13,6 +13,7 @@ from datamask.config import Quota, SelectionConfig
 from datamask.corpus import Corpus
 from datamask.dashboard import words
 from datamask.dashboard.filters import Among
+from datamask.dashboard.ui import columns as linked_columns
 from datamask.dashboard.ui import forms, session
 from datamask.dashboard.ui.linked import Linked
 from datamask.errors import DatamaskError
@@ -151,27 +152,28 @@ def _reason_now(corpus: Corpus) -> str:
         settings = forms.remembered()
     except DatamaskError as error:
         return str(error)
-    return _reason(corpus.fingerprint, repr(settings), repr(book(corpus)), settings, corpus)
+    return _reason(corpus.identity, repr(settings), repr(book(corpus)), settings, corpus)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _reason(fingerprint: str, settings: str, rules: str, _settings: SelectionConfig, _corpus: Corpus) -> str:
+def _reason(identity: str, settings: str, rules: str, _settings: SelectionConfig, _corpus: Corpus) -> str:
     return applied(_settings, _corpus)[1]
 
 
 def _quota(view: Linked, columns: list[str]) -> None:
     corpus = view.corpus
     conditions = [condition for condition in view.filters.conditions if isinstance(condition, Among)]
-    among = next((condition for condition in conditions if condition.name in columns), None)
+    shown = {name: linked_columns.shown_name(corpus, name) for name in columns}
+    among = next((condition for condition in conditions if condition.name in shown.values()), None)
     bound = next((rule.quota for rule in book(corpus).of(QUOTA) if rule.quota is not None), None)
     if bound is not None:  # quotas divide the selection by one column
         columns = [name for name in columns if name == bound.column] or columns
-    start = columns.index(among.name) if among is not None and among.name in columns else 0
+    start = next((place for place, name in enumerate(columns) if among is not None and shown[name] == among.name), 0)
     column = st.selectbox("Column", columns, start, key=f"quota_column_{start}", help="Quotas are on one column.")
-    codes, names = view.rows.classes[column]
+    codes, names = view.rows.classes[shown[column]]
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     order = [str(names[place]) for place in np.argsort(-counts, kind="stable") if counts[place]]
-    wanted = among.names[0] if among is not None and among.name == column else None
+    wanted = among.names[0] if among is not None and among.name == shown[column] else None
     place = order.index(wanted) if wanted in order else 0
     value = st.selectbox(
         "Group",
@@ -219,7 +221,7 @@ def _columns(view: Linked) -> list[str]:
     return [
         column.name
         for column in view.corpus.metadata_columns.values()
-        if column.kind == "class" and len(view.rows.classes[column.name][1]) > 1
+        if column.kind == "class" and len(view.rows.classes[linked_columns.shown_name(view.corpus, column.name)][1]) > 1
     ]
 
 

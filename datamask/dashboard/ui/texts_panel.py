@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ def show(
     corpus: Corpus,
     rows: np.ndarray,
     selected: np.ndarray | None,
-    extra: Sequence[str] = (),
+    extra: Mapping[str, str] | None = None,
     why: Callable[[int, DeltaGenerator], None] = lambda row, below: None,
 ) -> None:
     """Everything about the rows that are shown.
@@ -41,7 +41,7 @@ def show(
         name: of what is listed, for the controls' keys.
         rows: ascending int64 ``(n,)``.
         selected: bool ``(N,)`` of the run in question, or None.
-        extra: metadata columns to list beside id, quality and text.
+        extra: metadata columns to list beside id, quality and text: what each is called, and its name in the shards.
         why: draws what there is to say about the chosen row, below it; it is given the place below the list as well.
     """
     st.markdown(headline(corpus, rows, selected))
@@ -74,7 +74,9 @@ def headline(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None) -> s
     return sentence
 
 
-def _list(name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Sequence[str]) -> None:
+def _list(
+    name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Mapping[str, str] | None
+) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         listed = rows
         if selected is not None:
