@@ -18,6 +18,7 @@ from datamask.dashboard.openings import openings
 from datamask.errors import Stopped
 from tests.dashboard.made_runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
+from tests.pages.reading import captions
 
 
 def choose_path(app, text):
@@ -252,6 +253,7 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
     app = choose_path(page(), shard)
     button(app, "Open").click().run()
     assert any("Opening shard" in heading.value for heading in app.subheader)
+    assert app.button(key="stop_opening").help and "opening goes on" in captions(app)
     deadline = time.monotonic() + 240  # the opening's thread may not have spoken yet
     while not any("Reading rows" in bar.proto.text for bar in app.get("progress")) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -34,8 +34,19 @@ def show(opened: OpenCorpus, settings: Shared) -> None:
         _offer(opened, config, behind)
         return
     if behind.preparing:
-        with st.container(key="live_preparing"):
-            st.fragment(_preparing, run_every=0.5)(behind)
+        background.follow(
+            behind.job,
+            background.Look(
+                "live_stop",
+                "What was put on disk is kept, so the next preparation is quicker.",
+                place="live_preparing",
+                title="Preparing the live λ",
+                # the job goes on solving when the slider is there: its time left is not that of the preparation
+                beside=lambda job: "You may leave this page meanwhile; the work goes on.",
+                stop=lambda job: behind.stop(),
+                over=lambda: not behind.preparing,
+            ),
+        )
         return
     held, name = _against(opened)
     ground = scene.ground(corpus, session.store().cache_dir, DEFAULT, None)
@@ -167,19 +178,4 @@ def _offer(opened: OpenCorpus, config: SelectionConfig, ended: live.Session | No
             on_click=background.on_press(live.session),
             args=(opened.corpus, config, session.store().cache_dir),
             help="Runs in the background and can be stopped.",
-        )
-
-
-def _preparing(behind: live.Session) -> None:
-    if not behind.preparing:
-        st.rerun()
-    with st.container(border=True):
-        st.subheader("Preparing the live λ", anchor=False)
-        st.progress(min(behind.job.share, 1.0), text=words.plain(behind.job.message, 200))
-        st.button(
-            "Stop",
-            key="live_stop",
-            icon=":material/stop:",
-            on_click=behind.stop,
-            help="What was put on disk is kept, so the next preparation is quicker.",
         )

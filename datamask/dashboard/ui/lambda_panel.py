@@ -15,7 +15,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard import lambdas, words
 from datamask.dashboard.charts.lambdas import band
 from datamask.dashboard.signs import Sign
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import lambdas as view
 from datamask.dashboard.views import listing
 from datamask.errors import DatamaskError
@@ -196,8 +196,7 @@ def _start(corpus: Corpus, asked: lambdas.Asked, cache_dir: Path) -> None:
 
 def working(corpus: Corpus) -> bool:
     """Whether a search is under way on this corpus."""
-    job = worker().find(lambdas.key_of(corpus))
-    return job is not None and not job.ended
+    return background.working(lambdas.key_of(corpus))
 
 
 def follow(corpus: Corpus) -> None:
@@ -214,7 +213,19 @@ def search(corpus: Corpus, cache_dir: Path) -> bool:
         return False
     if not job.ended:
         st.session_state["lambda_watched"] = job.key
-        st.fragment(_progress, run_every=1.0)(job.key)
+        background.follow(
+            job,
+            background.Look(
+                "lambda_stop",
+                STOPS,
+                every=1.0,
+                place="live_lambdas",
+                title="Searching",
+                about=_asked(job),
+                says=_doing,
+                beside=_done,
+            ),
+        )
         return True
     stopped = job.state == "stopped"
     with st.container(border=True):
@@ -254,22 +265,15 @@ def _asked(job: Job) -> str:
     return words.plain(view.asked(job.about.question.to_dict(), job.about.question.target.label), 300)
 
 
-def _progress(key: str) -> None:
-    job = worker().find(key)
-    if job is None or job.ended:
-        st.rerun()
-    with st.container(border=True, key="live_lambdas"):
-        st.subheader("Searching", anchor=False)
-        st.caption(_asked(job))
-        message = words.plain(job.message)
-        st.progress(min(max(job.share, 0.0), 1.0), text=message[:1].upper() + message[1:])
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", icon=":material/stop:", key="lambda_stop", on_click=job.stop, help=STOPS)
-            left = words.soon(job.left)
-            st.caption(
-                (f"{words.percent(job.share)} done, {left}. " if left else "")
-                + "You can leave this page; the search goes on."
-            )
+def _doing(job: Job) -> str:
+    message = background.message(job)
+    return message[:1].upper() + message[1:]
+
+
+def _done(job: Job) -> str:
+    left = words.soon(job.left)
+    done = f"{words.percent(job.share)} done, {left}. " if left else ""
+    return f"{done}You can leave this page; the search goes on."
 
 
 def nothing_yet() -> None:

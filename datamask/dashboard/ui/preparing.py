@@ -11,6 +11,7 @@ from datamask.corpus.projections import DEFAULT, PROJECTIONS, STAND_IN
 from datamask.dashboard import grounds, words
 from datamask.dashboard.ui import background, session
 from datamask.dashboard.views import listing
+from datamask.work.job import Job
 from datamask.work.worker import worker
 
 
@@ -44,7 +45,7 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
     has_crowding = grounds.crowding(corpus, cache_dir) is not None
     job = worker().find(grounds.key_of(corpus))
     if job is not None and not job.ended:
-        st.fragment(_progress, run_every=1.0)(job.key, wanted, has_crowding, corpus, cache_dir)
+        _draw(job, wanted, has_crowding, corpus, cache_dir)
         return
     if has_crowding and grounds.layout(corpus, cache_dir, wanted) is not None:
         return
@@ -58,7 +59,7 @@ def prepare(corpus: Corpus, cache_dir: Path, wanted: str) -> None:
         _offer(f"{what} waits until no run needs the processor.{meanwhile}", corpus, cache_dir, wanted)
     else:
         job = grounds.start(corpus, cache_dir, wanted)
-        st.fragment(_progress, run_every=1.0)(job.key, wanted, has_crowding, corpus, cache_dir)
+        _draw(job, wanted, has_crowding, corpus, cache_dir)
 
 
 def _words(wanted: str) -> tuple[str, str]:
@@ -82,24 +83,23 @@ def _offer(sentence: str, corpus: Corpus, cache_dir: Path, wanted: str) -> None:
         )
 
 
-def _progress(key: str, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
-    job = worker().find(key)
-    crowding_came = not had_crowding and grounds.crowding(corpus, cache_dir) is not None
-    if job is None or job.ended or crowding_came:
-        st.rerun()
-    under_way = str(job.about)
-    if PROJECTIONS[wanted].at_once is None and grounds.layout(corpus, cache_dir, wanted) is None:
-        after = f", then {wanted}" if under_way != wanted else ""
-        text = f"The map is {STAND_IN.name} for now; {under_way} comes next{after}."
-    else:
-        text = f"{under_way} is under way."
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(max(job.share, 0.0), 1.0), text=f"{text} {words.plain(job.message)}")
-        st.button(
-            f"Stop {under_way}",
-            key="stop_layout",
-            type="tertiary",
-            icon=":material/stop:",
-            on_click=job.stop,
-            help="Stops within a second. You can start it again later.",
-        )
+def _draw(job: Job, wanted: str, had_crowding: bool, corpus: Corpus, cache_dir: Path) -> None:
+    def says(job: Job) -> str:
+        if PROJECTIONS[wanted].at_once is None and grounds.layout(corpus, cache_dir, wanted) is None:
+            after = f", then {wanted}" if str(job.about) != wanted else ""
+            text = f"The map is {STAND_IN.name} for now; {job.about} comes next{after}."
+        else:
+            text = f"{job.about} is under way."
+        return f"{text} {background.message(job)}"
+
+    background.follow(
+        job,
+        background.Look(
+            "stop_layout",
+            "Stops within a second. You can start it again later.",
+            every=1.0,
+            says=says,
+            stop_label=lambda job: f"Stop {job.about}",
+            over=lambda: not had_crowding and grounds.crowding(corpus, cache_dir) is not None,
+        ),
+    )

@@ -21,6 +21,7 @@ from datamask.dashboard import ready_sample, sample, words
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.doors import UPLOADS, Outside, check_roots
 from datamask.dashboard.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
+from datamask.dashboard.ui import background
 from datamask.dashboard.ui.server import on_loopback
 from datamask.errors import DatamaskError, StoreError
 from datamask.files import user_path
@@ -258,8 +259,19 @@ def draw_opening(opening: Opening, follow: bool = False) -> None:
         follow: draw the page again whenever there is more of the first look.
     """
     if opening.under_way:
-        drawn = _first_parts(opening) if follow else None
-        st.fragment(_opening_progress, run_every=0.5)(opening.key, drawn)
+        drawn = _first_parts(opening)
+        background.follow(
+            opening.job,
+            background.Look(
+                "stop_opening",
+                "Stops within a second; nothing is changed on disk.",
+                place="live_opening",
+                title=f"Opening {words.plain(opening.title)}",
+                beside=lambda job: _so_far(opening),
+                stop=lambda job: opening.stop(),
+                over=lambda: not opening.under_way or (follow and drawn != _first_parts(opening)),
+            ),
+        )
     elif opening.job.state == "stopped":
         with st.container(border=True):
             st.subheader("Opening was stopped")
@@ -288,16 +300,7 @@ def _first_parts(opening: Opening) -> int:
     return 0 if opening.first is None else opening.first.parts
 
 
-def _opening_progress(key: str, drawn: int | None) -> None:
-    opening = all_openings().get(key)
-    if opening is None or not opening.under_way or (drawn is not None and drawn != _first_parts(opening)):
-        st.rerun()
-    with st.container(border=True):
-        st.subheader(f"Opening {words.plain(opening.title)}")
-        st.progress(min(opening.job.share, 1.0), text=words.plain(opening.job.message))
-        passed = time.time() - opening.started
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", icon=":material/stop:", key="stop_opening", on_click=opening.stop)
-            left = words.soon(opening.job.left)
-            so_far = f"{words.duration(passed)} so far{f', {left}' if left else ''}"
-            st.caption(f"{so_far}. You can leave this page; opening goes on.")
+def _so_far(opening: Opening) -> str:
+    left = words.soon(opening.job.left)
+    passed = words.duration(time.time() - opening.started)
+    return f"{passed} so far{f', {left}' if left else ''}. You can leave this page; opening goes on."
