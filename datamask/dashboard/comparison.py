@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.layers import Category
 from datamask.errors import InputError
-from datamask.options import OPTIONS
+from datamask.options import CORPUS_OPTIONS, OPTIONS, Option
 from datamask.runs.store import Run
 
 LETTERS = "ABCD"
@@ -31,7 +32,7 @@ MOST = 4
 MEASURES = ("joint", "quality", "diversity")
 
 SETTINGS = {name: option.title for name, option in OPTIONS.items()}
-"""Every setting, with what a list of settings calls it."""
+"""Every setting of a selection, with what a list of settings calls it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Entry:
 
     Attributes:
         letter: A to D; label: letter and name, unique within the comparison.
-        config: its settings.
+        config: its settings. corpus: the options of its corpus that were given, by name.
         selected: bool ``(N,)``.
         drawn: float64 ``(N,)``, the chance of each row in a random selection of as many: `draw_chances`.
         shares: quality, diversity and joint as share of the attainable gain; None where a term is constant.
@@ -53,6 +54,7 @@ class Entry:
     letter: str
     label: str
     config: SelectionConfig
+    corpus: dict[str, Any]
     selected: np.ndarray
     drawn: np.ndarray
     shares: dict[str, float | None]
@@ -91,6 +93,7 @@ def load(runs: Sequence[Run], n: int) -> list[Entry]:
                 letter,
                 f"{letter} · {run.config.name or run.id}",
                 run.config.selection,
+                {"inputs": run.config.corpus.inputs, **run.config.corpus_given()},
                 selected,
                 draw_chances(int(selected.sum()), eligible | selected, _pinned(run, n) & selected),
                 {measure: calibrated.get(measure) for measure in MEASURES},
@@ -198,12 +201,19 @@ def values(entries: Sequence[Entry]) -> pd.DataFrame:
 
 
 def settings(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Only the settings that differ: first column ``Setting``, then one text column per run; may be empty."""
+    """Only the settings that differ: first column ``Setting``, then one text column per run; may be empty.
+
+    Those of the corpus too: the same rows may have been opened by other options.
+    """
     rows = []
     for name, label in SETTINGS.items():
         found = [getattr(entry.config, name) for entry in entries]
         if any(value != found[0] for value in found):
             rows.append({"Setting": label, **{entry.label: _said(value) for entry, value in zip(entries, found)}})
+    for name, option in CORPUS_OPTIONS.items():
+        given = [entry.corpus.get(name, option.default) for entry in entries]
+        if not _equal(given):
+            rows.append({"Setting": option.title, **{entry.label: _opened_by(entry, option) for entry in entries}})
     return pd.DataFrame(rows, columns=["Setting", *(entry.label for entry in entries)])
 
 
@@ -333,6 +343,13 @@ def _equal(items: Sequence[object]) -> bool:
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
+
+
+def _opened_by(entry: Entry, option: Option) -> str:
+    """A corpus's option in words; what it is found by, or follows, where it was not given."""
+    if option.name in entry.corpus:
+        return option.shown(entry.corpus[option.name])
+    return option.unset or ("–" if option.default in (None, ()) else option.shown(option.default))
 
 
 def _said(value: object) -> str:

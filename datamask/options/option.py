@@ -64,6 +64,12 @@ class Option:
         """What a list of settings calls it."""
         return self.listed or self.label
 
+    def shown(self, value: Any) -> str:
+        """A value of it in a list of settings."""
+        if isinstance(self.kind, Flag):
+            return "yes" if value else "no"
+        return ", ".join(map(self.kind.text, value)) if self.kind.many else self.kind.text(value)
+
     def words(self, value: Any) -> list[str]:
         """The words of a command line that give it this value."""
         if isinstance(self.kind, Flag):

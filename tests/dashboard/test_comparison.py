@@ -1,5 +1,6 @@
 """Comparisons against plain set arithmetic and simulated chance."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +15,7 @@ from datamask.dashboard.charts.overlay import overlay
 from datamask.dashboard.charts.shares import shares
 from datamask.dashboard.layers import Category
 from datamask.errors import InputError
+from datamask.options import CORPUS_OPTIONS, QualityColumn
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
 
@@ -128,6 +130,47 @@ def test_only_the_settings_that_differ(three):
     assert table.columns[1:].tolist() == ["A · first", "B · second", "C · third"]
     assert table.iloc[1, 1:].tolist() == ["0.5", "0.2", "0.5"]
     assert comparison.settings(entries[:1] * 2).empty
+
+
+OTHERWISE = {
+    "inputs": ("elsewhere.parquet", "more.parquet"),
+    "quality_columns": (QualityColumn("edu", 0.5, "z"), QualityColumn("dirt", -2.0)),
+    "features": ("features",),
+    "scores": ("scores",),
+    "rows": 500,
+    "seed": 7,
+    "drop_invalid": True,
+}
+
+
+@pytest.mark.parametrize("name", CORPUS_OPTIONS)
+def test_options_by_which_the_same_rows_were_opened_are_compared(world, name):
+    store, corpus, config = world
+    other = replace(config, **{name: OTHERWISE.get(name, "another")})
+    runs = [
+        finish_run(store, corpus, opened, corpus.quality, name=opened_by)
+        for opened_by, opened in (("first", config), ("second", other), ("third", config))
+    ]
+    table = comparison.settings(comparison.load(runs, len(corpus)))
+    assert table["Setting"].tolist() == [CORPUS_OPTIONS[name].title]
+    first, second, third = table.iloc[0, 1:]
+    assert first == third != second and first not in ("", "None")
+    assert comparison.settings(comparison.load(runs[::2], len(corpus))).empty
+
+
+def test_corpus_options_are_written_as_on_the_command_line(world):
+    store, corpus, config = world
+    other = replace(config, quality_columns=OTHERWISE["quality_columns"], rows=1234)
+    runs = [finish_run(store, corpus, opened, corpus.quality) for opened in (config, other)]
+    table = comparison.settings(comparison.load(runs, len(corpus))).set_index("Setting")
+    assert table.loc["Quality columns"].tolist() == ["found by name, then by type", "edu:0.5:z, dirt:-2"]
+    assert table.loc["Rows at most"].tolist() == ["all that fit", "1234"]
+
+
+def test_a_row_seed_that_follows_the_seed_is_no_difference_of_its_own(world):
+    store, corpus, config = world
+    runs = [finish_run(store, corpus, replace(config, seed=seed), corpus.quality, seed=seed) for seed in (0, 3)]
+    assert comparison.settings(comparison.load(runs, len(corpus)))["Setting"].tolist() == ["Seed"]
 
 
 def test_every_setting_has_a_name():

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -15,7 +14,7 @@ from datamask.config import CorpusConfig
 from datamask.dashboard import words
 from datamask.dashboard.views import listing, outcome
 from datamask.errors import InputError
-from datamask.options import CORPUS_OPTIONS, Flag
+from datamask.options import CORPUS_OPTIONS
 from datamask.runs.store import Run
 from datamask.work.memo import FileMemo
 
@@ -40,7 +39,7 @@ def table(run: Run) -> pd.DataFrame:
         ("seed", str(run.config.selection.seed)),
         ("corpus", ", ".join(corpus.inputs)),
         *(
-            (CORPUS_OPTIONS[name].title.lower(), _option_text(name, value))
+            (CORPUS_OPTIONS[name].title.lower(), CORPUS_OPTIONS[name].shown(value))
             for name, value in run.config.corpus_given().items()
         ),
         ("rows", words.of_total(int(n), int(total or n)) if n else "–"),
@@ -60,13 +59,6 @@ def table(run: Run) -> pd.DataFrame:
         ("platform", str(platform)),
     ]
     return pd.DataFrame([(what, words.printable(value)) for what, value in rows], columns=["what", "value"])
-
-
-def _option_text(name: str, value: Any) -> str:
-    kind = CORPUS_OPTIONS[name].kind
-    if isinstance(kind, Flag):
-        return "yes" if value else "no"
-    return ", ".join(map(kind.text, value)) if kind.many else kind.text(value)
 
 
 def command(run: Run, output: str | None = None) -> str:
