@@ -17,7 +17,7 @@ from datamask.errors import OptionError, StoreError
 from datamask.runs.formats import to_plain
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
-from datamask.work.pace import Eta, RunPace, duration
+from datamask.work.pace import Eta, PhasePace, RunPace, duration
 
 LINE_SECONDS = 5.0
 """Without a terminal: a line so often, and one whenever the work turns to something else."""
@@ -31,7 +31,7 @@ class Progress:
     A context manager: leaving it clears the bar, so that what is printed next starts on a clean line.
     """
 
-    def __init__(self, stream: TextIO | None = None, pace: RunPace | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, pace: RunPace | PhasePace | None = None) -> None:
         """`pace`: what knows the time left, where that does not follow from the shares alone."""
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()

@@ -13,6 +13,8 @@ from datamask.errors import InputError, RunStateError
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore, default_root
+from datamask.work import lanes
+from datamask.work.pace import PhasePace
 
 
 def select(options: argparse.Namespace) -> int:
@@ -47,11 +49,12 @@ def resume(options: argparse.Namespace) -> int:
 def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: bool = False) -> int:
     say(f"run {run.id} in {run.path}")
     # loading torch on a cold machine takes longer than a queued run without an owner is believed
-    with run.queued(), stop_on_signals() as stop, Progress() as progress:
+    pace = PhasePace(lanes.clock)
+    with run.queued(), stop_on_signals() as stop, Progress(pace=pace) as progress:
         if not new:
             with run.writer() as writer:
                 writer.set_status("queued")
-        outcome = attempt(run, should_stop=stop.is_set, progress=progress, warn=progress.warn)
+        outcome = attempt(run, should_stop=stop.is_set, progress=progress, warn=progress.warn, pace=pace)
     error = outcome.error
     if error is not None and outcome.faulty:
         traceback.print_exception(error)

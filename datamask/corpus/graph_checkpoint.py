@@ -116,6 +116,7 @@ def work_through(
     plan: str,
     *,
     threads: int,
+    costs: np.ndarray | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> None:
@@ -126,7 +127,8 @@ def work_through(
         task: adds all that task number i has to the lists, by itself safe beside other tasks; well under 0.3 s.
         checkpoint, plan: where and under what name the lists are kept.
         threads: how many.
-        progress: called with the share of the tasks done.
+        costs: of each task, ``(T,)``; None: all cost the same.
+        progress: called with the share that is done, by cost.
         should_stop: polled some ten times a second.
 
     Raises:
@@ -139,7 +141,7 @@ def work_through(
 
     def tick() -> None:
         if progress is not None and len(lists.done):
-            progress(float(lists.done.mean()), "Neighbour graph")
+            progress(float(np.average(lists.done, weights=costs)), "Neighbour graph")
 
     while not lists.done.all():
         todo = np.flatnonzero(~lists.done)

@@ -165,6 +165,8 @@ def nearby_pairs(
             checkpoint,
             plan,
             threads=threads or thread_count(n),
+            # the first ones have most pairs: half of the tasks are a small part of the work
+            costs=np.array([len(visitors[task]) * len(members[task[1]]) for task in tasks], float),
             progress=progress,
             should_stop=should_stop,
         )

@@ -22,6 +22,7 @@ from datamask.runs.store import Run
 if TYPE_CHECKING:
     from datamask.evaluation.pool import Pool
     from datamask.evaluation.selection import Selection
+    from datamask.work.pace import PhasePace
 
 log = logging.getLogger(__name__)
 
@@ -60,11 +61,12 @@ def attempt(
     pool: Pool | None = None,
     warn: Callable[[str], None] | None = None,
     take: Callable[[Selection], None] | None = None,
+    pace: PhasePace | None = None,
 ) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
     `pool` is the run's corpus where it is open already (`datamask.runs.sweep`); `warn` is told what is wrong with it;
-    `take` is given the selection.
+    `take` is given the selection; `pace` is told of the phases.
 
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
@@ -74,7 +76,9 @@ def attempt(
         endings.load("datamask.runs.execute", stop)
         from datamask.runs.execute import execute
 
-        summary = execute(run, should_stop=stop, progress=progress, threads=threads, pool=pool, warn=warn, take=take)
+        summary = execute(
+            run, should_stop=stop, progress=progress, threads=threads, pool=pool, warn=warn, take=take, pace=pace
+        )
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")
         return Outcome(run.status())

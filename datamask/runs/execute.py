@@ -17,8 +17,10 @@ from torch import Tensor
 
 from datamask import catalogue, learning
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.neighbors import search_for
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import shared_corpora
+from datamask.corpus.threads import thread_count
 from datamask.errors import DatamaskError, RunStateError, Stopped
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
@@ -27,25 +29,21 @@ from datamask.learning.device import resolve
 from datamask.learning.loop import Estimator, Learned, learn
 from datamask.learning.state import State
 from datamask.learning.warm_start import WarmStart
-from datamask.runs import contents, digests, run_facts
+from datamask.objectives.facility import list_length
+from datamask.runs import contents, digests, phases, run_facts
 from datamask.runs.folders import RUN_ID
 from datamask.runs.recording import Clock, Recorder
 from datamask.runs.records import CHECKPOINT, TRACED, check
 from datamask.runs.store import Run, RunStore
 from datamask.runs.warm import stored_end
 from datamask.runs.writer import RunWriter
+from datamask.work import lanes
+from datamask.work.pace import STEPS, PhasePace
 
 STOP_FILE_SECONDS = 0.2
-READY, READY_WITH_GRAPH = 0.25, 0.8
-"""Share of a run that is done when learning begins, without and with a neighbour graph of many rows to build."""
+TOLD_SECONDS = 1.0
+"""Between two tellings of the time left where nothing else is told."""
 
-LEARNED = 0.95
-"""Share of a run that is done when learning ends."""
-
-FEW_STEPS, LEAST_READY = 400, 0.05
-"""Learning of more steps than these has most of the time, so what goes before has less than `READY`, down to this."""
-
-MANY_ROWS = 50_000
 DEFAULT_THREADS = torch.get_num_threads()
 """As torch found them: OMP_NUM_THREADS where it is set, else the cores."""
 
@@ -58,6 +56,8 @@ class Poll:
     def __init__(self, writer: RunWriter, should_stop: Callable[[], bool]) -> None:
         self._writer, self._should_stop = writer, should_stop
         self._looked = 0.0
+        self.tick: Callable[[], None] = lambda: None
+        """Called now and then by the work's own thread, however long nothing else is told."""
 
     def __call__(self) -> None:
         if self.stopped():
@@ -70,6 +70,7 @@ class Poll:
         if now - self._looked < STOP_FILE_SECONDS:
             return False
         self._looked = now
+        self.tick()
         return self._writer.stop_requested()
 
 
@@ -82,6 +83,7 @@ def execute(
     pool: Pool | None = None,
     warn: Callable[[str], None] | None = None,
     take: Callable[[Selection], None] | None = None,
+    pace: PhasePace | None = None,
 ) -> dict[str, Any]:
     """Do a run from where it stands to its end, or to where it is stopped.
 
@@ -95,6 +97,7 @@ def execute(
         warn: called once with each sentence about a run that is not well (`datamask.runs.health`), as soon as it is
             seen.
         take: called with the selection once everything of it is written.
+        pace: told of the run's phases, so that it knows the time left.
 
     Returns:
         The summary (keys as documented in the README; ``warnings`` has those sentences that still hold), with
@@ -114,7 +117,7 @@ def execute(
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
         try:
-            execution = _Execution(run, writer, poll, report, tell)
+            execution = _Execution(run, writer, poll, report, tell, pace or PhasePace(lanes.clock))
             summary = execution.go(pool)
         except Stopped:
             writer.finish("stopped", ending="stopped on request")
@@ -128,14 +131,20 @@ class _Execution:
     """One attempt at a run, with what its stages share."""
 
     def __init__(
-        self, run: Run, writer: RunWriter, poll: Poll, progress: Progress, warn: Callable[[str], None]
+        self,
+        run: Run,
+        writer: RunWriter,
+        poll: Poll,
+        progress: Progress,
+        warn: Callable[[str], None],
+        pace: PhasePace,
     ) -> None:
         self.run, self.writer, self.poll, self.progress, self.warn = run, writer, poll, progress, warn
         self.config = run.config.selection
-        self.clock = Clock()
-        self.share = 0.0
-        self.ready = max(LEAST_READY, READY * min(1.0, FEW_STEPS / max(self.config.n_epochs or 0, 1)))
-        self.opened = 0.4 * self.ready
+        self.clock, self.pace = Clock(), pace
+        self.share, self.what = 0.0, ""
+        self.told = time.monotonic()
+        poll.tick = self.tick
         self.alone: dict[str, Tensor] = {}
         """What each term alone would select, by its name: bool ``(n,)``."""
         self.selection: Selection | None = None
@@ -158,15 +167,11 @@ class _Execution:
             **run_facts.of_corpus(corpus), selected=self.config.size(len(corpus), pool.tokens), device=str(pool.device)
         )
         self.writer.update_facts(**run_facts.of_own_code(self.config, self.run.facts()))
-        if (
-            len(corpus) > MANY_ROWS
-            and not pool.has_graph
-            and any(catalogue.objective(name).needs_neighbors for name, _ in self.config.terms)
-        ):
-            self.ready = READY_WITH_GRAPH
-        self.say(self.opened, "measuring the ends of the scales")
+        self.plan(pool)
+        self.say("measuring the ends of the scales")
         posed = pose(pool, self.config, self.poll)
-        self.say(self.ready, "measuring top quality, for comparison")
+        self.pace.begin(phases.REFERENCES)
+        self.say("measuring top quality, for comparison")
         self.writer.update_facts(**run_facts.of_problem(posed, self.poll), neighbors=pool.graph_facts())
         if self.config.n_epochs:
             self.alone = run_facts.alone(pool, posed, self.poll)
@@ -201,24 +206,25 @@ class _Execution:
                 contents.shards_of(self.run),
                 pool.stamps,
                 self.poll,
-                lambda share: self.say(0.98 + 0.02 * share, "noting what the selected rows hold"),
+                lambda share: self.say("noting what the selected rows hold"),
                 lambda: digests.still_same(self.run.config.corpus, corpus, self.poll.stopped),
             )
         )
         self.writer.write_selection(selection.table(), run_facts.provenance(self.run))
         self.writer.finish("done", summary, learned.ending, step=learned.state.step, total_steps=estimator.total_steps)
         self.selection = selection
+        self.pace.over()
         self.progress(1.0, "done")
         return summary
 
     def open(self) -> Pool:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
-        self.say(0.0, "opening the corpus")
+        self.say("opening the corpus")
         opened = digests.stamps(list_files(self.run.config.corpus.inputs, should_stop=self.poll.stopped))
         corpus = shared_corpora().get(
             self.run.config.corpus,
-            progress=lambda share, what: self.say(self.opened * share, what),
+            progress=self.say_opened,
             should_stop=self.poll.stopped,
         )
         pool = Pool(
@@ -226,7 +232,7 @@ class _Execution:
             device,
             self.run.path.parent / ".cache",
             poll=self.poll,
-            progress=lambda share, what: self.say(self.opened + (self.ready - self.opened) * share, what),
+            progress=self.say_prepared,
             center=self.config.center,
             neighbors=self.config.neighbors,
         )
@@ -253,14 +259,51 @@ class _Execution:
             return {}
         return {"steps": planned or self.config.n_epochs}
 
-    def say(self, share: float, what: str) -> None:
-        """Tell both watchers: the caller, and whoever reads the run folder.
+    def plan(self, pool: Pool) -> None:
+        """Lay out the phases to come, with about what each takes here."""
+        n, dim = len(pool), pool.corpus.dim
+        size = self.config.size(n, pool.tokens)
+        by_lists = any(catalogue.objective(name).needs_neighbors for name, _ in self.config.terms)
+        self.pace.plan(
+            phases.expected_seconds(
+                self.config,
+                n,
+                dim,
+                selected=size,
+                listed=list_length(size / n, n),
+                approximate=search_for(n, self.config.neighbors, str(pool.device)) == "approximate",
+                graph=by_lists and not pool.has_graph,
+                cores=thread_count(n),
+            )
+        )
 
-        The share never falls: several parts of the preparation count from nothing, and how many there are is not known.
-        """
-        self.share = max(self.share, share)
-        self.progress(self.share, what)
+    def say(self, what: str) -> None:
+        """Tell both watchers: the caller, and whoever reads the run folder."""
+        self.tell(what)
         self.writer.beat(0, self.config.n_epochs or 0, what)
+
+    def say_opened(self, share: float, what: str) -> None:
+        """How far the corpus is read."""
+        self.pace.opening(share)
+        self.say(what)
+
+    def say_prepared(self, share: float, what: str) -> None:
+        """How far the pool is with a part of its preparation, of which several may count from nothing."""
+        if (phase := phases.phase_of(what)) is not None:
+            self.pace.begin(phase)
+            if phase == phases.GRAPH:  # solving for the ends may be done at any share
+                self.pace.at(share)
+        self.say(what)
+
+    def tell(self, what: str) -> None:
+        """Tell the caller. The share never falls."""
+        self.share, self.what, self.told = max(self.share, self.pace.share), what, time.monotonic()
+        self.progress(self.share, what)
+
+    def tick(self) -> None:
+        """Tell the caller that it goes on, and how long it still takes, where nothing was told for a while."""
+        if self.what and time.monotonic() - self.told >= TOLD_SECONDS:
+            self.tell(self.what)
 
     def learn(self, estimator: Estimator) -> tuple[Learned, Recorder]:
         """Let the estimator find its selection, from a checkpoint where there is one; all of it is recorded."""
@@ -274,9 +317,16 @@ class _Execution:
             self.first = int(self.run.facts().get("first_step") or 0)
             state = self.resumed(estimator, *stored)
 
+        total = max(estimator.total_steps, 1)
+        # where there are no steps, or one does everything, nothing tells how far it is
+        self.pace.begin(phases.LEARNING, state.step / total if self.config.n_rollout is not None else None)
+
         def say(share: float, what: str) -> None:
-            self.share = max(self.share, self.ready + (LEARNED - self.ready) * share)
-            self.progress(self.share, what)
+            if share < 1.0 or what.startswith(STEPS):
+                self.pace.at(share)
+            else:
+                self.pace.begin(phases.ENDING)
+            self.tell(what)
 
         recorder = Recorder(
             self.run,

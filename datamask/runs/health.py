@@ -83,16 +83,19 @@ def concerns(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, Any]
     """What is wrong with a run so far, worst first; empty for a healthy one, and for one that takes no steps.
 
     Args:
-        metrics: columns of metrics.jsonl. facts: of the run folder, for the value of a random subset.
+        metrics: columns of metrics.jsonl. facts: of the run folder, for the value of a random subset and how many steps
+            there are.
     """
     metrics = of_steps(metrics)
+    # fewer than the settings say where there are many rows; a run from before steps were planned takes all of them
+    planned = facts.get("planned_steps") or config.n_epochs
     checks = [
         _divergence(metrics, config, facts),
-        _collapse(metrics, config),
-        _one_sided(metrics, config),
+        _collapse(metrics, config, planned),
+        _one_sided(metrics, config, planned),
         _dominated(metrics, config, facts),
-        _flat(metrics, config),
-        _faint(metrics, config),
+        _flat(metrics, config, planned),
+        _faint(metrics, config, planned),
     ]
     # masks that have become all alike are the same story as their flat steps and their lost signal, and a selection of
     # one term's the same as its share of the reward
@@ -198,8 +201,8 @@ def _divergence(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, A
     )
 
 
-def _collapse(metrics: Metrics, config: SelectionConfig) -> Concern | None:
-    spread, total = metrics.get("batch_joint_std"), config.n_epochs
+def _collapse(metrics: Metrics, config: SelectionConfig, total: int | None) -> Concern | None:
+    spread = metrics.get("batch_joint_std")
     if config.estimator != "reinforce" or total is None or spread is None or len(spread) <= FEWEST_STEPS:
         return None
     spread = np.nan_to_num(spread)
@@ -218,11 +221,11 @@ def _collapse(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     )
 
 
-def _one_sided(metrics: Metrics, config: SelectionConfig) -> Concern | None:
+def _one_sided(metrics: Metrics, config: SelectionConfig, total: int | None) -> Concern | None:
     if not BALANCED[0] <= config.lamb <= BALANCED[1]:
         return None
     # a run that starts from quality begins with quality's own selection
-    if config.init == "quality" and metrics["step"][-1] < TOO_EARLY * (config.n_epochs or 0):
+    if config.init == "quality" and metrics["step"][-1] < TOO_EARLY * (total or 0):
         return None
     overlaps = {
         name.removeprefix("overlap_"): finite(metrics, name)[-1]
@@ -258,9 +261,9 @@ def _dominated(metrics: Metrics, config: SelectionConfig, facts: Mapping[str, An
     )
 
 
-def _flat(metrics: Metrics, config: SelectionConfig) -> Concern | None:
+def _flat(metrics: Metrics, config: SelectionConfig, total: int | None) -> Concern | None:
     flat = finite(metrics, "flat")
-    flat = flat[: math.ceil(TOO_EARLY * (config.n_epochs or 0))]
+    flat = flat[: math.ceil(TOO_EARLY * (total or 0))]
     if not len(flat) or not flat.mean() > FLAT_STEPS:
         return None
     return Concern(
@@ -271,19 +274,19 @@ def _flat(metrics: Metrics, config: SelectionConfig) -> Concern | None:
     )
 
 
-def _faint(metrics: Metrics, config: SelectionConfig) -> Concern | None:
+def _faint(metrics: Metrics, config: SelectionConfig, total: int | None) -> Concern | None:
     signal, heard = finite(metrics, "signal"), signal_so_far(metrics, config)
-    if len(heard) < FEWEST_STEPS or not config.n_epochs:
+    if len(heard) < FEWEST_STEPS or not total:
         return None
     # what lies ahead counts too, at the rate of the steps so far; and only what even two standard errors leave faint
-    rows = config.n_epochs * (config.partial or 1.0)
+    rows = total * (config.partial or 1.0)
     likely = signal.mean() + 2.0 * signal.std() / math.sqrt(len(signal))
     ahead = math.sqrt(max(signal.mean(), 0.0) * rows)
     if max(heard.max(), math.sqrt(max(likely, 0.0) * rows)) >= HEARD:
         return None
     return Concern(
         "faint",
-        f"Over all {config.n_epochs:,} steps a logit's signal is only {ahead:.1g} times its noise: "
+        f"Over all {total:,} steps a logit's signal is only {ahead:.1g} times its noise: "
         "chance decides more than the objective.",
         "Take more masks (--n_rollout), more steps or a larger "
         "--partial, or use --estimator counterfactual, whose credit is exact.",

@@ -14,7 +14,7 @@ import contextlib
 import os
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from datamask import endings
@@ -22,8 +22,10 @@ from datamask.errors import DatamaskError, RunStateError
 from datamask.process import held
 from datamask.runs.attempt import attempt
 from datamask.runs.store import Run, RunStore
+from datamask.work import lanes
 from datamask.work.job import QUEUED, Job
 from datamask.work.lanes import Priority
+from datamask.work.pace import PhasePace
 from datamask.work.worker import worker
 
 LEAVES_SECONDS = 10.0
@@ -35,11 +37,13 @@ class _Entry:
     """A run in this queue.
 
     Attributes:
-        hold: its ``queue`` lock. begun: whether its turn has come. put_off: it leaves the queue of this process only.
+        hold: its ``queue`` lock. pace: knows the time left. begun: whether its turn has come.
+        put_off: it leaves the queue of this process only.
     """
 
     run: Run
     hold: contextlib.ExitStack
+    pace: PhasePace = field(default_factory=lambda: PhasePace(lanes.clock))
     begun: bool = False
     put_off: bool = False
 
@@ -50,7 +54,13 @@ class _Entry:
             # asked by another process while it waited here; its request is obeyed by never starting
             self._stopped()
         else:
-            attempt(self.run, should_stop=job.should_stop, progress=job.report, threads=beside_the_server())
+            attempt(
+                self.run,
+                should_stop=job.should_stop,
+                progress=job.report,
+                threads=beside_the_server(),
+                pace=self.pace,
+            )
 
     def leave(self, _: Job) -> None:
         """At the end, whether its turn has come or not."""
@@ -106,6 +116,7 @@ class RunQueue:
                 about=run_id,
                 device=device_key(run.config.selection.device),
                 priority=Priority.RUN,
+                pace=entry.pace.update,
             )
             self._entries[run_id] = entry, job
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 WINDOW_SECONDS = 20.0
 RECENT_SECONDS = 4.0
@@ -104,6 +105,145 @@ class RunPace:
         if self._working and self._first is None:
             self._first = share
         return None if self._each is None or self._finished < TELLING_RUNS else (1.0 - share) * self._each
+
+
+class PhasePace:
+    """Share done and seconds left of work in phases whose costs are roughly known. Not thread-safe: one reporter.
+
+    The plan says what each phase takes on a usual machine. Phases that are over tell how this machine compares, and the
+    one under way goes by its own pace too, as soon as it has one. What turns out not to be needed, since it was kept,
+    is work no more and says nothing of the machine.
+    """
+
+    OPENING = 0.05
+    """Share that stands for what is done before there is a plan."""
+
+    BELIEVED = 0.2
+    """Share of a phase after which its own pace alone says how long it still takes."""
+
+    TELLING = 0.02
+    """Share of all costs from which a phase tells of the machine; shorter ones are mostly beginnings and ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ahead: dict[str, float] = {}
+        self._planned: float | None = None
+        self._over: list[tuple[float, float]] = []
+        self._cost = self._earlier = 0.0
+        self._phase = ""
+        self._since = clock()
+        self._entered: float | None = None
+        self._at: float | None = None
+        self._opened = self._most = 0.0
+
+    def opening(self, share: float) -> None:
+        """How far it is with what is done before there is a plan."""
+        self._opened = max(self._opened, min(share, 1.0))
+
+    def plan(self, seconds: Mapping[str, float]) -> None:
+        """What lies ahead, in order: name of each phase and its seconds on a usual machine."""
+        self._ahead, self._planned, self._over = dict(seconds), self._clock(), []
+        self._phase, self._cost, self._earlier, self._at = "", 0.0, 0.0, None
+        self._since = self._planned
+
+    def begin(self, phase: str, done: float | None = None) -> None:
+        """A phase begins, and those before it are over or were not needed.
+
+        Args:
+            done: share of it that was done earlier, such as the steps before a checkpoint; None where it does not tell
+                how far it is.
+        """
+        if phase == self._phase or phase not in self._ahead:
+            return
+        now = self._clock()
+        if self._phase:
+            self._over.append((self._cost, now - self._since))
+        for name in list(self._ahead):
+            cost = self._ahead.pop(name)
+            if name == phase:
+                break
+        self._phase, self._since = phase, now
+        self._entered = self._at = done
+        self._cost, self._earlier = cost * (1.0 - (done or 0.0)), cost * (done or 0.0)
+
+    def over(self) -> None:
+        """All of it is done."""
+        if self._phase:
+            self._over.append((self._cost, self._clock() - self._since))
+        self._ahead, self._phase, self._cost, self._earlier, self._most = {}, "", 0.0, 0.0, 1.0
+
+    def at(self, share: float) -> None:
+        """How far the phase under way is, from 0 to 1."""
+        if self._phase:
+            self._entered = share if self._entered is None else self._entered
+            self._at = min(max(share, self._at or 0.0), 1.0)
+
+    @property
+    def share(self) -> float:
+        """Share of the costs that is done, from 0 to 1; what was kept is no part of them. It never falls."""
+        self._most = max(self._most, min(self._share(), 1.0))
+        return self._most
+
+    def _share(self) -> float:
+        done = sum(cost for cost, _ in self._over) + self._earlier
+        total = done + self._cost + sum(self._ahead.values())
+        if self._planned is None or total <= 0:
+            return self.OPENING * self._opened
+        within = self._within() or 1.0 - math.exp(-self._passed() / self._usual())
+        return self.OPENING + (1.0 - self.OPENING) * (done + self._cost * within) / total
+
+    @property
+    def left(self) -> float | None:
+        """Seconds; None before there is a plan, and while too little has passed to say."""
+        if self._planned is None:
+            return None
+        left = self._speed() * sum(self._ahead.values()) + self._left_of_phase()
+        worked = self._clock() - self._planned
+        return left if worked > min(EARLY_SECONDS, EARLY_SHARE * (worked + left)) else None
+
+    def update(self, share: float, what: str = "") -> float | None:
+        """Seconds left, for those who watch the shares of the same work."""
+        return self.left
+
+    def _passed(self) -> float:
+        return self._clock() - self._since
+
+    def _usual(self) -> float:
+        """Seconds of the phase under way on this machine, by the plan; never nothing."""
+        return max(self._speed() * self._cost, 1e-3)
+
+    def _within(self) -> float:
+        """Share that is done of what this phase had to do when it was begun; 0 where nothing tells."""
+        if self._at is None or self._entered is None:
+            return 0.0
+        return max(0.0, (self._at - self._entered) / max(1.0 - self._entered, 1e-9))
+
+    def _left_of_phase(self) -> float:
+        if not self._phase:
+            return 0.0
+        passed, usual, within = self._passed(), self._usual(), self._within()
+        if not within:
+            # nothing tells how far it is: it is never quite over, and less and less is left of it
+            return usual * math.exp(-passed / usual)
+        own = passed * (1.0 - within) / within
+        believed = min(1.0, within / self.BELIEVED)
+        return believed * own + (1.0 - believed) * (1.0 - within) * usual
+
+    def _speed(self) -> float:
+        """How many times as long as the plan says this machine takes.
+
+        One phase that is slow may be slow for reasons of its own, as its data may be; several are the machine.
+        """
+        total = sum(cost for cost, _ in self._over) + self._cost + sum(self._ahead.values())
+        telling = [(cost, took) for cost, took in self._over if cost > self.TELLING * total and took > 0]
+        weight = float(len(telling))
+        if self._within() > 0 and self._cost > self.TELLING * total:
+            telling.append((self._cost * self._within(), self._passed()))
+            weight += min(1.0, self._within() / self.BELIEVED)
+        took = sum(seconds for _, seconds in telling)
+        if not telling or took <= 0:
+            return 1.0
+        return float((took / sum(cost for cost, _ in telling)) ** (weight / (weight + 1.0)))
 
 
 def duration(seconds: float) -> str:

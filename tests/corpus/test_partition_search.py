@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamask.corpus import neighbors, partition_search
+from datamask.corpus import graph_checkpoint, neighbors, partition_search
+from datamask.corpus.graph_checkpoint import NeighborLists
 from datamask.corpus.neighbors import (
     NeighborGraph,
     build_neighbors,
@@ -45,6 +46,35 @@ def overlap(graph, exact):
     """The share of the exact lists' other rows that the graph lists."""
     both = [len(np.intersect1d(a[1:], b[1:])) for a, b in zip(graph.indices, exact.indices)]
     return sum(both) / (len(both) * (exact.k - 1))
+
+
+def test_progress_goes_by_the_pairs_and_not_by_the_parts(small, monkeypatch):
+    """The parts that come first have most pairs: by their number, a graph would be done all of a sudden."""
+    given = {}
+
+    def kept(lists, task, *others, costs, **named):
+        given["costs"] = costs
+        return graph_checkpoint.work_through(lists, task, *others, costs=costs, **named)
+
+    monkeypatch.setattr(partition_search, "work_through", kept)
+    features = clustered(2000)
+    probed = probing(features, 8)
+    nearby_pairs(features, 8, probed, threads=1)
+    sizes = np.bincount(probed.cell, minlength=probed.cells)
+    assert given["costs"].sum() == sizes[probed.probed].sum() and given["costs"].min() > 0
+    # of three parts the costly one is done
+    shares, told = [], threading.Event()
+    lists = NeighborLists(np.zeros((0, 1)), np.zeros((0, 1), int), np.array([True, False, False]))
+    graph_checkpoint.work_through(
+        lists,
+        lambda part: told.wait(120),
+        graph_checkpoint.GraphCheckpoint(),
+        "three parts",
+        threads=1,
+        costs=np.array([8.0, 1.0, 1.0]),
+        progress=lambda share, what: (shares.append(share), told.set()),
+    )
+    assert shares[0] == pytest.approx(0.8) and shares[-1] == 1.0
 
 
 def test_recall_is_as_wanted_and_as_measured(small):

@@ -64,7 +64,9 @@ def finished(
     return run
 
 
-def fake_execute(run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None, take=None) -> dict:
+def fake_execute(
+    run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None, take=None, pace=None
+) -> dict:
     """Stands in for `datamask.runs.execute.execute`, keeping its promises; the run's name says what happens.
 
     ``quick`` ends at once, ``slow`` works until it is stopped, ``mistake`` has bad input, ``bug`` a fault of the
@@ -82,8 +84,13 @@ def fake_execute(run: Run, *, should_stop, progress=None, threads=None, pool=Non
         if behaviour == "early":
             raise Stopped("stopped while opening")
         step = 0
+        if pace is not None:
+            pace.plan({"learning": STEPS / 100})
+            pace.begin("learning", 0.0)
         while behaviour == "slow":
             step += 1
+            if pace is not None:
+                pace.at(step / STEPS)
             if should_stop() or step == STEPS:
                 writer.save_checkpoint({"x": np.arange(3)}, {"step": step})
                 writer.finish("stopped", ending="stopped on request", step=step)

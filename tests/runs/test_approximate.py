@@ -13,6 +13,7 @@ from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import neighbors, partition_search
 from datamask.dashboard.views import convergence, outcome, provenance
+from datamask.runs import phases
 from datamask.runs.execute import execute
 from tests.reference import truth
 
@@ -70,8 +71,13 @@ def test_a_run_on_an_exact_graph_says_so_and_one_without_says_nothing(store):
     assert "neighbour graph" not in set(provenance.table(none)["what"])
 
 
-def test_progress_rises_through_cells_graph_and_learning_and_gives_a_large_graph_its_share(store, rough, monkeypatch):
-    monkeypatch.setattr("datamask.runs.execute.MANY_ROWS", 1000)
+def test_progress_rises_through_cells_graph_and_learning_and_gives_a_graph_its_share(store, rough, monkeypatch):
+    costs = phases.expected_seconds
+
+    def slow_graph(*given, graph, **named):
+        return costs(*given, graph=graph, **named) | ({phases.GRAPH: 100.0} if graph else {})
+
+    monkeypatch.setattr(phases, "expected_seconds", slow_graph)
     told = []
     execute(start(store, neighbors="approximate"), progress=lambda share, what: told.append((share, what)))
     shares = [share for share, _ in told]

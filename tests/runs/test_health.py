@@ -224,3 +224,19 @@ def test_the_command_line_says_it_once_and_the_summary_keeps_it(tmp_path, monkey
     assert len(dominated) == 1
     assert sum("of the reward's variance is due to quality" in line for line in err.splitlines()) == 1
     assert "datamask: warning: " in err
+
+
+def test_a_run_is_judged_by_the_steps_that_are_planned():
+    """Fewer than its settings say, where there are many rows: half of 20 are 10, and only 20 gather signal."""
+    config = SelectionConfig.from_options(**{**REINFORCE, "n_epochs": 60})
+
+    def told(planned, **columns):
+        facts = {} if planned is None else {"planned_steps": planned}
+        return [str(concern) for concern in health.concerns({"step": np.arange(20.0), **columns}, config, facts)]
+
+    late = {"flat": np.repeat([0.0, 1.0], 10)}
+    assert "all 16 masks had one value" in told(None, **late)[0] and told(20, **late) == []
+    alike = {"batch_joint_std": np.repeat([1.0, 1e-4], [14, 6])}
+    assert "since step 13 of 60" in told(None, **alike)[0] and told(20, **alike) == []
+    faint = {"signal": np.full(20, 0.02)}
+    assert told(None, **faint) == [] and told(20, **faint)[0].startswith("Over all 20 steps")

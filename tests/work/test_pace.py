@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from datamask.work.pace import Eta, RunPace, duration
+from datamask.work.pace import Eta, PhasePace, RunPace, duration
 
 
 def test_a_steady_pace_is_met_exactly():
@@ -102,6 +102,93 @@ def test_points_that_are_stored_cost_nothing():
                 pace.update((place + share) / 10)
             now += 10.0
     assert pace.update(0.4) == pytest.approx(6 * 20 / 3)
+
+
+PLAN = {"graph": 8.0, "ends": 3.0, "learning": 6.0, "ending": 10.0}
+
+
+def told(plan: dict[str, float], took: dict[str, float], *, tells: tuple[str, ...], step: float = 0.25):
+    """Work in phases that take so long by a fake clock: ``(elapsed, share, left)`` at every step of the clock.
+
+    Args:
+        plan: what is expected. took: what each phase that is done takes; one that is missing is not needed.
+        tells: phases that say how far they are.
+    """
+    now = 100.0
+    pace = PhasePace(lambda: now)
+    seen = []
+    pace.plan(plan)
+    for phase, seconds in took.items():
+        pace.begin(phase, 0.0 if phase in tells else None)
+        for tick in range(1, round(seconds / step) + 1):
+            now += step
+            if phase in tells:
+                pace.at(tick * step / seconds)
+            seen.append((now - 100.0, pace.share, pace.update(0.0)))
+    pace.over()
+    return seen, pace
+
+
+def worst(seen) -> float:
+    """The factor by which elapsed and left together are at most off the whole, after its first tenth."""
+    whole = seen[-1][0]
+    after = [elapsed + left for elapsed, _, left in seen if elapsed > whole / 10]
+    return max(max(guess / whole, whole / guess) for guess in after)
+
+
+@pytest.mark.parametrize("tells", [(), ("graph", "learning"), tuple(PLAN)], ids=["none", "some", "all"])
+@pytest.mark.parametrize("machine", [0.4, 1.0, 3.0])
+def test_phases_of_known_cost_are_met_within_two_after_a_tenth(tells, machine):
+    took = {phase: machine * seconds for phase, seconds in PLAN.items()}
+    seen, pace = told(PLAN, took, tells=tells)
+    # where nothing tells how far it is, a machine is not known before its first phase is over
+    known = seen if tells or machine == 1.0 else [entry for entry in seen if entry[0] > took["graph"] + 0.25]
+    assert worst([*known[:-1], seen[-1]]) < 2.0
+    shares = [share for _, share, _ in seen]
+    assert shares == sorted(shares) and shares[-1] <= 1.0 and pace.share == 1.0 and pace.left == 0.0
+
+
+@pytest.mark.parametrize("kept", ["graph", "ends"])
+def test_what_was_kept_is_no_work_and_says_nothing_of_the_machine(kept):
+    took = {phase: 2 * seconds for phase, seconds in PLAN.items() if phase != kept}
+    seen, _ = told(PLAN, took, tells=("graph", "learning"))
+    ahead = [entry for entry in seen if entry[0] > 2 * sum(list(PLAN.values())[:2])]
+    assert worst([*ahead[:-1], seen[-1]]) < 2.0
+
+
+@pytest.mark.parametrize("phase", PLAN)
+@pytest.mark.parametrize("factor", [0.4, 2.5])
+def test_one_phase_of_another_cost_than_planned_spoils_nothing(phase, factor):
+    """Such as a graph of features without structure, or a bound that ends early."""
+    took = PLAN | {phase: factor * PLAN[phase]}
+    assert worst(told(PLAN, took, tells=("graph", "learning"))[0]) < 2.0
+
+
+def test_a_phase_that_is_gone_on_with_goes_by_its_new_part():
+    """Half of the steps were done before; the others take 2 s each, ten times what the plan says."""
+    now = 0.0
+    pace = PhasePace(lambda: now)
+    pace.plan({"learning": 20.0, "ending": 1.0})
+    pace.begin("learning", 0.5)
+    assert pace.share == pytest.approx(0.05 + 0.95 * 10 / 21)
+    for step in range(51, 81):
+        now += 2.0
+        pace.at(step / 100)
+    assert pace.left == pytest.approx(40.0 + 10**0.5, rel=0.05)
+
+
+def test_nothing_is_said_before_there_is_a_plan_and_a_twentieth_of_it():
+    now = 0.0
+    pace = PhasePace(lambda: now)
+    pace.opening(0.5)
+    assert pace.left is None and pace.share == pytest.approx(0.025)
+    now = 50.0
+    pace.plan({"learning": 10.0})
+    pace.begin("learning", 0.0)
+    assert pace.left is None and pace.share == pytest.approx(0.05)
+    now = 51.0
+    pace.at(0.1)
+    assert pace.left == pytest.approx(9.0) and pace.share == pytest.approx(0.05 + 0.95 * 0.1)
 
 
 @pytest.mark.parametrize(

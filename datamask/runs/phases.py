@@ -1,0 +1,73 @@
+"""The phases of a run, and about how long each takes: what the bar and the time left go by.
+
+Measured on one core at 100,000 x 64, S a tenth, and carried to other sizes by what each phase does: comparing rows with
+their lists goes with rows times list length, everything else with rows times dimensions. `datamask.work.pace.PhasePace`
+puts the pace of the phases that are over, and of the one under way, in their place as soon as there is one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from datamask import catalogue
+from datamask.config import SelectionConfig
+
+GRAPH, ENDS, REFERENCES, LEARNING, ENDING = "graph", "ends", "references", "learning", "ending"
+"""Building the neighbour graph; solving for the ends of the scales; what the ends are compared with; the steps; and
+after them swaps, the bound, the values, and what is written."""
+
+_WORDS = {re.compile("Neighbour graph"): GRAPH, re.compile("finding what .* alone would select"): ENDS}
+
+LISTED, PAIRED = ("facility",), ("pairwise",)
+
+_APPROXIMATE, _COMPARED, _OFFERED = 7e-7, 3.5e-11, 6e-10
+"""Seconds of a graph: by cells, per row and dimension; of all pairs, per pair and dimension, and per pair."""
+
+_THREADED = 0.7
+"""Power of the number of threads by which steps get quicker."""
+
+
+def phase_of(what: str) -> str | None:
+    """The phase that words of progress on a pool are about; None: of no phase of its own."""
+    return next((phase for words, phase in _WORDS.items() if words.match(what)), None)
+
+
+def expected_seconds(
+    config: SelectionConfig, n: int, dim: int, *, selected: int, listed: int, approximate: bool, graph: bool, cores: int
+) -> dict[str, float]:
+    """What each phase of a run takes, about, in seconds; in their order.
+
+    Args:
+        n, dim: of the corpus. selected: S.
+        listed: K, neighbours per row, where an objective looks at lists.
+        approximate: whether the graph is found by cells. graph: whether it is still to be built.
+        cores: that work on it.
+    """
+    steps = config.planned_steps(n)
+    seconds = dict.fromkeys((GRAPH, ENDS, REFERENCES, LEARNING, ENDING), 0.05)
+    if graph:
+        pairs = float(n) * n
+        seconds[GRAPH] += (
+            _APPROXIMATE * n * dim * (max(n, 1) / 1e5) ** 0.3 if approximate else pairs * (_COMPARED * dim + _OFFERED)
+        ) / cores
+    by_masks = config.n_rollout is not None and steps is not None
+    masks = float(steps or 0) * (config.n_rollout or 0) * (config.partial or 1.0) / cores**_THREADED
+    for name, _ in config.terms:
+        # per row and neighbour, or per row and dimension: ends, references, a mask, a whole solution, the ending
+        if name in LISTED:
+            unit, costs = float(n) * listed, (3e-7, 4e-8, 1e-8, 2.5e-7, 1.2e-6)
+        elif name in PAIRED:
+            unit, costs = float(n) * dim, (6e-7, 2e-8, 1.1e-8, 1.1e-7, 7.5e-7 if by_masks else 1.4e-7)
+        else:
+            unit, costs = float(n) * dim, (1e-6, 4e-8, 1.8e-8, 1e-6, 6e-7)
+        ends, references, mask, solution, ending = (unit * cost for cost in costs)
+        seconds[ENDS] += ends
+        seconds[REFERENCES] += references
+        if by_masks:
+            seconds[LEARNING] += masks * mask
+        elif catalogue.estimator(config.estimator).guided:
+            seconds[LEARNING] += solution
+        seconds[ENDING] += ending
+    if config.exact_values:
+        seconds[ENDING] += _COMPARED * n * selected * dim / cores
+    return seconds
