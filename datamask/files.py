@@ -229,13 +229,21 @@ def confined(path: str | os.PathLike[str], roots: Iterable[str | os.PathLike[str
     """The real path of `path`, links and ``..`` resolved, provided it lies under one of `roots`.
 
     Raises:
-        OutsideRoots: it does not.
+        OutsideRoots: it does not, or it is a link that leads to itself.
     """
-    real = user_path(path).resolve()
     allowed = RealRoots.of(roots)
+    try:
+        real = user_path(path).resolve()
+    except RuntimeError as error:
+        raise outside_roots(path, allowed) from error
     if not any(real == root or root in real.parents for root in allowed):
-        raise OutsideRoots(
-            f"{path} is outside the folders this server may read ({', '.join(map(str, allowed))}); move the files "
-            "there, or start the server with DATAMASK_ROOTS naming their folder"
-        )
+        raise outside_roots(path, allowed)
     return real
+
+
+def outside_roots(path: str | os.PathLike[str], allowed: RealRoots) -> OutsideRoots:
+    """What says that a path leads out of the folders that may be read."""
+    return OutsideRoots(
+        f"{path} is outside the folders this server may read ({', '.join(map(str, allowed))}); move the files "
+        "there, or start the server with DATAMASK_ROOTS naming their folder"
+    )

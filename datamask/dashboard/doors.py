@@ -20,7 +20,7 @@ from datamask.config import CorpusConfig
 from datamask.corpus.readers import endings
 from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
-from datamask.files import OutsideRoots, RealRoots, confined, replacing, user_path
+from datamask.files import OutsideRoots, RealRoots, confined, outside_roots, replacing, user_path
 from datamask.options import CORPUS_OPTIONS, InputPaths
 from datamask.work.locks import only_one
 
@@ -90,7 +90,7 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
         if isinstance(option.kind, InputPaths):
             checked[name] = tuple(str(_absolute(text, roots)) for text in getattr(config, name))
             for file in list_files(checked[name], option.word) if checked[name] else ():
-                confined(file, roots)
+                _confined_below(file, roots)
     return replace(config, **checked)
 
 
@@ -125,17 +125,39 @@ def _absolute(text: str, roots: Iterable[str | Path]) -> Path:
     """The path from the root of the file system, provided its fixed part lies under one of the roots.
 
     Raises:
-        InputError: it does not, or no file system has such a path.
+        OutsideRoots: it does not, or a pattern goes up again. It says what was asked for and no more: what lies outside
+            must not be told from what does not exist.
+        InputError: no file system has such a path.
     """
+    allowed = RealRoots.of(roots)
     try:
         path = user_path(text).absolute()
-        confined(_fixed_part(path), roots)
+        fixed = _fixed_part(path)
+        confined(fixed, allowed)
+        if ".." in path.parts[len(fixed.parts) :]:
+            raise outside_roots(text, allowed)
     except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        # without the reason: that would tell of what lies outside
+        # by the letters alone, since looking has failed, or has told what lies there
+        spelled = Path(os.path.normpath(user_path(text).absolute()))
+        if isinstance(error, OutsideRoots) or not any(root == spelled or root in spelled.parents for root in allowed):
+            raise outside_roots(text[:200], allowed) from error
         raise InputError(f"{text[:200]!r} is no path that this server can read") from error
     return path
+
+
+def _confined_below(file: str, roots: RealRoots) -> None:
+    """Refuse a file found below a root whose way leads out of it, by the place where it does.
+
+    Raises:
+        OutsideRoots: it does.
+    """
+    try:
+        confined(file, roots)
+    except OutsideRoots:
+        for place in reversed(Path(file).parents):
+            if any(root in place.parents for root in roots):
+                confined(place, roots)
+        raise
 
 
 def _fixed_part(path: Path) -> Path:

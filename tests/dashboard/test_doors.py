@@ -22,7 +22,7 @@ from datamask.dashboard.doors import (
 )
 from datamask.dashboard.openings import Openings
 from datamask.errors import InputError, StoreError
-from datamask.files import replacing
+from datamask.files import OutsideRoots, replacing
 from tests.dashboard.made_runs import write_shard
 
 
@@ -68,6 +68,47 @@ def test_what_lies_outside_is_refused(inside, outside, tmp_path, spelling):
     path = spelling.format(inside=inside, outside=outside, root=tmp_path)
     with pytest.raises(InputError, match="outside the folders"):
         confined_config(CorpusConfig((path,)), [inside])
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "{outside}/{name}",
+        "{outside}/{name}/*.parquet",
+        "{outside}/{name}*",
+        "{outside}/[{name}]",
+        "{outside}/*{name}",
+        "{inside}/../outside/{name}",
+        "{inside}/*/../../outside/{name}",
+        "{inside}/**/../../outside/{name}*",
+    ],
+)
+def test_a_refusal_does_not_tell_what_lies_outside(inside, outside, spelling):
+    """Whatever lies there, a file, a folder, a pattern's own letters, a link to itself or nothing: one sentence."""
+    (inside / "sub").mkdir()
+    (outside / "there").mkdir()
+    (outside / "[there]").mkdir()
+    (outside / "*there").write_text("x")
+    (outside / "there*").write_text("x")
+    (outside / "loops").symlink_to(outside / "loops")
+    (outside / "there" / "a.parquet").write_text("x")
+    told = set()
+    for name in ("there", "gone", "secret.parquet", "loops", "a" * 300):
+        path = spelling.format(inside=inside, outside=outside, name=name)
+        with pytest.raises(OutsideRoots) as refusal:
+            confined_config(CorpusConfig((path,)), [inside])
+        told.add(str(refusal.value).replace(path[:200], "PATH"))
+    assert len(told) == 1 and told.pop().startswith("PATH is outside the folders")
+
+
+def test_a_link_out_is_named_and_what_it_leads_to_is_not(inside, outside):
+    (inside / "folder").symlink_to(outside)
+    for path in (inside / "*" / "*.parquet", inside / "folder" / "secret.parquet"):
+        with pytest.raises(OutsideRoots, match="outside the folders") as refusal:
+            confined_config(CorpusConfig((str(path),)), [inside])
+    with pytest.raises(OutsideRoots) as refusal:
+        confined_config(CorpusConfig((str(inside / "f*" / "s*.parquet"),)), [inside])
+    assert str(inside / "folder") in str(refusal.value) and "secret" not in str(refusal.value)
 
 
 def test_links_out_are_refused_wherever_they_hide(inside, outside):

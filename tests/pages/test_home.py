@@ -234,6 +234,16 @@ def test_a_link_from_before_a_restart_opens_the_corpus_anew(page, opened, runs_d
     assert app.run().metric[0].value == "240"
 
 
+@pytest.mark.parametrize("name", ["*" + "a" * 300, "[b]/*", "loop"])
+def test_no_path_outside_takes_the_page_down(page, tmp_path_factory, monkeypatch, name):
+    monkeypatch.setattr("datamask.dashboard.ui.server.on_loopback", lambda: True)
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "loop").symlink_to(folder / "loop")
+    app = choose_path(page(), folder / name)
+    assert not app.exception
+    assert any("outside the folders" in message.value for message in app.error)
+
+
 def test_a_made_up_key_is_no_path(page):
     app = page(corpus="../../etc/passwd")
     assert any("No corpus is open" in heading.value for heading in app.subheader)

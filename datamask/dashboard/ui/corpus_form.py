@@ -129,7 +129,10 @@ def _from_paths() -> CorpusConfig | None:
 
 def _by_code(config: CorpusConfig) -> None:
     """A field for the code of the server's terminal, which allows what was typed for as long as the server runs."""
-    named = outside_paths(config, session.roots())
+    try:
+        named = outside_paths(config, session.roots())
+    except DatamaskError:  # no path that anything could be allowed at
+        return
     if not named:  # it is a link below an allowed folder that leads out
         return
     with st.form("allow_by_code", border=False):
