@@ -164,7 +164,8 @@ class PhasePace:
                 break
         self._phase, self._since = phase, now
         self._entered = self._at = done
-        self._cost, self._earlier = cost * (1.0 - (done or 0.0)), cost * (done or 0.0)
+        self._cost = cost * (1.0 - (done or 0.0))
+        self._earlier += cost * (done or 0.0)
 
     def over(self) -> None:
         """All of it is done."""

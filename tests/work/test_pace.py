@@ -175,6 +175,9 @@ def test_a_phase_that_is_gone_on_with_goes_by_its_new_part():
         now += 2.0
         pace.at(step / 100)
     assert pace.left == pytest.approx(40.0 + 10**0.5, rel=0.05)
+    before = pace.share
+    pace.begin("ending")
+    assert pace.share == pytest.approx(0.05 + 0.95 * 20 / 21) and pace.share > before
 
 
 def test_nothing_is_said_before_there_is_a_plan_and_a_twentieth_of_it():
