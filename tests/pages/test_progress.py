@@ -88,6 +88,16 @@ def test_a_job_has_a_bar_and_a_stop(job, explained):
     assert [text.value for text in app.run().markdown] == ["ended"]
 
 
+def test_drawing_a_page_or_a_job_sets_aside_what_never_becomes_garbage(page, job, monkeypatch):
+    drawn = []
+    for place in ("frame", "background"):
+        monkeypatch.setattr(f"datamask.dashboard.ui.{place}.settled", lambda place=place: drawn.append(place))
+    page()
+    assert set(drawn) == {"frame"}
+    AppTest.from_function(plain, default_timeout=120).run()
+    assert set(drawn) == {"frame", "background"}
+
+
 def test_a_panel_has_words_and_a_stop_of_its_own(job, explained):
     app = AppTest.from_function(card, default_timeout=120).run()
     (bar,) = app.get("progress")

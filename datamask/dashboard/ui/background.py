@@ -13,6 +13,7 @@ from typing import ParamSpec
 import streamlit as st
 
 from datamask.dashboard import words
+from datamask.dashboard.garbage import settled
 from datamask.work.job import Job
 from datamask.work.worker import worker
 
@@ -105,6 +106,7 @@ def ending(key: str, stopped: str = "Stopped. Nothing half done is kept.") -> No
 
 
 def _progress(key: str, look: Look) -> None:
+    settled()
     job = worker().find(key)
     if job is None or job.ended or look.over():
         st.rerun()

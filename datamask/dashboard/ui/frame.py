@@ -7,6 +7,7 @@ import streamlit as st
 from PIL import Image
 
 from datamask.dashboard import words
+from datamask.dashboard.garbage import settled
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.signs import signed
 from datamask.dashboard.ui import address, session
@@ -79,6 +80,7 @@ def frame(title: str, question: str) -> None:
         title: the page's name, as in the menu and the browser's tab.
         question: the one question the page answers, drawn on top.
     """
+    settled()
     st.set_page_config(
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state=SIDEBAR_WIDTH
     )
@@ -146,6 +148,7 @@ def _running() -> None:
 
 def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
     """Long work that is no run; once one of them ends, or more of it has come, the whole page is drawn again."""
+    settled()
     jobs = {(job.key, job.sign.arrived()): job for job in signed()}
     if set(jobs) != set(drawn):
         st.rerun()
@@ -179,6 +182,7 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
 
 def _running_live(drawn: tuple[str, ...]) -> None:
     """The jobs that were under way when the page was drawn; once one of them ends, the whole page is drawn again."""
+    settled()
     busy = {job.run_id: job for job in listing.running(session.store(), session.run_queue(), only=drawn)}
     if set(busy) != set(drawn):
         st.rerun()
