@@ -1,4 +1,4 @@
-"""A tab that the program opens while requests of the page are under way, in a real browser."""
+"""Tabs in a real browser while answers are under way: opened by the program, by the mouse and by the keyboard."""
 
 from __future__ import annotations
 
@@ -36,6 +36,25 @@ st.write(f"open by the state: {st.session_state['opened']}, turns: {st.session_s
 """
 """A fragment that draws itself, and in the end the page anew, beside tabs; as work under way does on Explore."""
 
+FOUR = """
+import streamlit as st
+from datamask.dashboard.ui.tabs import tabs
+
+names = ["first", "second", "third", "fourth"]
+for name, tab in zip(names, tabs(names, "opened")):
+    with tab:
+        if tab.open:
+            st.write(f"the {name} is open")
+st.write(f"open by the state: {st.session_state['opened']}")
+"""
+
+FOCUSED = """() => {
+    let element = document.activeElement;
+    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    return element.innerText;
+}"""
+"""Whose element has the keyboard, in whatever shadow."""
+
 
 @dataclass
 class Line:
@@ -68,11 +87,16 @@ class Line:
         browser.on_message(ask)
         server.on_message(answer)
 
+    def let_through(self) -> None:
+        """Let through the first message that waits."""
+        browser, message = self.waiting.pop(0)
+        browser.send(message)
+
     def release(self) -> None:
         """Let through what waits, and all that comes."""
         self.held = False
-        for browser, message in self.waiting:
-            browser.send(message)
+        while self.waiting:
+            self.let_through()
 
 
 @pytest.mark.timeout(600)
@@ -99,3 +123,69 @@ def test_a_tab_that_the_program_opens_stays_open_though_older_requests_arrive(tm
         page.get_by_role("tab", name="second").click()
         expect(page.get_by_text("open by the state: second")).to_be_visible()
         expect(page.get_by_role("button", name="open the first")).to_be_visible()
+
+
+def painted(page: Page) -> None:
+    """Wait until all that has come is painted."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def opened_by_keyboard(page: Page, address: str) -> None:
+    """Open the page with four tabs, and put the focus on the first of them."""
+    page.goto(address)
+    expect(page.get_by_text("the first is open")).to_be_visible()
+    page.wait_for_function(STILL)
+    page.get_by_role("tab", name="first").focus()
+
+
+@pytest.mark.timeout(600)
+def test_arrow_keys_lose_no_focus_while_an_answer_is_half_there(tmp_path, browser_page: Page):  # noqa: F811
+    (tmp_path / "page.py").write_text(FOUR)
+    line, page = Line(), browser_page
+    page.route_web_socket("**/_stcore/stream", line.join)
+    with served(tmp_path, script=tmp_path / "page.py") as address:
+        opened_by_keyboard(page, address)
+        line.held = True
+        page.keyboard.press("ArrowRight")
+        # the answer word by word: as a busy server sends it, and a busy browser paints it
+        let_through = 0
+        while page.get_by_text("open by the state: second").count() == 0:
+            painted(page)
+            if line.waiting:
+                line.let_through()
+                let_through += 1
+                painted(page)
+                assert page.evaluate(FOCUSED).strip() == "second"
+        assert let_through > 5
+        page.keyboard.press("ArrowRight")
+        line.release()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_text("open by the state: fourth")).to_be_visible()
+        expect(page.get_by_text("the fourth is open")).to_be_visible()
+
+
+@pytest.mark.timeout(600)
+def test_a_late_answer_does_not_take_the_keyboard_back(tmp_path, browser_page: Page):  # noqa: F811
+    (tmp_path / "page.py").write_text(FOUR)
+    line, page = Line(), browser_page
+    page.route_web_socket("**/_stcore/stream", line.join)
+    with served(tmp_path, script=tmp_path / "page.py") as address:
+        opened_by_keyboard(page, address)
+        line.held = True
+        before = line.requests
+        page.keyboard.press("ArrowRight")
+        while line.requests == before or not any(
+            b"open by the state: second" in message for _, message in line.waiting
+        ):
+            painted(page)
+        page.keyboard.press("ArrowRight")
+        # the whole answer to the first key, after the second key
+        line.release()
+        painted(page)
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_text("open by the state: fourth")).to_be_visible()
+        expect(page.get_by_role("tab", name="fourth")).to_have_attribute("aria-selected", "true")
+        assert page.evaluate(FOCUSED).strip() == "fourth"
+        # the panel of the open tab, and no other
+        expect(page.get_by_role("tabpanel")).to_have_count(1)
+        expect(page.get_by_role("tabpanel", name="fourth")).to_contain_text("the fourth is open")
