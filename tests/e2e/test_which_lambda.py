@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from datamask.config import CorpusConfig
 from datamask.config.lambda_question import LambdaQuestion, Target, texts_of
@@ -20,7 +20,7 @@ from datamask.runs import lambda_answers
 from datamask.runs.lambdas import answer
 from datamask.runs.store import RunStore
 from datamask.work.cache import Cache
-from tests.e2e.serving import served
+from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import browser_page, choose  # noqa: F401 - one is a fixture
 from tests.evaluation.lambdas.planted import planted_corpus
 
@@ -154,3 +154,26 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
                 )
                 assert row["level with its best"] == ("yes" if point["level"] else "no")
             assert {row["selection"] for row in shown} - {row["selection"] for row in rows} == {"Top quality", "Random"}
+
+
+@pytest.mark.timeout(600)
+def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_there(tmp_path, browser_page: Page):  # noqa: F811
+    shard, target = written(tmp_path / "corpus")
+    opening = openings(tmp_path / "runs").start(CorpusConfig((str(shard),)), "planted")
+    opening.wait(LONG / 1000)
+    on_their_way: list[Route] = []
+    with served(tmp_path) as address:
+        page = browser_page
+        page.route("**/_stcore/upload_file/**", lambda upload: on_their_way.append(upload))
+        main = page.get_by_test_id("stMain")
+        page.goto(f"{address}/which_lambda?corpus={opening.key}")
+        choose(page, "Judge by", "Texts of my own")
+        main.locator("input[type=file]").set_input_files(target)
+        # the browser lists a file before it has sent it
+        expect(main.get_by_role("button", name="Cancel upload of wanted.txt")).to_be_visible()
+        main.get_by_role("button", name="Start").click()
+        expect(main.get_by_text("The search starts as soon as they are uploaded")).to_be_visible()
+        page.wait_for_function(STILL)
+        for upload in on_their_way:
+            upload.continue_()
+        expect(main.get_by_text("Searching").or_(main.get_by_text(re.compile("helps on wanted.txt")))).to_be_visible()

@@ -108,6 +108,11 @@ def test_own_texts_and_one_kind(page, opened, search):
     app.text_area(key="lambda_pasted").set_value("one\ntwo").run()
     app.button(key="lambda_start").click().run()
     assert "at least 60" in said(app) and not asked
+    # a page that is drawn anew, for whatever reason, still says so; another form was not refused
+    assert "at least 60" in said(app.run()) and "at least 60" not in said(
+        app.pills(key="lambda_ratios").set_value([0.3]).run()
+    )
+    assert "at least 60" in said(app.pills(key="lambda_ratios").set_value([0.1]).run())
     app.text_area(key="lambda_pasted").set_value("\n".join(f"text {i}" for i in range(80))).run()
     app.button(key="lambda_start").click().run()
     ended(opened)
@@ -118,6 +123,38 @@ def test_own_texts_and_one_kind(page, opened, search):
     app.button(key="lambda_start").click().run()
     ended(opened)
     assert (asked[1][0].target.column, asked[1][0].target.value) == ("source", "books")
+
+
+def test_start_waits_for_texts_that_are_not_there_yet(page, opened, search):
+    asked, go, _ = search
+    go.set()
+    lines, waiting = "\n".join(f"text {i}" for i in range(80)), "not here yet"
+    worker().forget(lambdas.key_of(opened.corpus))  # other tests have searched on this corpus
+
+    def pressed():
+        app.selectbox(key="lambda_target").set_value("texts").run()
+        app.button(key="lambda_start").click().run()
+        assert waiting in said(app) and waiting in said(app.run()) and not asked
+
+    app = page(PAGE, corpus=opened.key)
+    pressed()
+    app.button(key="lambda_not").click().run()
+    assert waiting not in said(app)
+    # what was pressed for other texts starts nothing
+    pressed()
+    app.selectbox(key="lambda_target").set_value("random").run()
+    app.selectbox(key="lambda_target").set_value("texts").run()
+    assert waiting not in said(app)
+    app.text_area(key="lambda_pasted").set_value(lines).run()
+    assert worker().find(lambdas.key_of(opened.corpus)) is None
+    app.text_area(key="lambda_pasted").set_value("").run()
+    pressed()
+    app.text_area(key="lambda_pasted").set_value(lines).run()
+    assert ended(opened).state == "done" and len(asked) == 1 and len(asked[0][1]) == 80
+    # once: not again with every drawing
+    worker().forget(lambdas.key_of(opened.corpus))
+    app.run()
+    assert worker().find(lambdas.key_of(opened.corpus)) is None
 
 
 def test_a_stored_answer_is_there_after_a_reload(page, opened, store):

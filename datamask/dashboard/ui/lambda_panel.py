@@ -36,6 +36,9 @@ STOPS = "Stops within a second or two. What was selected so far is kept."
 VALUES = 200
 """Values of a column that can be chosen, the most frequent first."""
 
+PRESSED, REFUSED = "lambda_pressed", "lambda_refused"
+"""In the session: on which corpus, and for what target, Start was pressed; the form that was refused, and why."""
+
 QUICK = ("facility", "pairwise")
 """Objectives solved directly; every other one learns each point anew."""
 
@@ -126,23 +129,62 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         help="How many values from 0 to 1 are tried.",
     )
     ready = bool(objectives and ratios) and not (kind == "column" and not column)
-    if st.button(
+    busy = working(corpus)
+    st.button(
         "Start",
         type="primary",
         icon=":material/play_arrow:",
         key="lambda_start",
         width="stretch",
-        disabled=not ready or working(corpus),
+        disabled=not ready or busy,
+        on_click=_press,
+        args=(corpus.fingerprint,),
         help="One search at a time. It runs in the background; you may leave this page. The answer is kept.",
-    ):
+    )
+    files = [upload.file_id for upload in uploads]
+    form_now = repr((corpus.fingerprint, kind, column, value, files, pasted, objectives, ratios, steps))
+    if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
+        # not pressed, or for something else than what is asked now
+        st.session_state.pop(PRESSED, None)
+    elif kind == "texts" and not uploads and not pasted.strip():
+        _wait()
+    else:
+        del st.session_state[PRESSED]
         try:
             texts, target = _target(kind, column, value, uploads, pasted)
             question = LambdaQuestion(tuple(objectives), tuple(ratios), STEPS[steps], target)
         except DatamaskError as error:
-            st.error(words.sentence(error), icon=":material/error:")
-            return
-        _start(corpus, lambdas.Asked(question, tuple(texts)), cache_dir)
-        st.rerun()
+            st.session_state[REFUSED] = form_now, str(error)
+        else:
+            _start(corpus, lambdas.Asked(question, tuple(texts)), cache_dir)
+            st.rerun()
+    refused_form, refusal = st.session_state.get(REFUSED, ("", ""))
+    if refused_form == form_now:
+        st.error(words.sentence(refusal), icon=":material/error:")
+
+
+def _press(fingerprint: str) -> None:
+    """Remember that Start was pressed, until the page has what the search needs.
+
+    A page that is drawn anew, as by a file that arrives, ends the drawing that knew of the press; and files may still
+    be on their way when it comes.
+    """
+    st.session_state[PRESSED] = fingerprint, st.session_state["lambda_target"]
+
+
+def _wait() -> None:
+    st.caption(
+        ":material/hourglass_top: Your texts are not here yet. "
+        "The search starts as soon as they are uploaded or pasted."
+    )
+    st.button(
+        "Do not start",
+        key="lambda_not",
+        type="tertiary",
+        on_click=st.session_state.pop,
+        args=(PRESSED, None),
+        help="Forgets that Start was pressed.",
+    )
 
 
 def _one_kind(corpus: Corpus) -> tuple[str, str]:
