@@ -301,8 +301,10 @@ def test_features_are_held_once_and_a_sample_never_loads_them_all(tmp_path):
         )
         return map(float, out.stdout.split())
 
+    # beside the one copy a decoded row group or two of 38 MB, as the threads that read happen to be ahead: 0.84 to 1.36
+    # times the features in some thirty runs, on a quiet machine and on a busy one. A second copy is twice, or more
     peak, features = measure(0)
-    assert 140 < features < 150 and peak < 1.35 * features
+    assert 140 < features < 150 and peak < 1.7 * features
     peak, features = measure(500)
     assert features < 1 and peak < 70  # a row group of 38 MB at a time, and what its reader keeps; all rows are 146
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import threading
+import subprocess
+import sys
 import time
 import tracemalloc
 from dataclasses import replace
@@ -28,6 +29,8 @@ from tests.torture.parts import PARTS, Entry
 from tests.torture.reading import check_same
 from tests.torture.report import report
 from tests.torture.runner import Journal, orders
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _finds(number: int, folder: Path) -> str:
@@ -172,21 +175,38 @@ def test_features_are_compared_without_an_object_for_each_number(tmp_path, monke
         check_same(replace(corpus, features=writable))
 
 
+# in a process of its own: what other tests began in this one may still be at work in children
+LISTING = """
+import subprocess
+import sys
+import threading
+
+from tests.torture import faults
+
+ended = threading.Event()
+
+def begin_and_end():
+    while not ended.is_set():
+        threading.Thread(target=lambda: None).start()
+
+assert faults._children() == []
+busy = threading.Thread(target=begin_and_end)
+busy.start()
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+try:
+    for _ in range(500):
+        assert faults._children() == [child.pid]
+finally:
+    ended.set()
+    busy.join()
+    child.kill()
+    child.wait()
+"""
+
+
 def test_children_are_listed_while_threads_end():
-    ended = threading.Event()
-
-    def begin_and_end() -> None:
-        while not ended.is_set():
-            threading.Thread(target=lambda: None).start()
-
-    busy = threading.Thread(target=begin_and_end)
-    busy.start()
-    try:
-        for _ in range(500):
-            assert faults._children() == []
-    finally:
-        ended.set()
-        busy.join()
+    listing = subprocess.run([sys.executable, "-c", LISTING], cwd=ROOT, capture_output=True, text=True)
+    assert listing.returncode == 0, listing.stderr
 
 
 def test_every_case_describes_itself():
