@@ -152,6 +152,15 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         warm=True,
     ),
     EstimatorEntry(
+        "blocks",
+        "datamask.learning.blocks:Blocks",
+        "Blocks (facility alone)",
+        "Facility location in blocks of neighbouring samples, solved in rounds, each block against what the others "
+        "hold: how a corpus beyond memory is solved, here to be tried on one that fits.",
+        seeded=True,
+        spends=False,
+    ),
+    EstimatorEntry(
         "greedy",
         "datamask.learning.greedy:Greedy",
         "Greedy (baseline)",
@@ -197,7 +206,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
 AUTO = "auto"
 """In the place of an estimator's name: let `auto` choose."""
 
-AUTOMATIC = ("relaxed", "counterfactual", "reinforce")
+AUTOMATIC = ("relaxed", "counterfactual", "reinforce", "blocks")
 """What `auto` chooses from, in this order: proved and quickest first, the paper's method last."""
 
 PAPERS_FLAGS = ("partial", "max_lr", "min_lr")

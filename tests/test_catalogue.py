@@ -46,6 +46,9 @@ VALUES = {
     "polish": ("none",),
 }
 
+BLOCKS = {"scope", "block_rows"}
+"""Only one estimator has these, so that they are looked at apart."""
+
 
 def takes(objective: str, options: dict) -> str:
     """The rule in the words of the design, without a look at the catalogue."""
@@ -77,7 +80,15 @@ def was_accepted(options: dict, rules: dict) -> bool:
 
 
 def test_the_values_are_of_all_options_that_only_some_estimators_have():
-    assert set(VALUES) == set(LEARNER_OPTIONS)
+    assert set(VALUES) | BLOCKS == set(LEARNER_OPTIONS)
+
+
+@pytest.mark.parametrize("objective", SOLVED + LEARNED)
+def test_blocks_are_taken_where_they_are_asked_for(objective):
+    for options in ({"scope": "block"}, {"block_rows": 500}, {"scope": "global", "n_epochs": 2, "polish": "none"}):
+        assert catalogue.auto(objective, options) == "blocks"
+    # with what blocks have not got, the refusal names the estimator that would be taken without them
+    assert catalogue.auto(objective, {"scope": "block", "n_rollout": 2}) == "counterfactual"
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
@@ -113,6 +124,7 @@ def test_what_none_of_them_has_is_refused_by_name(monkeypatch):
         ("--preset paper", "reinforce"),
         ("--preset paper --estimator auto", "reinforce"),
         ("--n_epochs 5 --polish none", "relaxed"),
+        ("--block_rows 1000", "blocks"),
         ("--estimator counterfactual", "counterfactual"),
     ],
 )

@@ -39,7 +39,7 @@ FREED, LEAST_FREED = 0.3, 0.01
 
 def medoids(problem: Problem, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Lazy greedy for facility plus quality, then eager swaps: the direct solution, bool ``(n,)``."""
-    indices, similarities, bonus, visit = _problem_arrays(problem)
+    indices, similarities, bonus, visit = facility_arrays(problem)
     reverse = reverse_lists(indices, similarities)
     place = np.empty_like(visit)
     place[visit] = np.arange(len(visit))
@@ -72,7 +72,7 @@ def _trace_picks(picks: Tensor, pinned: Tensor, trace: Trace) -> None:
 
 def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Trace = no_trace) -> Tensor:
     """Eager swaps from a selection, bool ``(n,)``; never worse in exact joint value."""
-    indices, similarities, bonus, visit = _problem_arrays(problem)
+    indices, similarities, bonus, visit = facility_arrays(problem)
     reverse = reverse_lists(indices, similarities)
     better = _eager_swaps(problem, indices, similarities, reverse, bonus, mask.cpu().numpy().copy(), visit, poll, trace)
     if problem.budget is not None:
@@ -84,7 +84,7 @@ def medoid_swaps(problem: Problem, mask: Tensor, poll: Poll = no_poll, trace: Tr
 def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace: Trace) -> Tensor:
     """Facility under a budget: free the tokens of the members that are worth least per token, spend them by greedy,
     swap; as long as that helps. Swaps of one for one cannot trade a long row for several short ones."""
-    indices, similarities, bonus, visit = _problem_arrays(problem)
+    indices, similarities, bonus, visit = facility_arrays(problem)
     reverse = reverse_lists(indices, similarities)
     place = np.empty_like(visit)
     place[visit] = np.arange(len(visit))
@@ -115,7 +115,7 @@ def _refilled(problem: Problem, budget: Budget, mask: Tensor, poll: Poll, trace:
     return mask
 
 
-def _problem_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def facility_arrays(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Lists, bonus per member in the units of the summed similarities, and the seeded order of visits."""
     joint = problem.joint
     term = joint.counting[0]

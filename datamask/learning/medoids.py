@@ -67,6 +67,8 @@ class LazyGreedy:
         picks: int64, members already picked, in their order.
         group: int64 ``(n,)``; low, high: int64 ``(C,)``, members per group among the S; None: no such rules. No pick is
             made that would leave a minimum out of reach.
+        best: float64, one for each row that `rows` names, how well it is covered from the start; changed in place.
+            None: not at all, and rows and candidates are the same.
 
     Raises:
         ValueError: a bonus below 0 with `averaged`.
@@ -88,6 +90,7 @@ class LazyGreedy:
         group: np.ndarray | None = None,
         low: np.ndarray | None = None,
         high: np.ndarray | None = None,
+        best: np.ndarray | None = None,
     ) -> None:
         if averaged and (bonus[bonus != -np.inf] < 0).any():
             raise ValueError(f"averaged bonuses must be at least 0, got {bonus[bonus != -np.inf].min():g}")
@@ -101,8 +104,8 @@ class LazyGreedy:
         self.picks = np.empty(size, dtype=np.int64)
         self.done = 0 if picks is None else len(picks)
         self.picks[: self.done] = [] if picks is None else picks
-        self._best = np.zeros(len(offsets) - 1)
-        self._bounds = np.empty(len(offsets) - 1)
+        self._best = np.zeros(n) if best is None else best
+        self._bounds = np.empty(n)
         _begin(*self._lists, bonus, averaged, self._best, self._bounds, self.picks, self.done)
 
     def advance(self, until: int | None = None) -> None:
@@ -120,7 +123,7 @@ class LazyGreedy:
             self.picks,
             self.done,
             len(self.picks) if until is None else until,
-            max(PAIRS_AT_ONCE, PAIRS_PER_ROW * len(self._best)),
+            max(PAIRS_AT_ONCE, PAIRS_PER_ROW * len(self._bounds)),
             *self._rules,
         )
 

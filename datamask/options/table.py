@@ -117,7 +117,7 @@ class SelectionOptions:
         "a ceiling on update steps",
         "STEPS",
         FIND,
-        owners={"counterfactual": 60, "reinforce": 5000, "relaxed": 60},
+        owners={"counterfactual": 60, "reinforce": 5000, "relaxed": 60, "blocks": 4},
         varied="steps",
         control=Control({"min_value": 1, "max_value": 1_000_000, "step": 50}),
         help="A ceiling on update steps; the learner may stop earlier, once its selection no longer changes.",
@@ -197,7 +197,7 @@ class SelectionOptions:
         "HOW",
         FIND,
         listed="Polish",
-        owners={"counterfactual": "swaps", "reinforce": "none", "relaxed": "swaps"},
+        owners={"counterfactual": "swaps", "reinforce": "none", "relaxed": "swaps", "blocks": "swaps"},
         varied="polish",
         control=Control(),
         help="After learning, swap single rows in and out for as long as that raises the value. Quick, and it never "
@@ -291,6 +291,32 @@ class SelectionOptions:
         help="On an approximate neighbour graph the diversity of facility location is a lower bound, shown beside an "
         "estimate of the exact value from 10,000 random rows. This compares all rows with all members instead, which "
         "for a million rows takes longer than the selection itself.",
+    )
+    scope: str | None = option(
+        Choice({"global": "blocks of neighbours that see the others", "block": "random blocks, each alone"}),
+        "Scope of a block",
+        "of blocks: global (blocks of neighbouring cells, in rounds against what the others hold) or block (random "
+        "blocks, each alone, equal shares: the paper's way)",
+        "SCOPE",
+        FIND,
+        listed="Scope",
+        owners={"blocks": "global"},
+        varied="scope",
+        control=Control(),
+        help="How blocks hang together. Global: blocks of neighbouring samples, solved again in rounds, each against "
+        "what the others hold; ends where greedy over all rows does. Random blocks, each alone, are the paper's way: "
+        "the more of them there are, the less of the diversity they find.",
+    )
+    block_rows: int | None = option(
+        Whole(2),
+        "Rows of a block",
+        "rows of a block, about",
+        "ROWS",
+        FIND,
+        owners={"blocks": 1_000_000},
+        varied="block rows",
+        control=Control({"min_value": 2, "max_value": 100_000_000, "step": 10_000}),
+        help="About so many rows are solved together.",
     )
     seed: int = option(
         Whole(0, 2**63 - 1, "2^63 - 1"),

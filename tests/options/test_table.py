@@ -294,6 +294,7 @@ def test_what_can_be_varied_is_first_numbers_then_whole_numbers_then_words():
         "prune",
         "n_rollout",
         "n_epochs",
+        "block_rows",
         "seed",
         "objective",
         "estimator",
@@ -303,6 +304,7 @@ def test_what_can_be_varied_is_first_numbers_then_whole_numbers_then_words():
         "readout",
         "polish",
         "collapse",
+        "scope",
     )
 
 
