@@ -43,7 +43,7 @@ class Blocks:
         if len(joint.counting) != 1 or type(joint.counting[0].function) is not Facility:
             raise OptionError(
                 "--estimator blocks needs --objective facility and a lambda below 1, got --objective "
-                f"{config.objective} at lambda {config.lamb:g}; without --scope and --block_rows another estimator does it"
+                f"{config.objective} at lambda {config.lamb:g}; without --scope and --block_rows another is taken"
             )
         if problem.limited:
             raise OptionError(
