@@ -56,11 +56,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": BOTTOM | WORK | READERS,
     "evaluation": BOTTOM | WORK | LEARN | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
+    "recipes": BOTTOM | READERS | {"corpus"},
     "runs": BOTTOM | WORK | READERS,
+    "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
     "runs.execute": BOTTOM | WORK | LEARN | {"corpus", "evaluation", "runs"},
     "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
-    "cli": BOTTOM | WORK | RUNS,
+    "cli": BOTTOM | WORK | RUNS | {"recipes"},
     "dashboard": BOTTOM | WORK | READERS | {"corpus", "runs"},
     "dashboard.ui": BOTTOM | WORK | READERS | RUNS | {"corpus", "dashboard"},
     "app": BOTTOM | WORK | {"dashboard", "dashboard.ui"},
@@ -72,6 +74,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY: dict[str, set[str]] = {
     "": {"api"},
     "api": {"runs.sweep"},
+    "runs": {"recipes", "runs.recipe"},
+    "runs.recipe": {"evaluation"},
     "runs.run_queue": {"runs.execute"},
     "cli": {
         "corpus",
@@ -81,6 +85,7 @@ LAZY: dict[str, set[str]] = {
         "objectives",
         "testing",
         "runs.execute",
+        "runs.recipe",
         "runs.sweep",
     },
     "dashboard": {"evaluation", "runs.execute", "runs.run_queue", "runs.sweep"},
@@ -259,6 +264,12 @@ def test_looking_at_runs_and_reading_the_command_line_load_no_torch():
     modules = [m for room in rooms for m in modules_in(room) if room_of(m) != "runs.execute"]
     assert {"datamask.runs.store", "datamask.runs.run_queue", "datamask.cli"} <= set(modules)
     assert not loaded_by(modules) & {"torch", "streamlit", "numba", "learning", "objectives", "runs.execute"}
+
+
+def test_recipes_load_no_torch():
+    modules = [*modules_in("recipes"), *modules_in("runs.recipe")]
+    assert {"datamask.recipes.scoring", "datamask.runs.recipe"} <= set(modules)
+    assert not loaded_by(modules) & {"torch", "streamlit", "learning", "objectives", "runs.execute"}
 
 
 def test_the_dashboard_without_its_ui_loads_neither_torch_nor_streamlit():

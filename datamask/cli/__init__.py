@@ -19,6 +19,7 @@ from datamask.cli.opening import open_dashboard
 from datamask.cli.output import say
 from datamask.cli.own import check_objective, permit_own
 from datamask.cli.parser import parse
+from datamask.cli.recipes import recipe
 from datamask.cli.scoring import score
 from datamask.cli.selecting import prepare, resume, select
 from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show
@@ -37,6 +38,7 @@ HANDLERS = {
     "which-lambda": which_lambda,
     "explain": explain,
     "check-objective": check_objective,
+    "recipe": recipe,
     "runs list": runs_list,
     "runs show": runs_show,
     "runs export": runs_export,

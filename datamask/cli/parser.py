@@ -298,6 +298,13 @@ def _runs_export(parser: Parser) -> None:
     add_json(parser)
 
 
+def _recipe(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
+    parser.add_argument("--output", required=True, metavar="RECIPE.json", help="where the recipe goes")
+    add_runs_dir(parser)
+    add_json(parser)
+
+
 def _runs_import(parser: Parser) -> None:
     parser.add_argument(
         "ids", metavar="IDS", help="a parquet or CSV file with the id column, or a .txt file with one id per line"
@@ -323,6 +330,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "which-lambda": (_which_lambda, "Which lambda helps: selections judged by text that none of them was made from."),
     "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
     "check-objective": (_check_objective, "Check an objective of your own on small random problems."),
+    "recipe": (_recipe, "The rule behind a run's selection (pairwise, disf_fixed), as JSON of a few numbers."),
     "runs list": (_runs_list, "All runs, newest first."),
     "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
     "runs export": (_runs_export, "Files to take home from a finished run."),

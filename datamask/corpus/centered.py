@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -29,17 +30,12 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
         Stopped: `should_stop` answered true.
     """
     n, d = corpus.features.shape
-    norms = _squarable(corpus.norms)
+    norms, _ = _squarable(corpus.norms)
     poll = poll_of(should_stop, "centering was stopped")
-    parts = [slice(low, low + ROWS_AT_ONCE) for low in range(0, n, ROWS_AT_ONCE)]
-    total = np.zeros(d)
-    for part in parts:
-        poll()
-        total += _as_read(corpus, norms, part).sum(axis=0)
-    mean = total / n
+    mean = _mean(corpus, norms, poll)
     features = np.empty((n, d), np.float32)
     lost = 0
-    for part in parts:
+    for part in _parts(n):
         poll()
         rows = _as_read(corpus, norms, part)
         before = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -57,12 +53,43 @@ def centered(corpus: Corpus, should_stop: ShouldStop | None = None) -> Corpus:
     return replace(corpus, features=features, norms=None, fingerprint=f"{corpus.fingerprint}-centered")
 
 
-def _squarable(norms: np.ndarray | None) -> np.ndarray | None:
-    """The norms, all multiplied by one power of two where the largest could not be squared: directions stay."""
+def common_mean(corpus: Corpus, should_stop: ShouldStop | None = None) -> np.ndarray:
+    """What `centered` subtracts: the mean of the features as they were read, float64 ``(d,)``.
+
+    Raises:
+        InputError: it is beyond the range of float64.
+        Stopped: `should_stop` answered true.
+    """
+    norms, exponent = _squarable(corpus.norms)
+    with np.errstate(over="ignore"):
+        mean: np.ndarray = np.ldexp(_mean(corpus, norms, poll_of(should_stop, "centering was stopped")), exponent)
+    if not np.isfinite(mean).all():
+        raise InputError("the mean of the features is beyond the range of float64; divide them by a constant")
+    return mean
+
+
+def _parts(n: int) -> list[slice]:
+    return [slice(low, low + ROWS_AT_ONCE) for low in range(0, n, ROWS_AT_ONCE)]
+
+
+def _mean(corpus: Corpus, norms: np.ndarray | None, poll: Callable[[], None]) -> np.ndarray:
+    total = np.zeros(corpus.dim)
+    for part in _parts(len(corpus)):
+        poll()
+        total += _as_read(corpus, norms, part).sum(axis=0)
+    return total / len(corpus)
+
+
+def _squarable(norms: np.ndarray | None) -> tuple[np.ndarray | None, int]:
+    """The norms, all divided by one power of two where the largest could not be squared: directions stay.
+
+    Returns:
+        The norms, and the power's exponent.
+    """
     if norms is None or 1e-100 < (largest := float(norms.max())) < 1e100:
-        return norms
-    scaled: np.ndarray = np.ldexp(norms, -int(np.frexp(largest)[1]))
-    return scaled
+        return norms, 0
+    exponent = int(np.frexp(largest)[1])
+    return np.ldexp(norms, -exponent), exponent
 
 
 def _as_read(corpus: Corpus, norms: np.ndarray | None, part: slice) -> np.ndarray:

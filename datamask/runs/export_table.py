@@ -60,7 +60,9 @@ class Export:
         target: where in the run's folder ``exports`` a server writes what a browser cannot take or what must be checked
             first; its name without ending is that of the work too.
         to_disk: the button for that.
-        bounded: whether its size grows with the shards', so that large ones are written to the folder only.
+        bounded: whether its size, or the work, grows with the shards', so that those of large ones are written to the
+            folder only.
+        missing: why a run has no such thing, in a sentence; "" where it has.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Export:
     target: str = ""
     to_disk: str = ""
     bounded: bool = False
+    missing: Callable[[Run], str] = lambda run: ""
 
 
 def _write_ids(
@@ -94,6 +97,28 @@ def _write_masks(
 ) -> list[str]:
     masks = exports.mask_per_shard(run, path, progress=progress, should_stop=should_stop)
     return [str(mask) for mask in masks]
+
+
+def _write_recipe(
+    run: Run, path: str | Path, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
+) -> str:
+    from datamask.recipes import write_recipe
+    from datamask.runs.recipe import recipe_of
+
+    write_recipe(recipe_of(run, progress=progress, should_stop=should_stop), path)
+    return str(path)
+
+
+def _recipe(run: Run) -> bytes:
+    from datamask.runs.recipe import recipe_of
+
+    return recipe_of(run).to_json().encode()
+
+
+def _no_recipe(run: Run) -> str:
+    from datamask.recipes.derive import refusal
+
+    return refusal(run.config.selection)
 
 
 def _selection(run: Run) -> bytes:
@@ -191,6 +216,30 @@ EXPORTS: list[Export] = [
         needs_shards="masks",
         target="masks",
         to_disk="Write them to disk",
+    ),
+    Export(
+        name="recipe",
+        metavar="OUT.json",
+        about="the rule behind the selection (pairwise, disf_fixed), for `datamask apply`",
+        heading="The recipe",
+        caption="The rule behind the selection, as JSON: weights, a direction among the features, a threshold. "
+        "`datamask apply` keeps rows of any number of shards by it, also of shards that came later.",
+        write=_write_recipe,
+        downloads=(
+            Download(
+                "recipe_json",
+                "JSON",
+                "-recipe.json",
+                "application/json",
+                "Reads the shards again when you press it.",
+                _recipe,
+            ),
+        ),
+        needs_shards="its recipe",
+        target="recipe.json",
+        to_disk="Write it to disk",
+        bounded=True,
+        missing=_no_recipe,
     ),
 ]
 """In this order everywhere."""

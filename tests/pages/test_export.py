@@ -52,13 +52,13 @@ def test_after_a_stopped_run_the_newest_finished_one_is_offered(page, opened, st
     app = page("pages/export.py", corpus=opened.key, run=stopped.id)
     said = app.info[0].value
     assert "too long** has no selection: it was stopped" in said and "**to take home**" in said
-    assert len(app.get("download_button")) == 5 and "run" in app.query_params
+    assert len(app.get("download_button")) == 6 and "run" in app.query_params
 
 
-def test_four_ways_home_and_where_it_comes_from(page, opened, run, explained):
+def test_five_ways_home_and_where_it_comes_from(page, opened, run, explained):
     app = page("pages/export.py", corpus=opened.key, run=run.id)
-    assert len(app.get("download_button")) == 5
-    explained(app, 5)
+    assert len(app.get("download_button")) == 6
+    explained(app, 6)
     told = dict(app.dataframe[0].value.itertuples(index=False))
     assert told["fingerprint"] == opened.corpus.fingerprint and run.id in told["run"]
     assert "torch" in told["versions"] and told["seed"] == "0"
@@ -117,6 +117,16 @@ def test_the_report_measures_every_objective_of_a_small_corpus(page, opened, sto
     for name, value in direct.items():
         assert f"<td>{outcome.objective_label(name)}</td><td class=number>{words.value(value, 6)}</td>" in text
     assert words.value(run.status().summary["diversity"], 6) in text
+
+
+def test_a_run_without_a_rule_says_so_in_the_place_of_a_button(page, opened, store):
+    options = {"objective": "facility", "estimator": "top-quality", "select_ratio": 0.25, "device": "cpu"}
+    facility = store.create(RunConfig(opened.config, SelectionConfig.from_options(**options)))
+    execute(facility)
+    app = page("pages/export.py", corpus=opened.key, run=facility.id)
+    assert any("has no rule of one row's own numbers" in caption.value for caption in app.caption)
+    keys = {button.key for button in app.get("download_button")}
+    assert "rows_parquet" in keys and "recipe_json" not in keys
 
 
 def test_large_exports_are_written_to_the_runs_folder(page, opened, run, monkeypatch):
@@ -187,7 +197,7 @@ def test_an_export_that_is_added_to_the_table_is_on_the_page_and_shards_decide_a
     EXPORTS.append(counted)
     try:
         app = page("pages/export.py", corpus=opened.key, run=run.id)
-        assert any("**How many**" in text.value for text in app.markdown) and len(app.get("download_button")) == 6
+        assert any("**How many**" in text.value for text in app.markdown) and len(app.get("download_button")) == 7
         os.utime(tmp_path / "shard.parquet", (time.time() + 60,) * 2)
         app = page("pages/export.py", corpus=opened.key, run=run.id)
         app.button(key=f"count-{run.id}").click().run()

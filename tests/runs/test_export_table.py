@@ -6,23 +6,36 @@ import json
 import mimetypes
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from datamask.cli import main
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import DatamaskError, RunStateError, Stopped
+from datamask.runs.execute import execute
 from datamask.runs.export_table import EXPORTS, PARQUET, Download, Export, flags
+from datamask.runs.store import RunStore
 from tests.runs.helpers import config, finished
 
 every = pytest.mark.parametrize("export", EXPORTS, ids=lambda export: export.name)
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Two shards, every second row selected."""
-    shards = {f"{name}.parquet": pa.table({"id": [f"{name}{k}" for k in range(6)], "n": range(6)}) for name in "ab"}
-    rows = {name: list(range(6)) for name in shards}
-    return finished(tmp_path, shards, rows, {name: [0, 2, 4] for name in shards})
+def run(tmp_path, monkeypatch):
+    """Two shards, some rows of which a run really selected."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        features = list(rng.normal(size=(20, 3)).astype(np.float32))
+        table = {"id": [f"{name}{k}" for k in range(20)], "quality": rng.normal(size=20), "feature_arr": features}
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    corpus = CorpusConfig((str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")))
+    selection = SelectionConfig.from_options(objective="pairwise", estimator="greedy", select_ratio=0.5, device="cpu")
+    run = RunStore(tmp_path / "runs").create(RunConfig(corpus, selection))
+    execute(run)
+    return run
 
 
 def _path(export: Export, folder):
@@ -36,16 +49,17 @@ def _files(folder):
 
 
 def test_names_and_keys_are_those_that_people_have():
-    assert [export.name for export in EXPORTS] == ["ids", "rows", "mask"]
+    assert [export.name for export in EXPORTS] == ["ids", "rows", "mask", "recipe"]
     downloads = {download.key: download.ending for export in EXPORTS for download in export.downloads}
     assert downloads == {
         "ids_parquet": ".parquet",
         "ids_csv": ".csv",
         "rows_parquet": "-rows.parquet",
         "masks_zip": "-masks.zip",
+        "recipe_json": "-recipe.json",
     }
-    assert [export.target for export in EXPORTS] == ["", "rows.parquet", "masks"]
-    assert flags() == "--ids OUT.csv, --rows OUT.parquet or --mask FOLDER"
+    assert [export.target for export in EXPORTS] == ["", "rows.parquet", "masks", "recipe.json"]
+    assert flags() == "--ids OUT.csv, --rows OUT.parquet, --mask FOLDER or --recipe OUT.json"
 
 
 @every
@@ -60,7 +74,7 @@ def test_it_writes_what_it_says_whole_and_twice_the_same(export, run, tmp_path):
 
 @every
 def test_downloads_are_of_the_type_they_say(export, run):
-    starts = {PARQUET: b"PAR1", "application/zip": b"PK", "text/csv": b'"id"'}
+    starts = {PARQUET: b"PAR1", "application/zip": b"PK", "text/csv": b'"id"', "application/json": b"{"}
     for download in export.downloads:
         content = download.content(run)
         assert content.startswith(starts[download.media_type]), download.key
@@ -93,6 +107,19 @@ def test_what_needs_shards_says_so_where_they_are_gone_and_can_be_stopped(export
     assert not _files(target)
 
 
+def test_a_run_that_cannot_have_it_says_why_and_nothing_is_written(tmp_path, run):
+    shards = {"c.parquet": pa.table({"id": ["x", "y"]})}
+    facility = finished(tmp_path, shards, {"c.parquet": [0, 1]}, {"c.parquet": [0]}, objective="facility")
+    assert [export.name for export in EXPORTS if export.missing(facility)] == ["recipe"]
+    assert not any(export.missing(run) for export in EXPORTS)
+    (recipe,) = (export for export in EXPORTS if export.name == "recipe")
+    sentence = recipe.missing(facility)
+    assert sentence.startswith("Objective facility has no rule") and sentence.endswith(".")
+    with pytest.raises(DatamaskError, match="objective facility has no rule"):
+        recipe.write(facility, tmp_path / "none.json", None, None)
+    assert not (tmp_path / "none.json").exists()
+
+
 def test_one_that_is_added_is_an_option_of_the_command_line(run, tmp_path, capsys):
     def write(run, path, progress, should_stop):
         progress(0.5, "counting")
@@ -108,8 +135,8 @@ def test_one_that_is_added_is_an_option_of_the_command_line(run, tmp_path, capsy
         path, runs = str(tmp_path / "count.txt"), str(run.path.parent)
         assert main(["runs", "export", run.id, "--runs_dir", runs, "--count", path, "--json"]) == 0
         assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"run_id": run.id, "count": path}
-        assert (tmp_path / "count.txt").read_text() == "6"
+        assert (tmp_path / "count.txt").read_text() == "20"
         assert main(["runs", "export", run.id, "--runs_dir", runs]) == 2
-        assert "--mask FOLDER or --count OUT.txt" in capsys.readouterr().err
+        assert "--recipe OUT.json or --count OUT.txt" in capsys.readouterr().err
     finally:
         EXPORTS.remove(counted)

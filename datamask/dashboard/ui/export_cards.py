@@ -57,7 +57,9 @@ def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
         st.markdown(f"**{export.heading}**")
         st.caption(export.caption)
         st.space("stretch")
-        if export.needs_shards and shards.outside:
+        if missing := export.missing(run):
+            st.caption(missing)
+        elif export.needs_shards and shards.outside:
             st.warning(words.sentence(shards.outside), icon=":material/lock:")
         elif export.needs_shards and not shards.found:
             st.warning(

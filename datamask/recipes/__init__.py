@@ -1,0 +1,24 @@
+"""Recipes: a selection as a rule of a few numbers, applied to any number of rows.
+
+At the optimum of pair-wise similarity a row is in exactly if ``a q - b x.s`` reaches a price, of the DiSF with fixed
+scale if ``a q - c y'My`` does, for all but a few rows. So the selection of a sample is a rule for the corpus that it
+was drawn from, and for shards that did not exist then.
+
+| module | job |
+|---|---|
+| `recipe` | what a recipe is, and its JSON, every field checked |
+| `fields` | reads such a record: types, shapes, finite numbers, in sentences |
+| `quality` | quality columns with the transforms as they were in the run |
+| `scoring` | the score of rows |
+| `derive` | from a selection of a corpus to its rule |
+| `batches` | rows of shards, judged batch by batch |
+| `apply` | whole shards judged: ids, masks, filtered shards; resumable by shard |
+| `refit` | rule and price estimated anew on all rows, with the bound |
+| `sql` | the pair-wise rule for DuckDB |
+
+Nothing here loads torch, or knows a run: `datamask.runs.recipe` makes a recipe of one.
+"""
+
+from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
+
+__all__ = ["Recipe", "read_recipe", "write_recipe"]

@@ -1,0 +1,158 @@
+"""Reading a record from outside: every field has its type, shape and range, or there is a sentence about it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from datamask.errors import InputError
+
+Id = str | int
+"""What an id column holds."""
+
+
+def parse_strict(text: str | bytes) -> Any:
+    """What JSON says, NaN and infinities refused, of whatever depth Python reads.
+
+    Raises:
+        ValueError: it is no JSON, or no strict one.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"it holds {name}, which is no number")
+
+
+class Fields:
+    """The fields of one object of a record.
+
+    Args:
+        record: the object. source: where it comes from, for sentences. path: of the object in the record, ending in a
+            dot, or nothing.
+    """
+
+    def __init__(self, record: Any, source: str, path: str = "") -> None:
+        self._source, self._path = source, path
+        if not isinstance(record, Mapping):
+            raise self.error(path.rstrip(".") or "it", "a JSON object", record, whole_name=True)
+        self._record = record
+
+    def error(self, name: str, expected: str, value: object, whole_name: bool = False) -> InputError:
+        """What is wrong with a field, as a sentence."""
+        named = name if whole_name else f"{self._path}{name}"
+        shown = "nothing" if value is None else f"{type(value).__name__} {json.dumps(value, default=str)[:60]}"
+        return InputError(
+            f"{self._source} is no recipe that can be applied: {named} must be {expected}, got {shown}; make it again "
+            "with `datamask recipe`"
+        )
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a field, and not null."""
+        return self._record.get(name) is not None
+
+    def within(self, name: str) -> Fields:
+        """The fields of the object in that field."""
+        return Fields(self._record.get(name), self._source, f"{self._path}{name}.")
+
+    def each(self, name: str) -> list[Fields]:
+        """Those of every object in a list."""
+        value: Any = self._record.get(name)
+        if not isinstance(value, list) or not value:
+            raise self.error(name, "a list of one object at least", value)
+        return [Fields(part, self._source, f"{self._path}{name}[{place}].") for place, part in enumerate(value)]
+
+    def number(self, name: str, low: float = -math.inf, high: float = math.inf) -> float:
+        """A finite number between two bounds, which are allowed."""
+        value: Any = self._record.get(name)
+        if not _finite(value) or not low <= value <= high:
+            raise self.error(name, f"a finite number{_between(low, high)}", value)
+        return float(value)
+
+    def number_or_null(self, name: str) -> float | None:
+        """A finite number, or null where that is said."""
+        return None if name in self._record and self._record[name] is None else self.number(name)
+
+    def whole(self, name: str, low: int = 0, high: int = 2**62) -> int:
+        """A whole number between two bounds."""
+        value: Any = self._record.get(name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.error(name, f"a whole number{_between(low, high if high < 2**62 else math.inf)}", value)
+        return value
+
+    def text(self, name: str, among: Sequence[str] = ()) -> str:
+        """A text, one of `among` where that names some; never empty."""
+        value: Any = self._record.get(name)
+        if not isinstance(value, str) or not value or (among and value not in among):
+            raise self.error(name, f"one of {', '.join(map(repr, among))}" if among else "a text", value)
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts, which may be empty or missing."""
+        value = self._record.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            raise self.error(name, "a list of texts", value)
+        return tuple(value)
+
+    def ids(self, name: str) -> tuple[Id, ...]:
+        """A list of ids, all texts or all whole numbers, which may be empty or missing."""
+        value = self._record.get(name, [])
+        kinds = {type(part) for part in value} if isinstance(value, list) else {type(None)}
+        if len(kinds) > 1 or not kinds <= {str, int}:
+            raise self.error(name, "a list of ids, all texts or all whole numbers", value)
+        if kinds == {int} and not all(-(2**63) <= part < 2**64 for part in value):
+            raise self.error(name, "a list of whole numbers of 64 bits", value)
+        return tuple(value)
+
+    def object(self, name: str) -> dict[str, Any]:
+        """An object that is kept as it is; empty where there is none."""
+        value: Any = self._record.get(name)
+        if value is not None and not isinstance(value, Mapping):
+            raise self.error(name, "a JSON object", value)
+        return dict(value or {})
+
+    def vector(self, name: str, length: int | None = None) -> np.ndarray:
+        """A list of finite numbers, float64 ``(length,)``; None: of any length from 1."""
+        value: Any = self._record.get(name)
+        right = isinstance(value, list) and (len(value) == length if length is not None else len(value) > 0)
+        if not right or not all(map(_finite, value)):
+            count = "at least one" if length is None else f"{length:,}"
+            raise self.error(name, f"a list of {count} finite numbers", _outline(value))
+        return np.array(value, np.float64)
+
+    def matrix(self, name: str, length: int) -> np.ndarray:
+        """A list of rows of finite numbers, float64 ``(length, length)``."""
+        value: Any = self._record.get(name)
+        rows = isinstance(value, list) and len(value) == length
+        if not rows or not all(
+            isinstance(row, list) and len(row) == length and all(map(_finite, row)) for row in value
+        ):
+            raise self.error(name, f"{length:,} lists of {length:,} finite numbers", _outline(value))
+        return np.array(value, np.float64)
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
+
+
+def _between(low: float, high: float) -> str:
+    if math.isfinite(low) and math.isfinite(high):
+        return f" from {low:g} to {high:g}"
+    return f" of at least {low:g}" if math.isfinite(low) else f" of at most {high:g}" if math.isfinite(high) else ""
+
+
+def _outline(value: Any) -> Any:
+    """What came, without its thousands of numbers."""
+    return f"a list of {len(value):,}" if isinstance(value, list) else value

@@ -1,0 +1,143 @@
+"""The recipe of a finished run: its corpus opened again, its settings and what it selected, and from these the rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask.config import CorpusConfig, QualityColumn
+from datamask.corpus.centered import centered, common_mean
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.opening import open_corpus
+from datamask.corpus.shared_corpora import shared_corpora
+from datamask.errors import OptionError, RunStateError, poll_of
+from datamask.recipes.derive import Learned, derive, refusal
+from datamask.recipes.quality import FrozenQuality
+from datamask.recipes.recipe import Recipe
+from datamask.runs.contents import changed, open_file
+from datamask.runs.store import Run
+
+Progress = Callable[[float, str], None]
+
+OPENED = 0.8
+"""Share of the work that is done when the corpus is open."""
+
+
+def recipe_of(
+    run: Run,
+    *,
+    corpus: Corpus | None = None,
+    progress: Progress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Recipe:
+    """The rule behind a run's selection.
+
+    Args:
+        corpus: the run's own, where the caller has it open; None opens it.
+        progress: called with a share from 0 to 1 and a few words.
+
+    Raises:
+        RunStateError: the run has not finished. OptionError: its objective has no rule.
+        InputError: a shard is gone or has changed since the run, or there is no threshold.
+        Stopped: `should_stop` answered true.
+    """
+    config, facts, poll = run.config, run.facts(), poll_of(should_stop, "making the recipe was stopped")
+    run.selection()  # rows.parquet of an unfinished run is not the last word
+    if why := refusal(config.selection):
+        raise OptionError(f"run {run.id} has no recipe: {why[:1].lower()}{why[1:].rstrip('.')}")
+    for path in facts.get("files", []):
+        open_file(Path(path))
+    if "anchors" not in facts:
+        raise RunStateError(f"run {run.id} kept no ends of its scales, without which its score cannot be made again")
+    report = progress or (lambda share, what: None)
+    if corpus is None:
+        corpus = shared_corpora().get(
+            config.corpus, progress=lambda share, what: report(OPENED * share, what), should_stop=should_stop
+        )
+    _check_same(run, corpus, facts)
+    report(OPENED, "finding the rule")
+    columns, values = _quality_columns(corpus, config.corpus, should_stop)
+    rows = run.rows(("selected", "eligible"), optional=("given",))
+    selection = config.selection
+    space = centered(corpus, should_stop) if selection.center else corpus
+    recipe = derive(
+        Learned(
+            corpus,
+            space,
+            common_mean(corpus, should_stop) if selection.center else None,
+            selection,
+            facts["anchors"],
+            tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values)),
+            values,
+            rows["selected"].to_numpy(),
+            rows["eligible"].to_numpy(),
+            rows["given"].to_numpy() if "given" in rows.column_names else np.zeros(len(corpus), bool),
+            _named(corpus, selection.pin),
+            _named(corpus, selection.ban),
+        ),
+        poll,
+        **_provenance(run, facts),
+    )
+    report(1.0, "finding the rule")
+    return recipe
+
+
+def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:
+    """Refuse a corpus that is not what the run read.
+
+    Raises:
+        InputError: it has other rows, ids, qualities, features or lengths.
+    """
+    if facts.get("fingerprint") != corpus.fingerprint:
+        raise changed(Path(corpus.provenance.files[0]), "it, or a shard beside it, holds other rows")
+
+
+def _quality_columns(
+    corpus: Corpus, config: CorpusConfig, should_stop: Callable[[], bool] | None
+) -> tuple[tuple[QualityColumn, ...], np.ndarray]:
+    """The columns, and what they hold in the shards, float64 ``(Q, N)``."""
+    names = list(corpus.provenance.columns["quality"])
+    columns = config.quality_columns or tuple(QualityColumn(name) for name in names)
+    if len(columns) > 1:
+        return columns, np.stack([corpus.metadata[name].to_numpy().astype(np.float64) for name in names])
+    column = columns[0]
+    if column.transform == "raw":
+        return columns, (corpus.quality / column.weight if column.weight else corpus.quality)[None]
+    # a single transformed column is kept as its transform alone, so the shards are read for it once more
+    plain = replace(config, quality_columns=(QualityColumn(column.name),))
+    reread = open_corpus(plain, should_stop=should_stop, row_limit=corpus.provenance.rows_read)
+    if not reread.ids.equals(corpus.ids):
+        raise changed(Path(corpus.provenance.files[0]), "it, or a shard beside it, holds other rows")
+    return columns, reread.quality[None]
+
+
+def _named(corpus: Corpus, path: str | None) -> np.ndarray:
+    """The rows that a file of ids names, bool ``(N,)``."""
+    mask = np.zeros(len(corpus), bool)
+    if path is not None:
+        from datamask.evaluation.id_lists import read_rows
+
+        mask[read_rows(path, corpus).rows] = True
+    return mask
+
+
+def _provenance(run: Run, facts: dict[str, Any]) -> dict[str, Any]:
+    summary = run.status().summary or {}
+    return {
+        "run": run.id,
+        "name": run.config.name,
+        "fingerprint": facts.get("fingerprint"),
+        "total_rows": facts.get("total_rows"),
+        "files": list(facts.get("files", [])),
+        "columns": facts.get("columns"),
+        "versions": facts.get("versions"),
+        "estimator": run.config.selection.estimator,
+        "calibrated": summary.get("calibrated"),
+        "upper_bound": summary.get("upper_bound"),
+        "settings": json.loads(json.dumps(run.config.selection.to_dict(), default=str)),
+    }
