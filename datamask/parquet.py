@@ -154,6 +154,71 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None, most_byte
         return pa.Table.from_batches(batches, None if batches else file.schema_arrow)
 
 
+GROUP_BYTES = 64 << 20
+"""Of rows that are gathered before they are written."""
+
+
+class Gathering:
+    """Writes rows to a parquet file in row groups of one size, however small the batches are that they come in.
+
+    Args:
+        sink: the open file. most_rows: of a row group.
+    """
+
+    def __init__(self, sink: pq.ParquetWriter, most_rows: int) -> None:
+        self._sink, self._most_rows = sink, most_rows
+        self._gathered: list[pa.Table] = []
+
+    def write(self, rows: pa.Table) -> None:
+        """Take more rows, of the file's schema."""
+        if not rows.num_rows:
+            return
+        self._gathered.append(rows)
+        while sum(len(part) for part in self._gathered) >= self._most_rows:
+            whole = pa.concat_tables(self._gathered)
+            self._sink.write_table(whole.slice(0, self._most_rows))
+            self._gathered = [whole.slice(self._most_rows)]
+        if sum(part.nbytes for part in self._gathered) >= GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is gathered."""
+        if sum(len(part) for part in self._gathered):
+            self._sink.write_table(pa.concat_tables(self._gathered))
+        self._gathered = []
+
+    def note(self, key: str, text: str) -> None:
+        """Put a text into the file's metadata."""
+        self._sink.add_key_value_metadata({key: text})
+
+
+@contextlib.contextmanager
+def gathering(path: str | Path, schema: pa.Schema, most_rows: int) -> Iterator[Gathering]:
+    """Give a `Gathering` that writes a parquet file with a page index and page checksums; leaving ends the file.
+
+    Args:
+        path: of the file. schema: of its rows. most_rows: of a row group.
+    """
+    with pq.ParquetWriter(path, schema, compression="zstd", write_page_index=True, write_page_checksum=True) as sink:
+        gathered = Gathering(sink, most_rows)
+        yield gathered
+        gathered.flush()
+
+
+VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+"""Types of which pyarrow cannot take rows, and what stands in for them."""
+
+
+def schema_without_views(schema: pa.Schema) -> pa.Schema:
+    """The schema with plain texts in the place of views."""
+    return pa.schema([field.with_type(VIEWS.get(field.type, field.type)) for field in schema], schema.metadata)
+
+
+def without_views(rows: pa.Table) -> pa.Table:
+    """The rows with plain texts in the place of views, of which pyarrow cannot take some."""
+    return rows.cast(schema_without_views(rows.schema))
+
+
 def _safe_rows(
     path: str | Path, footer: pq.FileMetaData, groups: Sequence[int], columns: Sequence[str] | None, most_rows: int
 ) -> int:

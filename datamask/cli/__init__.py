@@ -19,7 +19,7 @@ from datamask.cli.opening import open_dashboard
 from datamask.cli.output import say
 from datamask.cli.own import check_objective, permit_own
 from datamask.cli.parser import parse
-from datamask.cli.recipes import recipe
+from datamask.cli.recipes import apply, recipe
 from datamask.cli.scoring import score
 from datamask.cli.selecting import prepare, resume, select
 from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show
@@ -39,6 +39,7 @@ HANDLERS = {
     "explain": explain,
     "check-objective": check_objective,
     "recipe": recipe,
+    "apply": apply,
     "runs list": runs_list,
     "runs show": runs_show,
     "runs export": runs_export,

@@ -22,10 +22,13 @@ DONE, FAULT, BAD, STOPPED = 0, 1, 2, 130
 
 
 @contextlib.contextmanager
-def stop_on_signals() -> Iterator[threading.Event]:
+def stop_on_signals(ending: str = "and saving a checkpoint") -> Iterator[threading.Event]:
     """An event that Ctrl-C or a polite kill sets; a second Ctrl-C leaves at once.
 
     Outside the main thread Python delivers no signals, and there the event is only ever set by others.
+
+    Args:
+        ending: what stopping does, behind that word.
     """
     stop = threading.Event()
 
@@ -33,7 +36,7 @@ def stop_on_signals() -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        print("\ndatamask: stopping and saving a checkpoint; once more to leave at once", file=sys.stderr, flush=True)
+        print(f"\ndatamask: stopping {ending}; once more to leave at once", file=sys.stderr, flush=True)
 
     if threading.current_thread() is not threading.main_thread():
         yield stop

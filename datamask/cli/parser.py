@@ -17,6 +17,7 @@ from datamask.cli.arguments import (
     add_corpus,
     add_inputs,
     add_json,
+    add_option,
     add_options,
     add_run,
     add_runs_dir,
@@ -28,6 +29,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.config.run import MEASURING
 from datamask.errors import OptionError
 from datamask.options import CORPUS_OPTIONS, OPTIONS
+from datamask.recipes.apply import KINDS
 from datamask.runs.export_table import EXPORTS
 from datamask.runs.varying import STUDIES, variable
 
@@ -305,6 +307,25 @@ def _recipe(parser: Parser) -> None:
     add_json(parser)
 
 
+def _apply(parser: Parser) -> None:
+    parser.add_argument("recipe", metavar="RECIPE", help="a file that `recipe` wrote")
+    add_inputs(parser)
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="where a file for each shard goes")
+    parser.add_argument(
+        "--as",
+        dest="kind",
+        default="ids",
+        metavar="KIND",
+        help=f"one of {', '.join(KINDS)}: the kept ids with their scores; 0 or 1 for each row; the kept rows with all "
+        "columns (ids)",
+    )
+    group = parser.add_argument_group("which columns and rows")
+    for name in ("id_column", "feature_column"):
+        group.add_argument(f"--{name}", metavar="NAME", help="where the shards call it otherwise (as the recipe says)")
+    add_option(group, CORPUS_OPTIONS["drop_invalid"])
+    add_json(parser)
+
+
 def _runs_import(parser: Parser) -> None:
     parser.add_argument(
         "ids", metavar="IDS", help="a parquet or CSV file with the id column, or a .txt file with one id per line"
@@ -331,6 +352,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "explain": (_explain, "Why samples are in a run's selection or not: parts that add up, and what lies behind them."),
     "check-objective": (_check_objective, "Check an objective of your own on small random problems."),
     "recipe": (_recipe, "The rule behind a run's selection (pairwise, disf_fixed), as JSON of a few numbers."),
+    "apply": (_apply, "Keep rows of any number of shards by a recipe: ids, masks or filtered shards."),
     "runs list": (_runs_list, "All runs, newest first."),
     "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
     "runs export": (_runs_export, "Files to take home from a finished run."),

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from datamask.cli.common import DONE, stop_on_signals
-from datamask.cli.output import Progress, check_output, percent, print_json, say
-from datamask.recipes import write_recipe
+from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say
+from datamask.cli.parser import inputs
+from datamask.errors import OptionError
+from datamask.recipes import read_recipe, write_recipe
+from datamask.recipes.apply import KINDS
+from datamask.recipes.apply import apply as apply_to_shards
+from datamask.recipes.batches import Judge
 from datamask.runs.store import RunStore
 
 
@@ -40,3 +48,53 @@ def recipe(options: argparse.Namespace) -> int:
             f"{made.of}); {learned['otherwise']:,} come out otherwise than in the run.\nRecipe: {output}"
         )
     return DONE
+
+
+def apply(options: argparse.Namespace) -> int:
+    """`apply`: a recipe on shards, into a file for each."""
+    from datamask.corpus.shards import open_source
+    from datamask.corpus.threads import within
+
+    if options.kind not in KINDS:
+        raise OptionError(f"--as must be one of {', '.join(KINDS)}, got {options.kind!r}")
+    paths = inputs(options)
+    recipe = read_recipe(options.recipe)
+    folder = Path(options.output).absolute()
+    check_apart("output", str(folder), paths)
+    with stop_on_signals("and keeping the shards that are done") as stop, Progress() as progress:
+        source = open_source("input", paths, stop.is_set, progress=within(progress, 0.0, LOOKED))
+        judge = Judge(
+            recipe,
+            source,
+            drop_invalid=bool(options.drop_invalid),
+            with_ids=options.kind == "ids",
+            id_column=options.id_column,
+            feature_column=options.feature_column,
+        )
+        summary = apply_to_shards(
+            judge, folder, options.kind, progress=within(progress, LOOKED, 1.0), should_stop=stop.is_set
+        )
+    summary = {"recipe": str(Path(options.recipe).absolute()), "output": str(folder), "as": options.kind, **summary}
+    if options.json:
+        print_json(summary)
+    else:
+        print(_applied_text(summary))
+    return DONE
+
+
+LOOKED = 0.1
+"""Share of the work that is done when all files have been looked at."""
+
+
+def _applied_text(summary: Mapping[str, Any]) -> str:
+    """What applying came to, for people."""
+    expected = summary["share_expected"]
+    beside = "" if expected is None else f", {percent(expected)} where the recipe was made"
+    lines = [
+        f"Kept {summary['kept']:,} of {summary['rows']:,} rows ({percent(summary['share_kept'])} of the "
+        f"{summary['of']}{beside}).",
+        *(f"Left out {count:,} rows with {reason}." for reason, count in summary["dropped"].items()),
+    ]
+    if summary["reused"]:
+        lines.append(f"{summary['reused']:,} of {summary['shards']:,} shards were done already.")
+    return "\n".join([*lines, f"{summary['as'].capitalize()}: {summary['output']}"])

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from datamask.corpus.readers import shard as files
 from datamask.errors import InputError
-from datamask.parquet import refusing
+from datamask.parquet import refusing, without_views
 from datamask.runs.store import Run
 
 BATCH_ROWS = 8192
@@ -97,20 +97,12 @@ def selected_rows(shard: ShardRows, poll: Callable[[], None]) -> Iterator[pa.Tab
         poll()
         first, stop = np.searchsorted(keep, [start, start + batch.num_rows]).tolist()
         if stop > first:
-            rows = _without_views(pa.Table.from_batches([batch])).take(pa.array(keep[first:stop] - start))
+            rows = without_views(pa.Table.from_batches([batch])).take(pa.array(keep[first:stop] - start))
             _check_ids(shard, rows, expected.slice(first, stop - first))
             yield rows
             done = stop
     if done < len(keep):
         raise changed(shard.path, f"it has no row {int(keep[-1]):,} any more")
-
-
-def _without_views(rows: pa.Table) -> pa.Table:
-    """The rows with plain texts in the place of views, of which pyarrow cannot take some."""
-    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return rows.cast(
-        pa.schema([field.with_type(plain.get(field.type, field.type)) for field in rows.schema], rows.schema.metadata)
-    )
 
 
 def changed(path: Path, how: str) -> InputError:

@@ -7,9 +7,8 @@ never half used. `unchecked` says where a run is too old for that.
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 
-from datamask.corpus.readers import READERS, by_ending
+from datamask.corpus.readers.shard import output_names
 from datamask.errors import InputError, OptionError, poll_of
 from datamask.files import replacing
+from datamask.parquet import gathering
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
@@ -32,8 +31,7 @@ FORMULA_STARTS = f"^(?:[\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠])"
 kind, control characters and marks without width before the sign are dropped by some of them when they read a cell."""
 
 GROUP_ROWS = 8192
-GROUP_BYTES = 64 << 20
-"""Rows are gathered up to so many, or to so many bytes, before they are written: each write is a row group."""
+"""Rows are gathered up to so many before they are written: each write is a row group."""
 
 Progress = Callable[[float, str], None]
 
@@ -123,12 +121,12 @@ def filtered_rows(
     schema = _common_schema(shards)
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
     poll = poll_of(should_stop, "the export was stopped")
-    with replacing(path) as part, _gathering(part, schema) as write:
+    with replacing(path) as part, gathering(part, schema, GROUP_ROWS) as sink:
         for shard in shards:
             digest = Digest()
             for rows in selected_rows(shard, poll):
                 digest.add(rows)
-                write(_conform(rows, schema))
+                sink.write(_conform(rows, schema))
                 written += rows.num_rows
                 if progress is not None:
                     progress(written / total, f"writing row {written:,} of {total:,}")
@@ -159,7 +157,7 @@ def mask_per_shard(
     if noted is not None:
         for shard in shards:
             _check_unread(shard, noted, poll_of(should_stop, "the export was stopped"))
-    names = _mask_names([shard.path for shard in shards])
+    names = output_names([shard.path for shard in shards], ".mask.parquet")
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
         selected, considered = np.zeros(count, np.uint8), np.zeros(count, bool)
@@ -185,26 +183,6 @@ def unchecked(run: Run) -> str | None:
         "This run keeps no digest of what its selected rows hold: whether the shards still hold the same cannot be "
         "checked beyond ids and lengths."
     )
-
-
-@contextlib.contextmanager
-def _gathering(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Give a function that writes rows to a parquet file at `path`; batches begin at one row, row groups do not."""
-    gathered: list[pa.Table] = []
-
-    def flush() -> None:
-        if gathered:
-            sink.write_table(pa.concat_tables(gathered))
-            gathered.clear()
-
-    def write(rows: pa.Table) -> None:
-        gathered.append(rows)
-        if sum(len(part) for part in gathered) >= GROUP_ROWS or sum(part.nbytes for part in gathered) >= GROUP_BYTES:
-            flush()
-
-    with pq.ParquetWriter(path, schema, compression="zstd") as sink:
-        yield write
-        flush()
 
 
 def _noted_digests(run: Run) -> dict[str, str | None] | None:
@@ -254,17 +232,3 @@ def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         for field in schema
     ]
     return pa.table(columns, schema=schema)
-
-
-def _mask_names(paths: list[Path]) -> list[Path]:
-    """Relative names, unique because the paths are: the part of each path below their common folder."""
-    absolute = [path.absolute() for path in paths]
-    base = absolute[0].parent
-    while not all(base in path.parents for path in absolute):
-        base = base.parent
-    return [path.relative_to(base).with_name(f"{_stem(path)}.mask.parquet") for path in absolute]
-
-
-def _stem(path: Path) -> str:
-    # beside shard.parquet there may lie a shard.csv
-    return path.stem if by_ending(path.name) in (READERS[0], None) else path.name

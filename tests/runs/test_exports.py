@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datamask import parquet
 from datamask.errors import InputError, OptionError, RunStateError, Stopped, StoreError
 from datamask.runs import exports
 from datamask.runs.contents import selected_rows, shards_of
@@ -120,7 +121,7 @@ def test_row_groups_are_of_a_sensible_size(tmp_path, monkeypatch):
     exports.filtered_rows(run, tmp_path / "rows.parquet")
     with pq.ParquetFile(tmp_path / "rows.parquet") as file:
         assert file.metadata.num_rows == rows and file.num_row_groups in (2, 3)
-    monkeypatch.setattr(exports, "GROUP_BYTES", 1)
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 1)
     exports.filtered_rows(run, tmp_path / "rows.parquet")
     assert pq.read_metadata(tmp_path / "rows.parquet").num_row_groups > 3
 

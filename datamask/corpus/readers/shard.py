@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,3 +66,28 @@ def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int
         raise
     except UNREADABLE as error:
         raise InputError(f"{path} cannot be read as {formats()}: {reason(error)}") from error
+
+
+def output_names(paths: Sequence[Path], ending: str) -> list[Path]:
+    """For each shard the name of a file made of it, below any folder: its path below their common folder, other ending.
+
+    No two are the same, as the paths are not.
+
+    Args:
+        ending: with its dot.
+    """
+    absolute = [path.absolute() for path in paths]
+    base = absolute[0].parent
+    while not all(base in path.parents for path in absolute):
+        base = base.parent
+    short = [path.relative_to(base).with_name(_stem(path) + ending) for path in absolute]
+    count = Counter(short)
+    return [
+        name if count[name] == 1 else path.relative_to(base).with_name(path.name + ending)
+        for name, path in zip(short, absolute)
+    ]
+
+
+def _stem(path: Path) -> str:
+    # beside shard.parquet there may lie a shard.csv
+    return path.stem if by_ending(path.name) in (READERS[0], None) else path.name

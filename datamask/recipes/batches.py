@@ -1,0 +1,247 @@
+"""Rows of shards under a recipe, batch by batch: which are kept, their scores, and what is wrong with them.
+
+Batches come on the road on which opening reads them (`datamask.corpus.readers`): validated in full, sized by bytes, and
+of the needed columns alone. What opening refuses or drops is refused or dropped here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamask.corpus import decode
+from datamask.corpus.columns import IS_ROLE, WANTS
+from datamask.corpus.readers.shard import Shard
+from datamask.corpus.row_plan import column_id_type
+from datamask.corpus.shards import Source
+from datamask.errors import InputError
+from datamask.feasibility import NO_VALUE
+from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
+from datamask.recipes.quality import total
+from datamask.recipes.recipe import Recipe
+from datamask.recipes.scoring import Scorer
+
+Values = TypeVar("Values", np.ndarray, pa.Array)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A batch of n rows under a recipe.
+
+    Attributes:
+        kept, valid: bool ``(n,)``; rows that are not valid are never kept.
+        score, quality: float64 ``(n,)``, NaN where they cannot be told.
+        lengths: float64 ``(n,)``, tokens; None where the recipe counts rows.
+        ids: the ids, of one type in all shards; None where nobody needs them.
+        features: ``(n, d)``, as they stand in the shard; None where the rule needs none.
+        dropped: reason -> how many rows are not valid for it.
+    """
+
+    kept: np.ndarray
+    valid: np.ndarray
+    score: np.ndarray
+    quality: np.ndarray
+    lengths: np.ndarray | None
+    ids: pa.Array | None
+    features: np.ndarray | None
+    dropped: dict[str, int]
+
+    @property
+    def amounts(self) -> np.ndarray:
+        """What the recipe's share counts, of the valid rows: rows, or tokens; float64 ``(n,)``."""
+        return self.valid.astype(np.float64) if self.lengths is None else np.where(self.valid, self.lengths, 0.0)
+
+
+class Judge:
+    """Applies one recipe to batches of one source. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        source: Source,
+        *,
+        drop_invalid: bool = False,
+        with_ids: bool = False,
+        id_column: str | None = None,
+        feature_column: str | None = None,
+    ) -> None:
+        """
+        Args:
+            drop_invalid: leave out rows with null, infinite or zero values, and count them, instead of refusing them.
+            with_ids: whether the ids are wanted.
+            id_column, feature_column: where the shards call them otherwise than the recipe does.
+
+        Raises:
+            InputError: a shard lacks a column, or has one of the wrong type.
+        """
+        self.recipe, self.source, self.drop_invalid = recipe, source, drop_invalid
+        self._scorer = Scorer(recipe)
+        self.id_column = id_column or recipe.id_column
+        self.feature_column = feature_column or recipe.features.column
+        self._length = recipe.length_column if recipe.of == "tokens" else None
+        self._qualities = [column.name for column in recipe.quality]
+        self._named = bool(recipe.always or recipe.never)
+        self.with_ids = with_ids or self._named
+        self._group = recipe.thresholds.column
+        for shard in source.shards:
+            if shard.rows:
+                self._check_shard(shard)
+        self.id_type = column_id_type(source, self.id_column) if self.with_ids else None
+        self._always, self._never = (self._id_list(ids) for ids in (recipe.always, recipe.never))
+        names = list(recipe.thresholds.groups)
+        self._group_names = pa.array(names, pa.string())
+        taus = [recipe.thresholds.tau, *(recipe.thresholds.groups[name] for name in names)]
+        self._taus = np.array([np.inf if tau is None else tau for tau in taus])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are needed."""
+        named = [self._length, self._group, *self._qualities]
+        named += [self.feature_column] if self.recipe.rule.needs_features else []
+        named += [self.id_column] if self.with_ids else []
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    def __call__(self, shard: int, first: int, batch: pa.RecordBatch) -> Judged:
+        """Judge rows.
+
+        Args:
+            shard: the place of the shard in the source. first: the row of it that the batch begins with.
+
+        Raises:
+            InputError: a row has an empty id, features of another length, or values that cannot be used.
+        """
+        columns = [decode.numbers(batch.column(name)) for name in self._qualities]
+        quality = total(self.recipe.quality, [values for values, _ in columns])
+        null_quality = np.any([null for _, null in columns], axis=0)
+        features, null_features = self._features(shard, first, batch)
+        lengths, bad_length = None, np.zeros(len(quality), bool)
+        if self._length is not None:
+            lengths, _ = decode.numbers(batch.column(self._length))
+            bad_length = ~(np.isfinite(lengths) & (np.nan_to_num(lengths) >= 0))
+        scores, norms = self._scorer.of_rows(quality, features, lengths)
+        of_features, of_quality = f"features in column {self.feature_column!r}", ", ".join(map(repr, self._qualities))
+        reasons = {
+            f"null {of_features}": null_features,
+            f"NaN or infinite {of_features}": np.isnan(norms) & ~null_features,
+            f"all-zero {of_features}": norms == 0,
+            f"{of_features} that equal the mean that is subtracted from them": norms < 0,
+            f"null quality in column {of_quality}": null_quality,
+            f"NaN or infinite quality in column {of_quality}": ~np.isfinite(quality) & ~null_quality,
+            f"null, infinite or negative length in column {self._length!r}": bad_length,
+        }
+        valid, dropped = np.ones(len(quality), bool), {}
+        for reason, rows in reasons.items():
+            if rows.any():
+                if not self.drop_invalid:
+                    raise InputError(
+                        f"{self._place(shard, first + int(rows.argmax()))} has {reason}; repair it, or leave such rows "
+                        "out with --drop-invalid"
+                    )
+                dropped[reason] = int((valid & rows).sum())
+                valid &= ~rows
+        ids = self._ids(shard, first, batch) if self.with_ids else None
+        with np.errstate(invalid="ignore"):
+            kept = scores >= self._needed(batch)
+            if self.recipe.thresholds.least_quality is not None:
+                kept &= quality >= self.recipe.thresholds.least_quality
+        if ids is not None and self._named:
+            kept |= pc.is_in(ids, value_set=self._always).to_numpy(zero_copy_only=False)
+            kept &= ~pc.is_in(ids, value_set=self._never).to_numpy(zero_copy_only=False)
+        return Judged(kept & valid, valid, scores, quality, lengths, ids, features, dropped)
+
+    def _needed(self, batch: pa.RecordBatch) -> np.ndarray | float:
+        """The threshold of every row."""
+        if self._group is None:
+            return float(self._taus[0])
+        values = pc.fill_null(decode.plain(batch.column(self._group)).cast(pa.string()), NO_VALUE)
+        places = pc.fill_null(pc.index_in(values, value_set=self._group_names), -1).to_numpy(zero_copy_only=False)
+        needed: np.ndarray = self._taus[places + 1]
+        return needed
+
+    def _features(self, shard: int, first: int, batch: pa.RecordBatch) -> tuple[np.ndarray | None, np.ndarray]:
+        if not self.recipe.rule.needs_features:
+            return None, np.zeros(batch.num_rows, bool)
+        try:
+            features, null = decode.feature_rows(batch.column(self.feature_column), self.recipe.features.dim)
+        except decode.LengthError as error:
+            raise InputError(
+                f"{self._place(shard, first + error.row)} has {error.length:,} values in column "
+                f"{self.feature_column!r}, and the recipe is for features of {self.recipe.features.dim:,}"
+            ) from error
+        return features, np.zeros(batch.num_rows, bool) if null is None else null
+
+    def _ids(self, shard: int, first: int, batch: pa.RecordBatch) -> pa.Array:
+        ids = decode.id_values(batch.column(self.id_column), self.id_type)
+        if ids.null_count:
+            row = first + int(np.argmax(np.asarray(ids.is_null())))
+            raise InputError(
+                f"{self._place(shard, row)} has a null in the id column {self.id_column!r}; every row needs an id, so "
+                "repair it or choose another column with --id-column"
+            )
+        return ids
+
+    def _id_list(self, ids: tuple[str | int, ...]) -> pa.Array:
+        """The ids as the shards have them."""
+        try:
+            return pa.array(list(ids)).cast(self.id_type) if ids else pa.array([], self.id_type or pa.string())
+        except (pa.ArrowException, OverflowError) as error:
+            raise InputError(
+                f"the recipe names ids such as {ids[0]!r}, and column {self.id_column!r} of "
+                f"{self.source.first().path} is {self.id_type}; choose another column with --id-column"
+            ) from error
+
+    def _check_shard(self, shard: Shard) -> None:
+        roles = [(name, "quality", "") for name in self._qualities]
+        roles += [(self.feature_column, "feature", "; choose another column with --feature-column")] * (
+            self.recipe.rule.needs_features
+        )
+        roles += [] if self._length is None else [(self._length, "length", "")]
+        roles += [(self.id_column, "id", "; choose another column with --id-column")] * self.with_ids
+        for name, role, way_out in roles:
+            count = shard.schema.names.count(name)
+            if count != 1 or not IS_ROLE[role](shard.schema.field(name).type):
+                came = f"{count} such columns" if count != 1 else f"one of {shard.schema.field(name).type}"
+                raise InputError(
+                    f"{shard.path} must have a column {name!r} ({role}), {WANTS[role]}, as the recipe asks, got {came}"
+                    f"{way_out}"
+                )
+        for name in self._qualities:
+            if name in shard.facts.rounded:
+                raise InputError(
+                    f"column {name!r} of {shard.path} holds whole numbers that float64 takes for equal to others; "
+                    "subtract a constant from the column"
+                )
+        if self._group is not None and shard.schema.names.count(self._group) != 1:
+            raise InputError(
+                f"{shard.path} has {shard.schema.names.count(self._group)} columns {self._group!r}, by which the "
+                "recipe's quotas tell groups apart; it needs one"
+            )
+
+    def _place(self, shard: int, row: int) -> str:
+        return f"{self.source.shards[shard].path} row {row:,}"
+
+
+def shard_batches(shard: Shard, columns: list[str] | None, row_bytes: float) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The first row and the rows of every batch of a shard, in order.
+
+    Args:
+        columns: these; None: all. row_bytes: of one row decoded, about.
+
+    Raises:
+        InputError: the file is damaged further in, or was changed since it was looked at.
+    """
+    most = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
+    first = 0
+    with refusing(f"{shard.path} is damaged or was changed while being read"):
+        for batch in shard.batches(columns, None, most):
+            if first + batch.num_rows > shard.rows:
+                raise pa.ArrowInvalid("more rows than when it was opened")
+            yield first, batch
+            first += batch.num_rows
+        if first < shard.rows:
+            raise pa.ArrowInvalid("fewer rows than when it was opened")
