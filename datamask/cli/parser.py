@@ -301,8 +301,11 @@ def _runs_export(parser: Parser) -> None:
 
 
 def _recipe(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
-    parser.add_argument("--output", required=True, metavar="RECIPE.json", help="where the recipe goes")
+    parser.add_argument(
+        "run", metavar="RUN", help="a run id, as `runs list` shows it, or a file that this wrote before"
+    )
+    parser.add_argument("--output", metavar="RECIPE.json", help="where the recipe goes")
+    parser.add_argument("--sql", metavar="OUT.sql", help="the same rule as a query for DuckDB (pairwise)")
     add_runs_dir(parser)
     add_json(parser)
 

@@ -11,43 +11,57 @@ from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, percent, print_json, say
 from datamask.cli.parser import inputs
 from datamask.errors import OptionError
-from datamask.recipes import read_recipe, write_recipe
+from datamask.files import user_path, write_text
+from datamask.recipes import Recipe, read_recipe, write_recipe
 from datamask.recipes.apply import KINDS
 from datamask.recipes.apply import apply as apply_to_shards
 from datamask.recipes.batches import Judge
-from datamask.runs.store import RunStore
+from datamask.recipes.sql import duckdb_sql
+from datamask.runs.store import Run, RunStore
 
 
 def recipe(options: argparse.Namespace) -> int:
-    """`recipe`: a finished run's rule, as JSON."""
-    from datamask.runs.recipe import recipe_of
-
-    run = RunStore(options.runs_dir).get(options.run)
-    output = check_output(options.output, run.config.corpus.inputs)
-    with stop_on_signals() as stop, Progress() as progress:
-        made = recipe_of(run, progress=progress, should_stop=stop.is_set)
-    write_recipe(made, output)
+    """`recipe`: a finished run's rule, as JSON, or as SQL."""
+    if not (options.output or options.sql):
+        raise OptionError("recipe needs --output RECIPE.json or --sql OUT.sql; give at least one of them")
+    from_file = options.run.endswith(".json") and user_path(options.run).is_file()
+    run = None if from_file else RunStore(options.runs_dir).get(options.run)
+    avoided = () if run is None else run.config.corpus.inputs
+    outputs = [None if path is None else check_output(path, avoided) for path in (options.output, options.sql)]
+    made = read_recipe(options.run) if run is None else _recipe_of(run)
+    query = None if options.sql is None else duckdb_sql(made)
+    if outputs[0] is not None:
+        write_recipe(made, outputs[0])
+    if outputs[1] is not None and query is not None:
+        write_text(outputs[1], query)
     learned = made.learned
     for note in made.notes:
         say(f"note: {note}")
     if options.json:
+        told = ("run", "rows", "selected", "kept", "share_kept", "otherwise", "beyond_the_run")
         print_json(
             {
-                "run_id": run.id,
-                "output": output,
-                **{
-                    name: learned[name]
-                    for name in ("rows", "selected", "kept", "share_kept", "otherwise", "beyond_the_run")
-                },
+                "output": outputs[0],
+                "sql": outputs[1],
+                **{name: learned.get(name) for name in told},
                 "notes": list(made.notes),
             }
         )
     else:
-        print(
-            f"Of {learned['rows']:,} rows it keeps {learned['kept']:,} ({percent(learned['share_kept'])} of the "
-            f"{made.of}); {learned['otherwise']:,} come out otherwise than in the run.\nRecipe: {output}"
-        )
+        if not from_file:
+            print(
+                f"Of {learned['rows']:,} rows it keeps {learned['kept']:,} ({percent(learned['share_kept'])} of the "
+                f"{made.of}); {learned['otherwise']:,} come out otherwise than in the run."
+            )
+        print("\n".join(path for path in outputs if path is not None))
     return DONE
+
+
+def _recipe_of(run: Run) -> Recipe:
+    from datamask.runs.recipe import recipe_of
+
+    with stop_on_signals("and writing nothing") as stop, Progress() as progress:
+        return recipe_of(run, progress=progress, should_stop=stop.is_set)
 
 
 def apply(options: argparse.Namespace) -> int:
