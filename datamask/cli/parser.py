@@ -322,6 +322,11 @@ def _apply(parser: Parser) -> None:
         help=f"one of {', '.join(KINDS)}: the kept ids with their scores; 0 or 1 for each row; the kept rows with all "
         "columns (ids)",
     )
+    parser.add_argument(
+        "--refit",
+        action="store_true",
+        help="first estimate direction and threshold anew on all rows, in two passes, and say what that reaches",
+    )
     group = parser.add_argument_group("which columns and rows")
     for name in ("id_column", "feature_column"):
         group.add_argument(f"--{name}", metavar="NAME", help="where the shards call it otherwise (as the recipe says)")

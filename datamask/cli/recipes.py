@@ -16,6 +16,7 @@ from datamask.recipes import Recipe, read_recipe, write_recipe
 from datamask.recipes.apply import KINDS
 from datamask.recipes.apply import apply as apply_to_shards
 from datamask.recipes.batches import Judge
+from datamask.recipes.refit import check_refittable, kept_refit, refit
 from datamask.recipes.sql import duckdb_sql
 from datamask.runs.store import Run, RunStore
 
@@ -77,7 +78,7 @@ def apply(options: argparse.Namespace) -> int:
     check_apart("output", str(folder), paths)
     with stop_on_signals("and keeping the shards that are done") as stop, Progress() as progress:
         source = open_source("input", paths, stop.is_set, progress=within(progress, 0.0, LOOKED))
-        judge = Judge(
+        asked = Judge(
             recipe,
             source,
             drop_invalid=bool(options.drop_invalid),
@@ -85,10 +86,24 @@ def apply(options: argparse.Namespace) -> int:
             id_column=options.id_column,
             feature_column=options.feature_column,
         )
+        judge, done = asked, LOOKED
+        if options.refit:
+            check_refittable(recipe)
+            done = REFITTED
+            estimated = kept_refit(asked, folder)
+            if estimated is None:
+                estimated = refit(asked, progress=within(progress, LOOKED, done), should_stop=stop.is_set)
+            judge = asked.under(estimated)
         summary = apply_to_shards(
-            judge, folder, options.kind, progress=within(progress, LOOKED, 1.0), should_stop=stop.is_set
+            judge, folder, options.kind, progress=within(progress, done, 1.0), should_stop=stop.is_set
         )
-    summary = {"recipe": str(Path(options.recipe).absolute()), "output": str(folder), "as": options.kind, **summary}
+    summary = {
+        "recipe": str(Path(options.recipe).absolute()),
+        "output": str(folder),
+        "as": options.kind,
+        "refit": {name: value for name, value in judge.recipe.refit.items() if name not in ("of", "inputs")} or None,
+        **summary,
+    }
     if options.json:
         print_json(summary)
     else:
@@ -98,6 +113,9 @@ def apply(options: argparse.Namespace) -> int:
 
 LOOKED = 0.1
 """Share of the work that is done when all files have been looked at."""
+
+REFITTED = 0.7
+"""The same after the passes of `--refit`."""
 
 
 def _applied_text(summary: Mapping[str, Any]) -> str:
@@ -109,6 +127,11 @@ def _applied_text(summary: Mapping[str, Any]) -> str:
         f"{summary['of']}{beside}).",
         *(f"Left out {count:,} rows with {reason}." for reason, count in summary["dropped"].items()),
     ]
+    refit_told = summary["refit"] or {}
+    if isinstance(value := refit_told.get("value"), (int, float)):
+        bound = refit_told.get("upper_bound")
+        proved = f"; no selection of so many rows is above {bound:.6f}" if isinstance(bound, (int, float)) else ""
+        lines.append(f"Joint value over all of them, on the recipe's scale: {value:.6f}{proved}.")
     if summary["reused"]:
         lines.append(f"{summary['reused']:,} of {summary['shards']:,} shards were done already.")
     return "\n".join([*lines, f"{summary['as'].capitalize()}: {summary['output']}"])

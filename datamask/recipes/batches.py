@@ -38,7 +38,7 @@ class Judged:
         score, quality: float64 ``(n,)``, NaN where they cannot be told.
         lengths: float64 ``(n,)``, tokens; None where the recipe counts rows.
         ids: the ids, of one type in all shards; None where nobody needs them.
-        features: ``(n, d)``, as they stand in the shard; None where the rule needs none.
+        units: float64 ``(n, d)``, features of unit length; None where nobody wants them or the rule needs none.
         dropped: reason -> how many rows are not valid for it.
     """
 
@@ -48,7 +48,7 @@ class Judged:
     quality: np.ndarray
     lengths: np.ndarray | None
     ids: pa.Array | None
-    features: np.ndarray | None
+    units: np.ndarray | None
     dropped: dict[str, int]
 
     @property
@@ -67,13 +67,14 @@ class Judge:
         *,
         drop_invalid: bool = False,
         with_ids: bool = False,
+        with_units: bool = False,
         id_column: str | None = None,
         feature_column: str | None = None,
     ) -> None:
         """
         Args:
             drop_invalid: leave out rows with null, infinite or zero values, and count them, instead of refusing them.
-            with_ids: whether the ids are wanted.
+            with_ids, with_units: whether the ids, and the features of unit length, are wanted.
             id_column, feature_column: where the shards call them otherwise than the recipe does.
 
         Raises:
@@ -86,7 +87,7 @@ class Judge:
         self._length = recipe.length_column if recipe.of == "tokens" else None
         self._qualities = [column.name for column in recipe.quality]
         self._named = bool(recipe.always or recipe.never)
-        self.with_ids = with_ids or self._named
+        self.with_ids, self._with_units = with_ids or self._named, with_units
         self._group = recipe.thresholds.column
         for shard in source.shards:
             if shard.rows:
@@ -97,6 +98,18 @@ class Judge:
         self._group_names = pa.array(names, pa.string())
         taus = [recipe.thresholds.tau, *(recipe.thresholds.groups[name] for name in names)]
         self._taus = np.array([np.inf if tau is None else tau for tau in taus])
+
+    def under(self, recipe: Recipe, **options: bool) -> Judge:
+        """The same shards and settings under another recipe. options: `with_ids`, `with_units`."""
+        given = {"with_ids": self.with_ids, "with_units": self._with_units} | options
+        return Judge(
+            recipe,
+            self.source,
+            drop_invalid=self.drop_invalid,
+            id_column=self.id_column,
+            feature_column=self.feature_column,
+            **given,
+        )
 
     @property
     def columns(self) -> list[str]:
@@ -123,7 +136,8 @@ class Judge:
         if self._length is not None:
             lengths, _ = decode.numbers(batch.column(self._length))
             bad_length = ~(np.isfinite(lengths) & (np.nan_to_num(lengths) >= 0))
-        scores, norms = self._scorer.of_rows(quality, features, lengths)
+        units = np.empty(features.shape) if self._with_units and features is not None else None
+        scores, norms = self._scorer.of_rows(quality, features, lengths, units)
         of_features, of_quality = f"features in column {self.feature_column!r}", ", ".join(map(repr, self._qualities))
         reasons = {
             f"null {of_features}": null_features,
@@ -152,7 +166,7 @@ class Judge:
         if ids is not None and self._named:
             kept |= pc.is_in(ids, value_set=self._always).to_numpy(zero_copy_only=False)
             kept &= ~pc.is_in(ids, value_set=self._never).to_numpy(zero_copy_only=False)
-        return Judged(kept & valid, valid, scores, quality, lengths, ids, features, dropped)
+        return Judged(kept & valid, valid, scores, quality, lengths, ids, units, dropped)
 
     def _needed(self, batch: pa.RecordBatch) -> np.ndarray | float:
         """The threshold of every row."""

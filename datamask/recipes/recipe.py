@@ -9,9 +9,9 @@ A row is kept if its score reaches a threshold:
              + length_weight * tokens                    the last under a token budget alone
     kept   = score >= tau                                or that of the row's group, where there were quotas
 
-``direction`` is the mean feature of the members, ``moment`` their mean of ``y y'`` without its diagonal. Both terms of
-the score are on the scale that the run was made on, times the number of rows selected: it is what one row adds, first
-order. Under a budget of tokens it is what one token adds, and means are over tokens.
+``direction`` is the mean feature of the members, to the rounding of a selection of whole rows; ``moment`` their mean of
+``y y'`` without its diagonal. The score is on the scale that the run was made on, times the number of rows selected: it
+is what one row adds, first order. Under a budget of tokens it is what one token adds, and means are over tokens.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ def _score(recipe: Recipe, x: np.ndarray, quality: np.ndarray, lengths: np.ndarr
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_score_is_what_the_run_itself_noted_for_every_row(kind, tmp_path):
+def test_the_score_is_what_the_run_itself_noted_for_every_row(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(derive, "SHARPENINGS", 0)  # the direction is the members' mean then
     run = done(tmp_path, **KINDS[kind])
     recipe = recipe_of(run)
     corpus, x, rows = _read(run)
@@ -146,7 +147,16 @@ def test_where_all_scores_are_equal_there_is_no_threshold():
         derive.threshold(np.ones(5), np.arange(5) < 2, np.ones(5))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("random", "centered")])
+def test_a_sharper_direction_leaves_fewer_rows_on_the_wrong_side(tmp_path, monkeypatch):
+    run = done(tmp_path, center=True, lamb=0.1)
+    sharp = recipe_of(run)
+    monkeypatch.setattr(derive, "SHARPENINGS", 0)
+    blunt = recipe_of(run)
+    assert sharp.learned["otherwise"] < 0.3 * blunt.learned["otherwise"]
+    assert np.linalg.norm(sharp.rule.direction - blunt.rule.direction) < 0.05
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
 def test_applied_to_its_own_corpus_it_gives_the_selection_but_for_the_rows_it_counts(kind, tmp_path):
     run = done(tmp_path, **KINDS[kind])
     recipe = recipe_of(run)
