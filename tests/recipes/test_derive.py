@@ -29,13 +29,26 @@ KINDS = {
     "pairwise": {"objective": "pairwise"},
     "lambda 0": {"objective": "pairwise", "lamb": 0.0},
     "raw": {"objective": "pairwise", "scale": "raw"},
-    "learned": {"objective": "pairwise", "estimator": "counterfactual"},
+    "learned": {"objective": "pairwise", "estimator": "counterfactual", "n_epochs": 20},
     "centered": {"objective": "pairwise", "center": True},
     "disf_fixed": {"objective": "disf_fixed"},
     "sum": {"objective": "pairwise:2,disf_fixed:1"},
     "budget": {"objective": "pairwise:2,disf_fixed:1", "budget": 150_000},
     "random": {"objective": "pairwise:1,disf_fixed:1", "estimator": "random"},
 }
+
+
+@pytest.fixture(scope="module")
+def run_of(tmp_path_factory):
+    """A run of a kind, done once."""
+    runs = {}
+
+    def of(kind: str):
+        if kind not in runs:
+            runs[kind] = done(tmp_path_factory.mktemp("kind"), **KINDS[kind])
+        return runs[kind]
+
+    return of
 
 
 def _read(run):
@@ -58,9 +71,9 @@ def _score(recipe: Recipe, x: np.ndarray, quality: np.ndarray, lengths: np.ndarr
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_score_is_what_the_run_itself_noted_for_every_row(kind, tmp_path, monkeypatch):
+def test_the_score_is_what_the_run_itself_noted_for_every_row(kind, run_of, monkeypatch):
     monkeypatch.setattr(derive, "SHARPENINGS", 0)  # the direction is the members' mean then
-    run = done(tmp_path, **KINDS[kind])
+    run = run_of(kind)
     recipe = recipe_of(run)
     corpus, x, rows = _read(run)
     chosen = rows["selected"].to_numpy()
@@ -157,8 +170,8 @@ def test_a_sharper_direction_leaves_fewer_rows_on_the_wrong_side(tmp_path, monke
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
-def test_applied_to_its_own_corpus_it_gives_the_selection_but_for_the_rows_it_counts(kind, tmp_path):
-    run = done(tmp_path, **KINDS[kind])
+def test_applied_to_its_own_corpus_it_gives_the_selection_but_for_the_rows_it_counts(kind, run_of):
+    run = run_of(kind)
     recipe = recipe_of(run)
     corpus, x, rows = _read(run)
     score = _score(recipe, x, corpus.quality, corpus.lengths)
@@ -243,7 +256,7 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
     quality = np.sort(pq.read_table(tmp_path / "shards")["quality_score"].to_numpy())[::-1]
     assert pruned.thresholds.least_quality == quality[round(0.6 * N) - 1]
     assert "near-copies" in pruned.notes[0] and "less quality" in pruned.notes[1]
-    alone = recipe_of(done(tmp_path, lamb=1.0, objective="facility"))
+    alone = recipe_of(done(tmp_path, lamb=1.0, objective="facility", estimator="top-quality"))
     assert not alone.rule.needs_features and alone.learned["otherwise"] == 0
 
 
@@ -256,7 +269,7 @@ def test_the_rest_of_the_settings_have_their_place(tmp_path):
 )
 def test_an_objective_without_a_rule_is_refused_in_a_sentence(selection, sentence, tmp_path):
     with pytest.raises(OptionError, match=sentence):
-        recipe_of(done(tmp_path, **selection))
+        recipe_of(done(tmp_path, estimator="top-quality", **selection))
 
 
 def test_ids_chosen_elsewhere_have_no_rule(tmp_path):

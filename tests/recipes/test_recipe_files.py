@@ -183,7 +183,7 @@ def test_the_command_writes_it_and_says_how_well_it_fits(tmp_path, capsys, monke
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "recipe.json").read_bytes()
     assert main(["recipe", run.id, "--output", "shards/recipe.json"]) == 2
     assert "lies in the input folder" in capsys.readouterr().err
-    facility = done(tmp_path, objective="facility")
+    facility = done(tmp_path, objective="facility", estimator="top-quality")
     assert main(["recipe", facility.id, "--output", "none.json"]) == 2
     error = capsys.readouterr().err
     assert "no rule of one row's own numbers" in error and "Traceback" not in error
