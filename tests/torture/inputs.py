@@ -8,6 +8,7 @@ from tests.torture import (
     crafted,
     lists_and_addresses,
     materials,
+    recipe_files,
     resumed,
     run_folders,
     schemas,
@@ -20,7 +21,7 @@ from tests.torture.judging import Family
 FAMILIES: tuple[Family, ...] = tuple(
     family
     # new ones last: a case keeps its number
-    for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses, text_files)
+    for module in (shard_mutants, schemas, crafted, run_folders, resumed, lists_and_addresses, text_files, recipe_files)
     for family in module.FAMILIES
 )
 
@@ -63,6 +64,8 @@ def warm() -> None:
         materials.selected_ids(setting)
     for setting in resumed.LEARNERS:
         materials.half_done(setting)
+    for setting in recipe_files.SETTINGS:
+        recipe_files.recipe_text(setting)
     store = RunStore(materials.finished("counterfactual"))
     report(store.list()[0], store.list())
     assert address.PARTS and id_lists.read_rows
