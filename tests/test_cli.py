@@ -387,7 +387,7 @@ def test_elsewhere_a_line_now_and_then(monkeypatch):
     stream = io.StringIO()
     with cli_output.Progress(stream) as progress:
         for step in range(1, 1000):
-            progress(step / 1000, f"step {step} of 1,000")
+            progress(step / 1000, f"step {step} of 1,000, {(9.5, 10)[step % 2]} MB/s")
         progress(1.0, "measuring")
     assert [line.split("%")[1].split(",")[0].strip() for line in stream.getvalue().splitlines()] == [
         "step 1 of 1",

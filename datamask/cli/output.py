@@ -57,8 +57,8 @@ class Progress:
     def __call__(self, share: float, what: str) -> None:
         left = self._pace.update(share, what=what)
         now = time.monotonic()
-        # "step 12 of 100" and "step 13 of 100" are one topic
-        topic = "".join(letter for letter in what if not letter.isdigit())
+        # "step 12 of 100" and "step 13 of 100" are one topic, and so are 9.5 MB/s and 10 MB/s
+        topic = "".join(letter for letter in what if not (letter.isdigit() or letter in ".,"))
         patience = BAR_SECONDS if self._terminal else LINE_SECONDS
         if now - self._drawn < patience and (self._terminal or topic == self._topic):
             return

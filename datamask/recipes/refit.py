@@ -33,7 +33,7 @@ from datamask.recipes.apply import RECIPE_FILE
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.derive import newton_step, slopes
 from datamask.recipes.recipe import Recipe, Rule, Thresholds, read_recipe
-from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
+from datamask.recipes.scoring import Scorer
 
 PASSES = 2
 
@@ -42,6 +42,9 @@ BINS = 1024
 
 REACH, FINENESS = 6.5, 0.02
 """They lie around the expected one at ``FINENESS * sd * sinh(u)``, u up to `REACH`: closer the nearer to it."""
+
+CUT_REACH = 4.0
+"""So far, in u, members are summed up for each threshold alone: half a standard deviation to both sides."""
 
 MOMENT_BINS, MOMENT_REACH, MOMENT_BYTES = 24, 3.5, 64 << 20
 """Where the rule has a moment, of which each threshold wants its own: so many, up to that u, in so many bytes."""
@@ -296,7 +299,7 @@ def _pass(
     steps = np.linspace(-REACH, REACH, BINS + 1)  # an odd number, so that the expected threshold is one of them
     edges = expected + FINENESS * sd * np.sinh(steps)
     if rule.moment is None:
-        cuts = np.arange(BINS + 1)
+        cuts = np.flatnonzero(np.abs(steps) <= CUT_REACH)
     else:
         count = max(4, min(MOMENT_BINS, MOMENT_BYTES // (8 * d * d)))
         wanted = np.linspace(-MOMENT_REACH, MOMENT_REACH, count | 1)
@@ -328,10 +331,9 @@ def _pass(
             if stop.is_set():
                 raise Stopped("estimating the recipe anew was stopped; nothing of it is kept")
             judged = judge(place, first, batch)
-            for low in range(0, batch.num_rows, ROWS_AT_ONCE):
-                near = _add(total, lock, scorer, judged, slice(low, low + ROWS_AT_ONCE), share, place, first)
-                if near is not None:
-                    band[place].append(near)
+            near = _add(total, lock, scorer, judged, share, place, first)
+            if near is not None:
+                band[place].append(near)
             with lock:
                 total.rows += int(judged.valid.sum())
                 for reason, count in judged.dropped.items():
@@ -360,32 +362,32 @@ def _add(
     lock: threading.Lock,
     scorer: Scorer,
     judged: Judged,
-    part: slice,
     share: float,
     place: int,
     first: int,
 ) -> np.ndarray | None:
     """Add some rows of a batch to the sums; those near the threshold that are remembered, quality before features."""
-    least, could = scorer.recipe.thresholds.least_quality, judged.valid[part]
+    least, could = scorer.recipe.thresholds.least_quality, judged.valid
     if least is not None:
         with np.errstate(invalid="ignore"):
-            could = could & (judged.quality[part] >= least)
+            could = could & (judged.quality >= least)
     rows = np.flatnonzero(could)
-    quality, score = judged.quality[part][rows], judged.score[part][rows]
-    units = None if judged.units is None else judged.units[part][rows]
+    quality, score, units = judged.quality[rows], judged.score[rows], judged.units
     bins = np.searchsorted(total.edges, score, side="right")
     groups = np.searchsorted(total.edges[total.cuts], score, side="right")
     counts = np.bincount(bins, minlength=len(total.counts))
     of_quality = np.bincount(bins, quality, minlength=len(total.counts))
     of_score = np.bincount(bins, score, minlength=len(total.counts))
-    order = np.argsort(groups, kind="stable")
-    order = order[groups[order] > 0]  # what lies below all thresholds is no member at any
+    order = np.flatnonzero(groups)  # what lies below all thresholds is no member at any
+    order = order[np.argsort(groups[order], kind="stable")]
     present, starts = np.unique(groups[order], return_index=True)
     sums = moments = None
-    if units is not None and total.sums is not None and len(order):
-        sums = np.add.reduceat(units[order], starts, axis=0)
+    if units is not None and len(order):
+        of_members = units[rows[order]]
+        if total.sums is not None:
+            sums = np.add.reduceat(of_members, starts, axis=0)
     if units is not None and total.moments is not None and len(order):
-        y = scorer.standardised(units[order])
+        y = scorer.standardised(of_members)
         ends = [*starts[1:], len(order)]
         moments = [y[low:high].T @ y[low:high] for low, high in zip(starts, ends)]
     near = np.flatnonzero(np.abs(score - total.expected) <= total.width)
@@ -402,8 +404,8 @@ def _add(
     if units is None or not len(near):
         return None
     if share < 1:
-        near = near[row_hash(pa.array(first + part.start + rows[near]), place) < np.uint64(int(share * 2**64))]
-    return np.column_stack([quality[near], units[near]]).astype(np.float32) if len(near) else None
+        near = near[row_hash(pa.array(first + rows[near]), place) < np.uint64(int(share * 2**64))]
+    return np.column_stack([quality[near], units[rows[near]]]).astype(np.float32) if len(near) else None
 
 
 def _score_sd(judge: Judge) -> float:
