@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 
 from datamask.corpus.readers.shard import Shard, output_names
 from datamask.corpus.sampling import row_hash
+from datamask.corpus.shards import Source
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.files import check_regular, replacing
@@ -154,14 +156,15 @@ def apply(
         estimated, ``seconds``, and ``megabytes_per_second`` as decoded.
 
     Raises:
-        OptionError: the folder holds what another recipe chose, or lies among the inputs.
+        OptionError: the folder holds what another recipe chose, or a file would take the place of a shard.
         InputError: a shard is damaged, or has a row that cannot be used.
         StoreError: the folder cannot be written.
         Stopped: `should_stop` answered true; shards that were finished stay, and need not be read again.
     """
     began, source, folder = time.monotonic(), judge.source, Path(output)
-    claim(folder, judge.recipe)
     names = output_names([Path(shard.path) for shard in source.shards], KINDS[kind].ending)
+    _check_apart([folder / name for name in names], source)
+    claim(folder, judge.recipe)
     sizes = [max(1.0, shard.rows * max(1.0, shard.facts.row_bytes)) for shard in source.shards]
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
     share_done, decoded, rows_done, shards_done = [0.0] * len(names), 0, 0, 0
@@ -278,6 +281,31 @@ def written(path: Path, expected: dict[str, Any]) -> Counts | None:
         return None
 
 
+def _check_apart(targets: Sequence[Path], source: Source) -> None:
+    """Refuse to write where a shard lies.
+
+    Raises:
+        OptionError: a file would take the place of one.
+    """
+    shards = {os.path.realpath(shard.path) for shard in source.shards}
+    for target in targets:
+        if os.path.realpath(target) in shards:
+            raise OptionError(f"--output would write over the shard {target}; choose another folder")
+
+
+def check_unclaimed(folder: Path) -> None:
+    """Refuse a folder in which another recipe is noted, before one is made for it.
+
+    Raises:
+        OptionError: a recipe is noted there.
+    """
+    if (folder / RECIPE_FILE).exists():
+        raise OptionError(
+            f"--output {folder} holds what another recipe chose ({folder / RECIPE_FILE}), or one estimated from other "
+            "shards; choose another folder, or remove it"
+        )
+
+
 def claim(folder: Path, recipe: Recipe) -> None:
     """Note in the folder by which recipe its files are made, so that those of two are never mixed.
 
@@ -294,9 +322,7 @@ def claim(folder: Path, recipe: Recipe) -> None:
         except InputError:
             same = False
         if not same:
-            raise OptionError(
-                f"--output {folder} holds what another recipe chose ({noted}); choose another folder, or remove it"
-            )
+            check_unclaimed(folder)
         return
     write_recipe(recipe, noted)
 

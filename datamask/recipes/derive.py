@@ -356,7 +356,10 @@ def _thresholds(
     free = learned.eligible & ~learned.pinned
     least = None
     if config.prune > 0:
-        least = float(np.sort(quality)[::-1][max(1, round((1.0 - config.prune) * n)) - 1])
+        falling = np.sort(quality)[::-1]
+        left = max(1, round((1.0 - config.prune) * n))
+        # between the two, so that the rounding of a weighted sum moves nobody across
+        least = float(falling[left - 1] / 2 + falling[min(left, n - 1)] / 2)
     if not config.quotas:
         tau = threshold(scores[free], learned.selected[free], amounts[free])
         return Thresholds(tau, least_quality=least), np.full(n, tau)

@@ -323,6 +323,39 @@ def test_two_recipes_never_share_a_folder(shards, tmp_path):
         _apply(made(), folder, tmp_path / "file")
 
 
+def test_a_shard_is_never_written_over(shards, tmp_path):
+    folder, _ = shards
+    before = _states(folder)
+    (tmp_path / "link").symlink_to(folder)
+    for output in (folder, tmp_path / "link"):
+        with pytest.raises(OptionError, match=r"would write over the shard .*a\.parquet"):
+            _apply(made(), folder, output, "rows")
+    assert _states(folder) == before and not (folder / "recipe.json").exists()
+
+
+def test_columns_of_every_kind_come_along(tmp_path):
+    table = shard(60, 9)
+    extra = {
+        "kind": pa.array([("a", "b", None)[row % 3] for row in range(60)]).dictionary_encode(),
+        "view": pa.array([f"text {row}" for row in range(60)], pa.string_view()),
+        "tags": pa.array([[str(row)] * (row % 3) for row in range(60)]),
+        "place": pa.array([{"x": row, "y": None} for row in range(60)]),
+        "map": pa.array([[("k", row)] for row in range(60)], pa.map_(pa.string(), pa.int64())),
+        "nothing": pa.nulls(60),
+        "when": pa.array(range(60), pa.timestamp("us", "UTC")),
+    }
+    for name, column in extra.items():
+        table = table.append_column(name, column)
+    table = table.replace_schema_metadata({"made by": "somebody"})
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=9)
+    _apply(made(), tmp_path / "in", tmp_path / "out", "rows")
+    written = pq.read_table(tmp_path / "out" / "a.parquet")
+    kept = [row for row, inside in zip(table.to_pylist(), expected(made(), shard(60, 9))[1]) if inside]
+    assert written.to_pylist() == kept and written.schema.names == table.schema.names
+    assert written.schema.metadata[b"made by"] == b"somebody"
+
+
 def test_what_is_stopped_leaves_whole_files_and_goes_on_from_there(shards, tmp_path, monkeypatch):
     folder, _ = shards
     whole = _apply(made(), folder, tmp_path / "whole")

@@ -287,6 +287,8 @@ def test_the_command_writes_by_what_it_estimated_and_estimates_only_once(learned
     assert said["kept"] == said["refit"]["kept"] == used.refit["kept"] and said["share_expected"] == said["share_kept"]
     assert said["refit"]["gap"] == used.refit["gap"] <= 1e-4 and used.refit["of"] == recipes["pairwise"].digest
     monkeypatch.setattr(refit, "_pass", None)  # a second estimate would fail
+    assert main(["apply", "r.json", f"{folder}/0.parquet", "--output", "out", "--refit"]) == 2
+    assert "estimated from other shards" in capsys.readouterr().err
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["reused"] == 5
     assert main(words[:-1]) == 0
