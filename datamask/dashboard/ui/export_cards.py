@@ -17,7 +17,8 @@ from datamask.runs.export_table import EXPORTS, Download, Export
 from datamask.runs.store import Run
 from datamask.work.worker import worker
 
-HEIGHT = 300
+HEIGHT = 350
+"""Of a card in pixels: holds the longest caption and two buttons where four stand side by side at 1280."""
 
 
 def nothing_yet() -> None:
@@ -55,11 +56,12 @@ def _card(run: Run, export: Export, shards: provenance.Shards) -> None:
     """One thing to take home: what it is, and the buttons for it, or why there are none."""
     with st.container(border=True, height=HEIGHT):
         st.markdown(f"**{export.heading}**")
-        st.caption(export.caption)
-        st.space("stretch")
         if missing := export.missing(run):
             st.caption(missing)
-        elif export.needs_shards and shards.outside:
+            return
+        st.caption(export.caption)
+        st.space("stretch")
+        if export.needs_shards and shards.outside:
             st.warning(words.sentence(shards.outside), icon=":material/lock:")
         elif export.needs_shards and not shards.found:
             st.warning(
