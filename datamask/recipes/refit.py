@@ -55,6 +55,9 @@ BAND = 0.05
 BAND_ROWS, BAND_SHARE = 8192, 0.04
 """So many of them are remembered, drawn by a hash of their places; they are about this share of all."""
 
+OFF_SHARE = 0.01
+"""Of the passes that keep the share to this part of it, the one of the highest value is taken."""
+
 PILOT_ROWS, PILOT_SHARDS = 4096, 16
 """The first rows of so many evenly spaced shards, so many together, give the standard deviation of the scores."""
 
@@ -132,10 +135,13 @@ class Pass:
             np.fill_diagonal(moment, 0.0)
         return mean, moment
 
+    def edge_nearest(self, size: float) -> int:
+        """The edge that keeps nearest to so many rows, but two at least."""
+        return _nearest(_tails(self.counts), size)
+
     def cut_nearest(self, size: float) -> int:
-        """The cut that keeps nearest to so many rows, but two at least."""
-        kept = self.counts[::-1].cumsum()[::-1][self.cuts + 1]
-        return int(np.abs(np.where(kept >= 2, kept, np.inf) - size).argmin())
+        """The same of the cuts."""
+        return _nearest(_tails(self.counts)[self.cuts], size)
 
     def value(self, cut: int, weights: Weights) -> float:
         """The joint value of the rows above a cut, exact."""
@@ -151,9 +157,8 @@ class Pass:
 
     def bound(self, size: int, weights: Weights) -> float:
         """What no subset of so many rows exceeds in joint value."""
-        reached = self.scores[::-1].cumsum()[::-1][1:], self.counts[::-1].cumsum()[::-1][1:]
-        best = float((self.edges + (reached[0] - self.edges * reached[1]) / size).min())
-        best -= weights.zero
+        above = _tails(self.scores) - self.edges * _tails(self.counts)
+        best = float((self.edges + above / size).min()) - weights.zero
         rule = self.rule
         if rule.direction is not None and weights.pairs > 0:
             # the score's weight may be that of another size: the tangent is then taken at another multiple of m
@@ -162,6 +167,16 @@ class Pass:
         if rule.moment is not None and weights.moments > 0:
             best += weights.moments * float((rule.moment * rule.moment).sum()) / _pairs(rule.moment)
         return best
+
+
+def _tails(of_bins: np.ndarray) -> np.ndarray:
+    """The sum above every edge, ``(B,)``, of numbers ``(B + 1,)`` below, between and above the edges."""
+    tails: np.ndarray = of_bins[::-1].cumsum()[::-1][1:]
+    return tails
+
+
+def _nearest(kept: np.ndarray, size: float) -> int:
+    return int(np.abs(np.where(kept >= 2, kept, np.inf) - size).argmin())
 
 
 def _pairs(moment: np.ndarray) -> int:
@@ -190,7 +205,7 @@ def refit(judge: Judge, *, progress: Progress | None = None, should_stop: Should
     weights = Weights.of(recipe)
     sd = _score_sd(judge)
     expected = float(recipe.thresholds.tau or 0.0)
-    rule, done = recipe.rule, []
+    rule, done = _rule_of(recipe, weights), []
     for step in range(PASSES):
         share = within(progress, step / PASSES, (step + 1) / PASSES)
         what = f"Pass {step + 1} of {PASSES} over"
@@ -198,6 +213,28 @@ def refit(judge: Judge, *, progress: Progress | None = None, should_stop: Should
         if step + 1 < PASSES:
             rule, expected = _stepped(recipe, done[-1], weights)
     return _refitted(judge, done, weights)
+
+
+def _rule_of(recipe: Recipe, weights: Weights) -> Rule:
+    """The recipe's rule with the weights of its objective, which a bound has to be made of.
+
+    Raises:
+        InputError: it lacks a part that its objective has.
+    """
+    d, rule = recipe.features.dim, recipe.rule
+    for part, weight, name in ((rule.direction, weights.pairs, "direction"), (rule.moment, weights.moments, "moment")):
+        if part is None and weight > 0:
+            raise InputError(
+                f"the recipe has no {name}, and its objective {recipe.objective} asks for one; make it again"
+            )
+    return replace(
+        rule,
+        quality_weight=weights.quality,
+        direction=rule.direction if weights.pairs > 0 else None,
+        crowding_weight=rule.crowding_weight if weights.pairs > 0 else 0.0,
+        moment=rule.moment if weights.moments > 0 else None,
+        moment_weight=2.0 * weights.moments / max(d * (d - 1), 1),
+    )
 
 
 def kept_refit(judge: Judge, folder: Path) -> Recipe | None:
@@ -247,7 +284,9 @@ def _refitted(judge: Judge, done: list[Pass], weights: Weights) -> Recipe:
     recipe, first = judge.recipe, done[0]
     cuts = [one_pass.cut_nearest(recipe.share * one_pass.rows) for one_pass in done]
     values = [one_pass.value(cut, weights) for one_pass, cut in zip(done, cuts)]
-    best = int(np.argmax(values))
+    # a pass under a threshold that was expected far from where it is does not keep the share
+    off = np.abs([one_pass.kept(cut) - recipe.share * one_pass.rows for one_pass, cut in zip(done, cuts)])
+    best = int(np.where(off <= max(OFF_SHARE * recipe.share * first.rows, off.min()), values, -np.inf).argmax())
     chosen, cut, value = done[best], cuts[best], values[best]
     kept = chosen.kept(cut)
     if kept >= chosen.rows or kept < 2:
@@ -436,13 +475,16 @@ def _score_sd(judge: Judge) -> float:
 
 def _stepped(recipe: Recipe, one_pass: Pass, weights: Weights) -> tuple[Rule, float]:
     """The rule for the next pass, and the threshold that is expected for it."""
-    cut = one_pass.cut_nearest(recipe.share * one_pass.rows)
+    cut, edge = (nearest(recipe.share * one_pass.rows) for nearest in (one_pass.cut_nearest, one_pass.edge_nearest))
     size, rule = one_pass.kept(cut), one_pass.rule
-    tau = float(one_pass.edges[one_pass.cuts[cut]])
+    tau = float(one_pass.edges[edge])
     mean, moment = one_pass.members(cut)
     pairs = 2.0 * weights.pairs * size / max(size - 1, 1)
     band = one_pass.band
-    if band is None or one_pass.band_quality is None or len(band) < 2 or not rule.needs_features:
+    shifted = (
+        not one_pass.cuts[0] < edge < one_pass.cuts[-1]
+    )  # nothing is known of the members there, nor the curvature
+    if shifted or band is None or one_pass.band_quality is None or len(band) < 2 or not rule.needs_features:
         return replace(rule, crowding_weight=pairs if rule.direction is not None else 0.0), tau
     band = band.astype(np.float64)
     density = one_pass.in_band / (2.0 * one_pass.width * size)

@@ -6,6 +6,9 @@ import csv
 import gzip
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from datamask.recipes.batches import Judge
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn, Rule, Thresholds
 from tests.recipes.made_runs import D, shard
+from tests.runs.helpers import ROOT, wait_for
 
 ENDS = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
 
@@ -379,6 +383,26 @@ def test_what_is_stopped_leaves_whole_files_and_goes_on_from_there(shards, tmp_p
     end = _apply(made(), folder, tmp_path / "out")
     assert end["reused"] == 2 and end["rows"] == 2500
     assert (tmp_path / "out" / "a.ids.parquet").exists() and whole["kept"] < end["kept"]
+
+
+def test_ctrl_c_leaves_with_130_and_the_same_command_ends_it(tmp_path):
+    (tmp_path / "in").mkdir()
+    pq.write_table(shard(3000, 1), tmp_path / "in" / "a.parquet")
+    pq.write_table(shard(200_000, 2), tmp_path / "in" / "b.parquet", row_group_size=20)  # minutes, so small are they
+    write_recipe(made(), tmp_path / "r.json")
+    words = [sys.executable, "-m", "datamask", "apply", "r.json", "in", "--output", "out", "--as", "masks"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: (tmp_path / "out" / "a.mask.parquet").exists())
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopping and keeping the shards that are done" in error
+    assert "applying was stopped after 1 of 2 shards; the same command goes on from there" in error
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.mask.parquet", "recipe.json"]
+    pq.write_table(shard(2000, 2), tmp_path / "in" / "b.parquet")
+    done = subprocess.run([*words, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout.splitlines()[-1])["reused"] == 1
 
 
 def test_a_shard_damaged_further_in_leaves_no_file_for_it(shards, tmp_path):

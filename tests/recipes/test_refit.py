@@ -222,6 +222,29 @@ def test_the_solution_over_all_rows_lies_between_value_and_bound(learned, tmp_pa
     assert abs(facts["value"] - solved) < 1e-3 and solved < facts["upper_bound"] + 1e-4
 
 
+@pytest.mark.parametrize("kind", ["pairwise", "sum"])
+def test_where_rows_are_of_another_quality_than_the_learned_ones_the_share_is_kept(kind, learned, tmp_path):
+    folder, recipes = learned
+    table = pq.read_table(folder)
+    place = table.column_names.index("quality_score")
+    better = pa.array(table["quality_score"].to_numpy() + 2.0)
+    shifted = _written(tmp_path, [table.set_column(place, "quality_score", better)])
+    facts = refit.refit(_judge(recipes[kind], shifted)).refit
+    assert facts["before"]["share_kept"] > 0.4 and abs(facts["share_kept"] - 0.2) < 0.01
+    assert facts["upper_bound"] >= facts["value"]
+
+
+def test_the_weights_are_those_of_the_objective_whatever_the_file_says(learned):
+    """A bound is made of the objective; a rule with other weights would prove something else."""
+    folder, recipes = learned
+    recipe = recipes["pairwise"]
+    heavier = replace(recipe, rule=replace(recipe.rule, quality_weight=7.0, crowding_weight=0.01))
+    one, two = (refit.refit(_judge(each, folder)).refit for each in (recipe, heavier))
+    assert two["upper_bound"] >= one["value"] and one["upper_bound"] >= two["value"]
+    with pytest.raises(InputError, match="has no direction, and its objective pairwise asks for one"):
+        refit.refit(_judge(replace(recipe, rule=Rule(0.5)), folder))
+
+
 def test_it_does_not_depend_on_how_the_rows_are_cut_into_shards(learned, tmp_path):
     folder, recipes = learned
     table = pq.read_table(folder)
