@@ -141,8 +141,8 @@ def derive(learned: Learned, poll: Poll = no_poll, **provenance: Any) -> Recipe:
         never=tuple(corpus.ids.filter(pa.array(learned.banned | learned.given)).to_pylist()),
     )
     quality = total(recipe.quality, list(learned.quality_values))
-    if not (under_budget or config.ruled) and rule.direction is not None and rule.moment is None:
-        recipe = replace(recipe, rule=sharpened(learned, recipe, quality, poll))
+    if rule.direction is not None and rule.moment is None:
+        recipe = replace(recipe, rule=sharpened(learned, recipe, quality, amounts, poll))
     scores = corpus_scores(recipe, learned.space, quality, tokens if under_budget else None, poll)
     thresholds, needed = _thresholds(learned, scores, quality, amounts)
     kept = scores >= needed
@@ -232,37 +232,40 @@ def _rule(learned: Learned, mask: np.ndarray, shares: np.ndarray, poll: Poll) ->
     return Rule(**rule)
 
 
-def sharpened(learned: Learned, recipe: Recipe, quality: np.ndarray, poll: Poll = no_poll) -> Rule:
+def sharpened(learned: Learned, recipe: Recipe, quality: np.ndarray, amounts: np.ndarray, poll: Poll = no_poll) -> Rule:
     """Of the rule and those that Newton steps lead to, the one that leaves the fewest rows on the wrong side.
 
     The steps are those of `datamask.recipes.refit`, towards the direction that is the mean of its own members.
 
     Args:
-        recipe: with the rule to begin with, which has a direction and no moment. quality: float64 ``(N,)``.
+        recipe: with the rule to begin with, which has a direction and no moment.
+        quality, amounts: float64 ``(N,)``; amounts are tokens under a budget, else ones.
     """
-    features, free, size = learned.space.features, np.flatnonzero(learned.eligible), int(learned.selected.sum())
-    inside, best = learned.selected[free], (len(free) + 1, recipe.rule)
+    free = np.flatnonzero(learned.eligible & ~learned.pinned)
+    lengths = amounts if recipe.of == "tokens" else None
+    fewest, best = len(free) + 1, recipe.rule
     for step in range(SHARPENINGS + 1):
         rule = recipe.rule
-        scores = corpus_scores(recipe, learned.space, quality, None, poll)[free]
-        wrong = int(((scores >= threshold(scores, inside, np.ones(len(free)))) != inside).sum())
-        if wrong < best[0]:
-            best = wrong, rule
-        if step == SHARPENINGS or size >= len(free) or rule.direction is None:
-            break
-        tau = np.partition(scores, len(free) - size)[len(free) - size]
-        mean = weighted_mean(features, _indicator(free[scores >= tau], len(features)), poll)
-        off = np.abs(scores - tau)
+        scores = corpus_scores(recipe, learned.space, quality, lengths, poll)
+        needed = _thresholds(learned, scores, quality, amounts)[1]
+        inside = scores[free] >= needed[free]
+        wrong = int((inside != learned.selected[free]).sum())
+        if wrong < fewest:
+            fewest, best = wrong, rule
+        off = np.abs(scores - needed)[free]
         count = min(len(free), max(200, int(BAND_SHARE * len(free))))
         width = float(np.partition(off, count - 1)[count - 1])
-        if not width > 0:
+        if step == SHARPENINGS or rule.direction is None or not 0 < width < np.inf:
             break
+        mask = learned.pinned | learned.given
+        mask[free[inside]] = True
+        mean = weighted_mean(learned.space.features, _shares(learned, mask), poll)
         near = free[off <= width]
-        density = len(near) / (2.0 * width * size)
-        band = features[near[:: max(1, -(-len(near) // BAND_ROWS))]].astype(np.float64)
+        density = float(amounts[near].sum() / amounts[mask].sum()) / (2.0 * width)
+        band = learned.space.features[near[:: max(1, -(-len(near) // BAND_ROWS))]].astype(np.float64)
         direction = newton_step(rule.direction, mean, rule.crowding_weight * density, band)
         recipe = replace(recipe, rule=replace(rule, direction=direction))
-    return best[1]
+    return best
 
 
 def newton_step(direction: np.ndarray, mean: np.ndarray, density: float, band: np.ndarray) -> np.ndarray:
@@ -276,13 +279,6 @@ def newton_step(direction: np.ndarray, mean: np.ndarray, density: float, band: n
     curvature = density * np.cov(band.T, bias=True).reshape(d, d)
     moved: np.ndarray = direction + np.linalg.solve(np.eye(d) + curvature, mean - direction)
     return moved
-
-
-def _indicator(rows: np.ndarray, n: int) -> np.ndarray:
-    """Equal weights of some rows that add up to 1, float64 ``(n,)``."""
-    shares = np.zeros(n)
-    shares[rows] = 1.0 / max(len(rows), 1)
-    return shares
 
 
 def weighted_mean(features: np.ndarray, shares: np.ndarray, poll: Poll = no_poll) -> np.ndarray:
@@ -425,8 +421,8 @@ def _notes(learned: Learned, facts: dict[str, Any]) -> tuple[str, ...]:
     if facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):
         notes.append(
             f"{facts['otherwise']:,} rows come out otherwise than in the run, beside {facts['selected']:,} selected "
-            "ones: the run did not end at an optimum of its objective, which alone is a rule. `--estimator relaxed` "
-            "does."
+            "ones. At an optimum a rule is wrong about as many rows as there are dimensions "
+            f"({learned.corpus.dim:,}); where a run ended elsewhere, about more. `--estimator relaxed` ends at one."
         )
     if config.collapse != "none":
         notes.append(

@@ -85,6 +85,21 @@ def test_a_done_one_is_exported(store, run_id, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("run_id", DONE)
+def test_a_done_one_has_a_recipe_where_its_objective_has_a_rule(store, run_id, tmp_path, capsys):
+    selection = store.get(run_id).config.selection
+    code = run("recipe", run_id, "--output", tmp_path / "recipe.json", "--json")
+    if selection.objective != "pairwise" or selection.estimator == "imported":
+        assert code == cli.BAD and "has no recipe: " in capsys.readouterr().err
+        return
+    assert code == cli.DONE
+    told = last_json(capsys)
+    # few rows are selected in 64 dimensions, so many lie near the threshold
+    assert told["selected"] == len(EXPECTED[run_id]["ids"]) and told["otherwise"] < 0.4 * told["selected"]
+    assert run("apply", tmp_path / "recipe.json", CORPUS, "--output", tmp_path / "out", "--json") == cli.DONE
+    assert last_json(capsys)["kept"] == told["kept"]
+
+
+@pytest.mark.parametrize("run_id", DONE)
 def test_a_done_one_is_reported(store, run_id):
     stored = store.get(run_id)
     page = report(stored, store.list(), open_corpus(CorpusConfig((CORPUS,))), store.cache_dir)
