@@ -10,10 +10,15 @@ was drawn from, and for shards that did not exist then.
 | `fields` | reads such a record: types, shapes, finite numbers, in sentences |
 | `quality` | quality columns with the transforms as they were in the run |
 | `scoring` | the score of rows |
-| `derive` | from a selection of a corpus to its rule |
+| `learned` | a selection of an open corpus, means of its members |
+| `thresholds` | the threshold that leaves the fewest rows on the wrong side |
+| `sharpening` | a direction nearer to the optimum than the members' mean |
+| `derive` | from a selection to its recipe |
 | `batches` | rows of shards, judged batch by batch |
 | `apply` | whole shards judged: ids, masks, filtered shards; resumable by shard |
-| `refit` | rule and price estimated anew on all rows, with the bound |
+| `weights` | what a term's unit is worth in the joint value |
+| `passes` | one pass over all rows: values and bounds of a thousand thresholds |
+| `refit` | rule and threshold estimated anew on all rows, with the bound |
 | `sql` | the pair-wise rule for DuckDB |
 
 Nothing here loads torch, or knows a run: `datamask.runs.recipe` makes a recipe of one.

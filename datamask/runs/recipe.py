@@ -16,7 +16,8 @@ from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import open_corpus
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError, RunStateError, poll_of
-from datamask.recipes.derive import Learned, derive, refusal
+from datamask.recipes.derive import derive, refusal
+from datamask.recipes.learned import Learned
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe
 from datamask.runs.contents import changed, open_file

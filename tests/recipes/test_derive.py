@@ -16,7 +16,7 @@ from datamask.corpus.centered import centered
 from datamask.corpus.quality import transform
 from datamask.errors import DatamaskError, InputError, OptionError, RunStateError
 from datamask.objectives import disf
-from datamask.recipes import derive, quality
+from datamask.recipes import learned, quality, sharpening, thresholds
 from datamask.recipes.quality import total
 from datamask.recipes.recipe import Recipe
 from datamask.runs.imports import import_ids
@@ -72,7 +72,7 @@ def _score(recipe: Recipe, x: np.ndarray, quality: np.ndarray, lengths: np.ndarr
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_score_is_what_the_run_itself_noted_for_every_row(kind, run_of, monkeypatch):
-    monkeypatch.setattr(derive, "SHARPENINGS", 0)  # the direction is the members' mean then
+    monkeypatch.setattr(sharpening, "SHARPENINGS", 0)  # the direction is the members' mean then
     run = run_of(kind)
     recipe = recipe_of(run)
     corpus, x, rows = _read(run)
@@ -107,7 +107,7 @@ def test_a_swap_changes_the_value_by_the_difference_of_scores_in_every_small_pro
     for members in itertools.combinations(range(n), size):
         mask = np.zeros(n, bool)
         mask[list(members)] = True
-        direction = derive.weighted_mean(x, mask / size)
+        direction = learned.weighted_mean(x, mask / size)
         score = 0.5 * q - 0.5 * 2 * size / (size - 1) * (x @ direction)
         for j, i in itertools.product(members, set(range(n)) - set(members)):
             swapped = [*(set(members) - {j}), i]
@@ -128,10 +128,10 @@ def test_at_the_best_of_all_subsets_no_row_is_further_on_the_wrong_side_than_its
         x, q = truth.unit_rows(rng, n, 3), rng.normal(size=n)
         crowding = np.einsum("ij,jk,ik->i", masks, x @ x.T, masks)
         mask = masks[(0.2 * masks @ q / size - (crowding - size) / (size * (size - 1))).argmax()].astype(bool)
-        score = 0.2 * q - 2 * size / (size - 1) * (x @ derive.weighted_mean(x, mask / size))
+        score = 0.2 * q - 2 * size / (size - 1) * (x @ learned.weighted_mean(x, mask / size))
         slack = 2 / (size - 1) * (1 - x[~mask] @ x[mask].T)
         assert (score[~mask][:, None] - score[mask][None, :] <= slack + 1e-12).all()
-        tau = derive.threshold(score, mask, np.ones(n))
+        tau = thresholds.threshold(score, mask, np.ones(n))
         wrong = (score >= tau) != mask
         assert np.abs(score[wrong] - tau).max(initial=0.0) <= slack.max()
 
@@ -148,22 +148,22 @@ def test_no_other_threshold_of_that_size_leaves_fewer_rows_on_the_wrong_side():
         off = {
             tau: abs(amounts[scores >= tau].sum() - amounts[inside].sum()) for tau in set(scores) if tau > scores.min()
         }
-        allowed = max(derive.OFF_SIZE * amounts[inside].sum(), min(off.values()))
+        allowed = max(thresholds.OFF_SIZE * amounts[inside].sum(), min(off.values()))
         fewest = min(((scores >= tau) != inside).sum() for tau, missed in off.items() if missed <= allowed)
-        tau = derive.threshold(scores, inside, amounts)
+        tau = thresholds.threshold(scores, inside, amounts)
         assert ((scores >= tau) != inside).sum() == fewest
         assert abs(amounts[scores >= tau].sum() - amounts[inside].sum()) <= allowed
 
 
 def test_where_all_scores_are_equal_there_is_no_threshold():
     with pytest.raises(InputError, match="no threshold tells rows apart"):
-        derive.threshold(np.ones(5), np.arange(5) < 2, np.ones(5))
+        thresholds.threshold(np.ones(5), np.arange(5) < 2, np.ones(5))
 
 
 def test_a_sharper_direction_leaves_fewer_rows_on_the_wrong_side(tmp_path, monkeypatch):
     run = done(tmp_path, center=True, lamb=0.1)
     sharp = recipe_of(run)
-    monkeypatch.setattr(derive, "SHARPENINGS", 0)
+    monkeypatch.setattr(sharpening, "SHARPENINGS", 0)
     blunt = recipe_of(run)
     assert sharp.learned["otherwise"] < 0.3 * blunt.learned["otherwise"]
     assert np.linalg.norm(sharp.rule.direction - blunt.rule.direction) < 0.05
@@ -301,4 +301,4 @@ def test_an_unfinished_run_and_another_corpus_are_refused(tmp_path):
 
 
 def test_a_dead_dimension_is_dead_by_the_same_share_as_in_the_objective():
-    assert derive.DEAD_SHARE == disf.DEAD_SHARE
+    assert learned.DEAD_SHARE == disf.DEAD_SHARE

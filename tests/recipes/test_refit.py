@@ -17,10 +17,11 @@ from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.shards import open_source
 from datamask.errors import InputError, OptionError, Stopped
-from datamask.recipes import read_recipe, refit, write_recipe
+from datamask.recipes import passes, read_recipe, refit, write_recipe
 from datamask.recipes.batches import Judge
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn, Recipe, Rule
+from datamask.recipes.weights import Weights
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
@@ -50,7 +51,7 @@ def _any_recipe(rng, d, objective="pairwise", lamb=0.5, scale="calibrated") -> R
     moment = rng.normal(size=(d, d))
     np.fill_diagonal(moment, 0.0)
     recipe = made(objective=objective, lamb=lamb, scale=scale, anchors=ENDS, features=FeatureColumn("feature_arr", d))
-    weights = refit.Weights.of(recipe)
+    weights = Weights.of(recipe)
     rule = Rule(
         weights.quality,
         2.3 * weights.pairs,
@@ -97,7 +98,7 @@ def _judge(recipe, folder, **options) -> Judge:
 
 
 def _pass(recipe, folder, expected=0.0, sd=1.0):
-    return refit._pass(_judge(recipe, folder), recipe.rule, expected, sd, "x", None, None)
+    return passes.pass_over(_judge(recipe, folder), recipe.rule, expected, sd, "x", None, None)
 
 
 def _units(table) -> np.ndarray:
@@ -119,7 +120,7 @@ def test_the_bound_of_any_rule_is_never_below_the_best_of_all_subsets(kind, tmp_
             best = max(
                 _value(recipe, x, q, np.isin(np.arange(9), subset)) for subset in itertools.combinations(range(9), size)
             )
-            assert one_pass.bound(size, refit.Weights.of(recipe)) >= best - 1e-9
+            assert one_pass.bound(size, Weights.of(recipe)) >= best - 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,9 +143,7 @@ def test_the_value_of_every_threshold_is_that_of_the_definitions(kind, tmp_path)
         assert one_pass.kept(cut) == members.sum()
         if members.sum() >= 2:
             looked_at += 1
-            assert one_pass.value(cut, refit.Weights.of(recipe)) == pytest.approx(
-                _value(recipe, x, q, members), abs=1e-9
-            )
+            assert one_pass.value(cut, Weights.of(recipe)) == pytest.approx(_value(recipe, x, q, members), abs=1e-9)
     assert looked_at >= 3
 
 
@@ -309,7 +308,7 @@ def test_the_command_writes_by_what_it_estimated_and_estimates_only_once(learned
     used = read_recipe("out/recipe.json")
     assert said["kept"] == said["refit"]["kept"] == used.refit["kept"] and said["share_expected"] == said["share_kept"]
     assert said["refit"]["gap"] == used.refit["gap"] <= 1e-4 and used.refit["of"] == recipes["pairwise"].digest
-    monkeypatch.setattr(refit, "_pass", None)  # a second estimate would fail
+    monkeypatch.setattr(refit, "pass_over", None)  # a second estimate would fail
     assert main(["apply", "r.json", f"{folder}/0.parquet", "--output", "out", "--refit"]) == 2
     assert "estimated from other shards" in capsys.readouterr().err
     assert main(words) == 0
