@@ -92,11 +92,25 @@ def load(module: str, should_stop: Callable[[], bool] = lambda: False) -> types.
     return entry.module
 
 
+def forsake(thread: threading.Thread) -> None:
+    """Nobody waits any longer for what this thread does inside of a library that cannot be stopped.
+
+    A process that ends while it is still there leaves at once, where its code is known, and waits for it a while
+    elsewhere: libraries that tidy up at the end would wait for their own calls.
+    """
+    holder = _holder()
+    with holder.lock:
+        holder.forsaken = [other for other in holder.forsaken if other.is_alive()] + [thread]
+    # what was registered last is called first, and the library may have come since
+    atexit.unregister(_at_exit)
+    atexit.register(_at_exit)
+
+
 def leaving(code: int) -> int:
     """The process is about to end with this code, which is given back.
 
     An interpreter that ends while a thread imports can crash; knowing the code, the end of the process leaves without
-    waiting for the import.
+    waiting for the import, or for a call that was forsaken.
     """
     _holder().code = code
     return code
@@ -123,13 +137,15 @@ def _at_exit() -> None:
     goodbye()
     holder = _holder()
     under_way = [entry.thread for entry in holder.imports.values() if entry.thread.is_alive()]
+    under_way += [thread for thread in holder.forsaken if thread.is_alive()]
     if under_way and holder.code is not None:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         os._exit(holder.code)
+    deadline = time.monotonic() + GOODBYE_SECONDS
     for thread in under_way:
-        thread.join(GOODBYE_SECONDS)
+        thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _alive() -> list[tuple[threading.Thread, Callable[[], object] | None]]:
@@ -144,4 +160,4 @@ def _holder() -> types.SimpleNamespace:
 
 def _made() -> types.SimpleNamespace:
     atexit.register(_at_exit)
-    return types.SimpleNamespace(lock=threading.Lock(), threads=[], imports={}, code=None, ending=False)
+    return types.SimpleNamespace(lock=threading.Lock(), threads=[], imports={}, forsaken=[], code=None, ending=False)

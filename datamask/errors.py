@@ -74,6 +74,10 @@ class StoreError(DatamaskError, OSError):
     """The runs folder could not be read or written: full disk, missing rights, a file where a folder is expected."""
 
 
+class RemoteError(DatamaskError, OSError):
+    """A store or server that holds shards did not answer, or broke off, as often as it was asked; later it may."""
+
+
 class RunStateError(DatamaskError, RuntimeError):
     """An action in the wrong order: resuming a run that is running, exporting one that has not finished."""
 

@@ -30,6 +30,8 @@ BOTTOM = {
     "options",
     "parquet",
     "server_note",
+    "storage",
+    "storage.address",
 }
 LEARN = {"objectives", "learning"}
 RUNS = {"runs", "runs.run_queue"}
@@ -38,14 +40,16 @@ READERS = {"corpus.readers"}
 MAY_IMPORT: dict[str, set[str]] = {
     "": BOTTOM,
     "errors": set(),
-    "options": {"errors"},
+    "storage.address": {"errors"},
+    "storage": {"errors", "endings", "storage.address"},
+    "options": {"errors", "storage.address"},
     "catalogue": {"errors", "options"},
     "compiling": set(),
     "process": set(),
     "endings": {"errors", "process"},
     "config": {"errors", "options", "catalogue"},
-    "files": {"errors"},
-    "parquet": {"errors"},
+    "files": {"errors", "storage.address"},
+    "parquet": {"errors", "storage", "storage.address"},
     "server_note": {"errors", "files", "process"},
     "feasibility": {"errors", "config"},
     "work": {"errors", "process", "endings", "files"},

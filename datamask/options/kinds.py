@@ -14,6 +14,7 @@ from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.options.checks import check, finite, number_text
 from datamask.options.quality_columns import QualityColumn
 from datamask.options.quotas import Quota
+from datamask.storage.address import refuse_secrets
 
 NO_FLOAT64 = " (Apple's mps has no float64 numbers, in which values are reported and proved)"
 
@@ -226,7 +227,8 @@ class QualityColumns(Kind):
 
 @dataclass(frozen=True)
 class InputPaths(Kind):
-    """Files, folders or globs to read; runs keep their absolute paths.
+    """Files, folders or globs to read, here or elsewhere; runs keep their absolute paths, and addresses as they are,
+    which hold no secrets therefore.
 
     Attributes:
         least: how many there are at least.
@@ -236,7 +238,11 @@ class InputPaths(Kind):
     many: ClassVar[bool] = True
 
     def canonical(self, value: Any, name: str) -> tuple[str, ...]:
-        return (value,) if isinstance(value, str) else tuple(value)
+        paths = (value,) if isinstance(value, str) else tuple(value)
+        for path in paths:
+            if isinstance(path, str):
+                refuse_secrets(path, name)
+        return paths
 
     def fits(self, value: Any, settings: object) -> bool:
         return len(value) >= self.least

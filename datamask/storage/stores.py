@@ -1,0 +1,304 @@
+"""Schemes, each with the library that speaks to its stores: what is there, and bytes of a file.
+
+``s3://`` and ``gs://`` are spoken by pyarrow, ``https://`` and ``hf://`` by fsspec with a package each that is imported
+when such an address is read and not before (`EXTRAS`). Everything here may take as long as it likes, and is called from
+`datamask.storage.patience` alone. The libraries try once: who tries again, how often, is decided there.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import hashlib
+import importlib
+import os
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from datamask.errors import InputError
+from datamask.storage.address import WEB, Address, harmless
+from datamask.storage.patience import Patience
+
+EXTRAS = {"https": ("fsspec.implementations.http", "aiohttp"), "hf": ("huggingface_hub", "huggingface_hub")}
+"""Extra of the package -> what is imported for it, and what else it needs: ``pip install "datamask[https]"``."""
+
+YES = ("1", "true", "yes")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What lies in a folder."""
+
+    name: str
+    is_folder: bool
+
+
+class Handle(Protocol):
+    """One file, as it was when it was opened.
+
+    Attributes:
+        size: bytes. stamp: another one after the file was written anew.
+    """
+
+    size: int
+    stamp: tuple[int, ...]
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """So many bytes from there; fewer at the end."""
+
+
+class Store(Protocol):
+    """What speaks to the stores of one scheme; raises whatever its library does."""
+
+    def is_folder(self, address: Address) -> bool | None:
+        """Whether it is a folder, or a file; None: there is neither."""
+
+    def entries(self, address: Address) -> Sequence[Entry]:
+        """What lies in a folder, in no fixed order; nothing where there is none."""
+
+    def open(self, address: Address) -> Handle:
+        """A file, of which nothing is read yet."""
+
+
+# -- pyarrow -----------------------------------------------------------------------------------------------------------
+
+
+class ArrowStore:
+    """Buckets, by a file system of pyarrow."""
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+
+    def is_folder(self, address: Address) -> bool | None:
+        from pyarrow import fs
+
+        kind = self._system.get_file_info(_key(address)).type
+        return None if kind == fs.FileType.NotFound else bool(kind == fs.FileType.Directory)
+
+    def entries(self, address: Address) -> Sequence[Entry]:
+        from pyarrow import fs
+
+        there = self._system.get_file_info(fs.FileSelector(_key(address), allow_not_found=True))
+        return [Entry(info.base_name, info.type == fs.FileType.Directory) for info in there if info.base_name]
+
+    def open(self, address: Address) -> Handle:
+        return _ArrowHandle(self._system, _key(address))
+
+
+def _key(address: Address) -> str:
+    return f"{address.host}/{address.path}".rstrip("/")
+
+
+class _ArrowHandle:
+    def __init__(self, system: Any, key: str) -> None:
+        self._file = system.open_input_file(key)
+        self.size = int(self._file.size())
+        facts: Mapping[bytes | str, Any] = self._file.metadata() or {}
+        if not facts:
+            facts = {"mtime": system.get_file_info(key).mtime_ns}
+        self.stamp = _stamp(self.size, facts)
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        content: bytes = self._file.read_at(count, offset)
+        return content
+
+
+def _stamp(size: int, facts: Mapping[Any, Any]) -> tuple[int, ...]:
+    """Size, and a number that is another one where any of the facts is."""
+    text = repr(sorted((str(name), str(value)) for name, value in facts.items()))
+    return size, int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _s3(options: Mapping[str, str], bucket: str, patience: Patience) -> Store:
+    from pyarrow import fs
+
+    endpoint = options.get("endpoint_override") or _first_of("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    scheme, host = _endpoint(endpoint, options)
+    region = options.get("region") or _first_of("AWS_REGION", "AWS_DEFAULT_REGION")
+    anonymous = _yes(options.get("anonymous") or _first_of("AWS_NO_SIGN_REQUEST"))
+    if region is None and host is None:
+        region = fs.resolve_s3_region(bucket)
+    return ArrowStore(
+        fs.S3FileSystem(
+            region=region,
+            anonymous=anonymous,
+            endpoint_override=host,
+            scheme=scheme,
+            connect_timeout=min(patience.seconds, 10.0),
+            request_timeout=patience.seconds,
+            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
+            background_writes=False,
+        )
+    )
+
+
+def _gs(options: Mapping[str, str], bucket: str, patience: Patience) -> Store:
+    from pyarrow import fs
+
+    endpoint = options.get("endpoint_override") or _first_of("STORAGE_EMULATOR_HOST")
+    scheme, host = _endpoint(endpoint, options)
+    return ArrowStore(
+        fs.GcsFileSystem(
+            # an emulator has no accounts
+            anonymous=_yes(options.get("anonymous")) or (endpoint is not None and "anonymous" not in options),
+            endpoint_override=host,
+            scheme=scheme,
+            retry_time_limit=datetime.timedelta(seconds=max(1.0, patience.seconds)),
+        )
+    )
+
+
+def _endpoint(text: str | None, options: Mapping[str, str]) -> tuple[str, str | None]:
+    """Scheme and ``host:port`` of an endpoint, as pyarrow wants them; None: the service's own."""
+    scheme, mark, host = (text or "").rpartition("://")
+    return options.get("scheme") or (scheme if mark else "https"), host.rstrip("/") or None
+
+
+def _first_of(*names: str) -> str | None:
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)
+
+
+def _yes(text: str | None) -> bool:
+    return (text or "").lower() in YES
+
+
+# -- fsspec ------------------------------------------------------------------------------------------------------------
+
+
+class WebStore:
+    """Single files of a web server that gives parts of them."""
+
+    def __init__(self, options: Mapping[str, str], host: str, patience: Patience) -> None:
+        library = _extra("https")
+        aiohttp = importlib.import_module("aiohttp")
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=min(patience.seconds, 10.0), sock_read=patience.seconds
+        )
+        self._system = library.HTTPFileSystem(
+            skip_instance_cache=True,
+            client_kwargs={"timeout": timeout, "trust_env": True},
+            headers={"Accept-Encoding": "identity"},
+        )
+
+    def is_folder(self, address: Address) -> bool | None:
+        try:
+            self._info(address)
+        except FileNotFoundError:
+            return None
+        return False
+
+    def entries(self, address: Address) -> Sequence[Entry]:
+        raise InputError(f"{address} cannot be listed: an address of {address.scheme}:// names one file")
+
+    def open(self, address: Address) -> Handle:
+        info = self._info(address)
+        if info.get("size") is None:
+            raise InputError(f"{address} cannot be read in parts: its server does not tell its size; download it first")
+        facts = {name: info[name] for name in ("ETag", "Last-Modified", "Content-MD5", "Digest") if name in info}
+        return _SpecHandle(self._system, str(address), int(info["size"]), facts)
+
+    def _info(self, address: Address) -> Mapping[str, Any]:
+        try:
+            info: Mapping[str, Any] = self._system.info(str(address))
+            return info
+        except FileNotFoundError as error:
+            # whatever went wrong is called so; what it was stands behind it
+            if isinstance(error.__cause__, Exception):
+                raise error.__cause__ from None
+            raise
+
+
+class HubStore:
+    """Repositories of the Hugging Face Hub."""
+
+    def __init__(self, options: Mapping[str, str], host: str, patience: Patience) -> None:
+        # read when the package is imported, and by nobody later
+        os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(max(1, round(patience.seconds))))
+        os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(max(1, round(patience.seconds))))
+        self._system = _extra("hf").HfFileSystem(skip_instance_cache=True, use_listings_cache=False)
+
+    def is_folder(self, address: Address) -> bool | None:
+        try:
+            return bool(self._info(address)["type"] == "directory")
+        except FileNotFoundError:
+            return None
+
+    def entries(self, address: Address) -> Sequence[Entry]:
+        try:
+            there = self._system.ls(_key(address), detail=True, refresh=True)
+        except FileNotFoundError:
+            return []
+        return [Entry(info["name"].rpartition("/")[2], info["type"] == "directory") for info in there]
+
+    def open(self, address: Address) -> Handle:
+        info = self._info(address)
+        if info["type"] == "directory":
+            raise FileNotFoundError(str(address))
+        facts = {"blob": info.get("blob_id")}
+        return _SpecHandle(self._system, _key(address), int(info["size"]), facts)
+
+    def _info(self, address: Address) -> Mapping[str, Any]:
+        info: Mapping[str, Any] = self._system.info(_key(address), refresh=True)
+        return info
+
+
+class _SpecHandle:
+    def __init__(self, system: Any, path: str, size: int, facts: Mapping[str, Any]) -> None:
+        self._system, self._path, self.size = system, path, size
+        self.stamp = _stamp(size, facts)
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        # a file of fsspec has one position, and a try that was given up may still be reading
+        with self._system.open(self._path, "rb", cache_type="none", size=self.size) as file:
+            file.seek(offset)
+            content: bytes = file.read(count)
+        return content
+
+
+def _extra(name: str) -> types.ModuleType:
+    """The library of an extra.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    module, needs = EXTRAS[name]
+    try:
+        importlib.import_module(needs)
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"addresses of {name}:// need the package {needs}, which is not installed: "
+            f'pip install "datamask[{name}]" (or pip install {needs})'
+        ) from error
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+STORES = {"s3": _s3, "gs": _gs, **dict.fromkeys(WEB, WebStore), "hf": HubStore}
+"""Scheme -> what makes its store of the options of a query, a host, and how long it may be silent."""
+
+ENVIRONMENT = (
+    *("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_NO_SIGN_REQUEST"),
+    *("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "HF_ENDPOINT"),
+)
+
+
+def store_of(address: Address) -> Store:
+    """What speaks to the store of an address; made once for each host, as long as the environment stays as it is.
+
+    Raises:
+        InputError: a package is missing, or the query says what cannot be. OSError: its region cannot be found.
+    """
+    settings = tuple(os.environ.get(name) for name in ENVIRONMENT)
+    return _made(address.scheme, address.host, address.query, settings, Patience.of_environment())
+
+
+@functools.lru_cache(64)
+def _made(scheme: str, host: str, query: str, settings: Sequence[str | None], patience: Patience) -> Store:
+    address = Address(scheme, host, "", query)
+    try:
+        return STORES[scheme](address.options, host, patience)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{harmless(str(address))} cannot be used: {error}") from error
