@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from datamask.errors import InputError, StoreError
+from datamask.storage.address import Address, FilePath, harmless, is_address
 
 UNFINISHED = re.compile(r"\..+\.[a-z0-9_]{8}\.(part|npz|npy)")
 """Names of what `replacing` and `replacing_folder` write before it is whole."""
@@ -213,25 +214,39 @@ def user_path(text: str | os.PathLike[str]) -> Path:
 
 
 class OutsideRoots(InputError):
-    """A path that leads out of the folders that may be read."""
+    """A path that leads out of the folders that may be read, or an address below none of those that may."""
 
 
-class RealRoots(tuple[Path, ...]):
-    """Folders whose links are resolved already: a corpus of thousands of files is checked against each root once."""
+class RealRoots(tuple[FilePath, ...]):
+    """Folders whose links are resolved already: a corpus of thousands of files is checked against each root once.
+
+    Addresses among them allow what lies below them, and nothing of the disk.
+    """
 
     @classmethod
     def of(cls, roots: Iterable[str | os.PathLike[str]]) -> RealRoots:
-        """The real folders that `roots` name."""
-        return roots if isinstance(roots, cls) else cls(user_path(root).resolve() for root in roots)
+        """The real folders that `roots` name.
+
+        Raises:
+            InputError: an address among them is none.
+        """
+        if isinstance(roots, cls):
+            return roots
+        return cls(Address.parse(os.fspath(root)) if is_address(root) else user_path(root).resolve() for root in roots)
 
 
-def confined(path: str | os.PathLike[str], roots: Iterable[str | os.PathLike[str]]) -> Path:
+def confined(path: str | os.PathLike[str], roots: Iterable[str | os.PathLike[str]]) -> FilePath:
     """The real path of `path`, links and ``..`` resolved, provided it lies under one of `roots`.
+
+    An address is compared as text, with its query, which may lead to another server; nothing is asked.
 
     Raises:
         OutsideRoots: it does not, or it is a link that leads to itself.
+        InputError: it is an address that cannot be read at all.
     """
     allowed = RealRoots.of(roots)
+    if is_address(path):
+        return _confined_address(Address.parse(os.fspath(path)), allowed)
     try:
         real = user_path(path).resolve()
     except RuntimeError as error:
@@ -239,6 +254,17 @@ def confined(path: str | os.PathLike[str], roots: Iterable[str | os.PathLike[str
     if not any(real == root or root in real.parents for root in allowed):
         raise outside_roots(path, allowed)
     return real
+
+
+def _confined_address(address: Address, allowed: RealRoots) -> Address:
+    addresses = [root for root in allowed if isinstance(root, Address)]
+    if not any(address.below(root) for root in addresses):
+        raise OutsideRoots(
+            f"{harmless(str(address))} is below no address that this server may read "
+            f"({', '.join(map(str, addresses)) or 'none'}); start the server with DATAMASK_ROOTS naming its bucket or "
+            "folder"
+        )
+    return address
 
 
 def outside_roots(path: str | os.PathLike[str], allowed: RealRoots) -> OutsideRoots:

@@ -17,6 +17,7 @@ from datamask.errors import OptionError, StoreError
 from datamask.runs.formats import to_plain
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
+from datamask.storage.address import harmless, is_address
 from datamask.work.pace import Eta, PhasePace, RunPace, duration
 
 LINE_SECONDS = 5.0
@@ -205,7 +206,11 @@ def check_output(output: str, inputs: Sequence[str] = ()) -> str:
         raise OptionError(f"--output must be a file, got the folder {output}")
     if path.exists() and not path.is_file():
         raise OptionError(f"--output must be an ordinary file, got {output}")
+    if is_address(output):
+        raise OptionError(f"--output must be a file of this machine, got {harmless(output)}")
     for given in inputs:
+        if is_address(given):
+            continue
         source = Path(given).absolute()
         if path == source or fnmatch.fnmatch(str(path), str(source)):
             raise OptionError(f"--output {output} is one of the inputs ({given}); choose another place")
@@ -229,6 +234,8 @@ def check_apart(option: str, path: str, inputs: Sequence[str]) -> None:
     """
     place = Path(path).resolve()
     for given in inputs:
+        if is_address(given):
+            continue
         source = Path(given).resolve()
         if source.is_dir() and (source == place or source in place.parents):
             raise OptionError(

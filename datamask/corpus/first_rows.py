@@ -23,7 +23,7 @@ from datamask.corpus.readers.shard import Shard, open_shard
 from datamask.corpus.reading import Rows, Targets, read_rows
 from datamask.corpus.row_plan import RowPlan
 from datamask.corpus.sampling import memory_bytes
-from datamask.corpus.shards import LOOK_BYTES, Source, list_files
+from datamask.corpus.shards import LOOK_BYTES, Source, list_files, threads_for
 from datamask.corpus.threads import Progress, ShouldStop, in_threads, within
 from datamask.errors import InputError
 
@@ -88,7 +88,7 @@ def first_look(
 
     Raises:
         InputError: nothing can be read, the columns are unclear, ids repeat, or features or scores lie in other files,
-            where they are found by reading all ids.
+            where they are found by reading all ids. RemoteError: a store that holds files does not answer.
         Stopped: `should_stop` answered true.
     """
     sides = [name for name, paths in config.paths.items() if paths and name != "input"]
@@ -102,7 +102,7 @@ def first_look(
     looked_at = _opened(_spread(paths, shards), left_out, within(progress, 0.0, 0.2), should_stop)
     source = _source(looked_at)
     columns = resolve_columns(config, {"input": source})
-    dim, looked_at = _dimensions(looked_at, columns, left_out)
+    dim, looked_at = _dimensions(looked_at, columns, left_out, should_stop)
     source = _source(looked_at)
     room = min(ROOM, memory_bytes() // 16) // len(looked_at)
     rows_each = int(np.clip(room // (4 * dim + metadata_bytes(source, columns.feature, dim)), 2, max(2, rows)))
@@ -153,7 +153,8 @@ def _opened(
         if progress is not None:
             progress(0.0, f"First look at {len(paths):,} file{'s' if len(paths) != 1 else ''}")
 
-    answers = in_threads(look, len(paths), should_stop=should_stop, stop=stop, tick=tick)
+    threads = threads_for(paths, len(paths))
+    answers = in_threads(look, len(paths), threads=threads, should_stop=should_stop, stop=stop, tick=tick)
     left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
     shards = [answer for answer in answers if isinstance(answer, Shard) and answer.rows]
     if not shards:
@@ -165,7 +166,9 @@ def _source(shards: Sequence[Shard]) -> Source:
     return Source("input", tuple(shards), np.cumsum([0, *(shard.rows for shard in shards)], dtype=np.int64), False)
 
 
-def _dimensions(shards: list[Shard], columns: Columns, left_out: list[str]) -> tuple[int, list[Shard]]:
+def _dimensions(
+    shards: list[Shard], columns: Columns, left_out: list[str], should_stop: ShouldStop | None
+) -> tuple[int, list[Shard]]:
     """d, by the first shard that tells it, and the shards without those before it, which cannot be read.
 
     Raises:
@@ -173,7 +176,7 @@ def _dimensions(shards: list[Shard], columns: Columns, left_out: list[str]) -> t
     """
     for place, shard in enumerate(shards):
         try:
-            return feature_dim(_source([shard]), columns.feature), shards[place:]
+            return feature_dim(_source([shard]), columns.feature, should_stop), shards[place:]
         except InputError as error:
             left_out.append(str(error))
     raise InputError(left_out[-1])
@@ -219,7 +222,8 @@ def _read(
         if progress is not None:
             progress(done / (rows_each * len(shards)), f"First look: {done:,} rows")
 
-    answers = in_threads(read, len(shards), should_stop=should_stop, stop=stop, tick=tick)
+    threads = threads_for((shard.path for shard in shards), len(shards))
+    answers = in_threads(read, len(shards), threads=threads, should_stop=should_stop, stop=stop, tick=tick)
     left_out += [str(answer) for answer in answers if isinstance(answer, InputError)]
     kept = [(shard, answer) for shard, answer in zip(shards, answers, strict=True) if isinstance(answer, Rows)]
     if not kept:

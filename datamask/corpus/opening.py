@@ -46,11 +46,12 @@ def open_corpus(
 
     Raises:
         InputError: a file, column or row that cannot be used; one sentence that names it.
+        RemoteError: a store that holds files does not answer, however often it is asked.
         Stopped: `should_stop` answered true.
     """
     sources = open_sources(config, should_stop, progress=within(progress, 0.0, LOOK_SHARE))
     columns = resolve_columns(config, sources)
-    dim = feature_dim(sources[columns.feature_from], columns.feature)
+    dim = feature_dim(sources[columns.feature_from], columns.feature, should_stop)
     main = sources["input"]
     limit = row_limit
     if limit is None:
@@ -145,11 +146,12 @@ def resolve_columns(config: CorpusConfig, sources: dict[str, Source]) -> Columns
     return columns
 
 
-def feature_dim(source: Source, name: str) -> int:
+def feature_dim(source: Source, name: str, should_stop: ShouldStop | None = None) -> int:
     """d, by the type where it says so, else by the first row that is not null.
 
     Raises:
-        InputError: no row has features, or they are empty lists.
+        InputError: no row has features, or they are empty lists. RemoteError: a store does not answer.
+        Stopped: `should_stop` answered true.
     """
     for piece in pieces(source):
         kind = source.shards[piece.shard].schema.field(name).type
@@ -157,7 +159,8 @@ def feature_dim(source: Source, name: str) -> int:
         if pa.types.is_fixed_size_list(kind):
             dim = kind.list_size
         else:
-            lengths = (decode.feature_length(batch.column(0)) for _, batch in read_piece(source, piece, [name], 64))
+            batches = read_piece(source, piece, [name], 64, should_stop)
+            lengths = (decode.feature_length(batch.column(0)) for _, batch in batches)
             dim = next((length for length in lengths if length is not None), None)
         if dim == 0:
             raise InputError(

@@ -29,6 +29,7 @@ from datamask.corpus.text_shards import batches, strings, text_files
 from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, TextPlan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
 from datamask.files import replacing, replacing_folder, user_path
+from datamask.storage.address import FilePath
 
 Progress = Callable[[float, str], None]
 Stop = Callable[[], bool]
@@ -138,7 +139,7 @@ def prepare_shards(
     uniform sample of at most `FIT_LIMIT` texts; the files are read twice, batch by batch, never whole.
 
     Args:
-        inputs: files of any format of `datamask.corpus.readers`, folders, globs.
+        inputs: files of any format of `datamask.corpus.readers`, folders, globs, here or elsewhere.
         output: a file ending in ``.parquet`` gets all rows; anything else is a folder with one shard per file. Whole or
             not at all.
         text_column: the column with the text.
@@ -150,7 +151,7 @@ def prepare_shards(
 
     Raises:
         InputError: a file or column that cannot be used, or nothing left to write.
-        StoreError: the output cannot be written.
+        StoreError: the output cannot be written. RemoteError: a store that holds inputs does not answer.
         Stopped: `should_stop` answered true; nothing is written.
     """
     report = progress or (lambda share, what: None)
@@ -159,7 +160,7 @@ def prepare_shards(
     target, files = user_path(output), text_files(inputs, should_stop)
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")
-    if target.resolve() in {file.resolve() for file in files}:
+    if target.resolve() in {file.resolve() for file in files if isinstance(file, Path)}:
         raise InputError(f"--output {target} is one of the inputs; name another file")
     plan = plan_files(files, text_column, id_column, should_stop)
     counts = survey(plan, seed, lambda share, what: report(0.1 * share, what), should_stop)
@@ -215,7 +216,7 @@ def _write(
         for file, stem in zip(plan.files, plan.stems):
             shard = stack.enter_context(_Shard(place / f"{stem}.parquet")) if whole is None else whole
             position = 0
-            for batch in batches(file):
+            for batch in batches(file, None, should_stop):
                 report(0.4 + 0.6 * min(1.0, done / total), f"Scoring {file.name} ({done:,} of {total:,} rows)")
                 table = _with_columns(batch, plan, file, f"{stem}:", position, features, should_stop)
                 shard.add(table, file)
@@ -247,7 +248,7 @@ class _Shard:
         if self._writer is not None:
             self._writer.close()
 
-    def add(self, table: pa.Table, file: Path) -> None:
+    def add(self, table: pa.Table, file: FilePath) -> None:
         """Append rows that came from `file`.
 
         Raises:
@@ -282,7 +283,7 @@ class _Shard:
 def _with_columns(
     batch: pa.RecordBatch,
     plan: TextPlan,
-    file: Path,
+    file: FilePath,
     prefix: str,
     position: int,
     features: TextFeatures | None,

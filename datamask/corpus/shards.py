@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +20,20 @@ import pyarrow as pa
 from datamask.corpus.listing import ListingLimit, files_below, files_matching, is_pattern, shortened
 from datamask.corpus.readers import READERS, Reader, by_ending, endings
 from datamask.corpus.readers.shard import Shard, open_shard
-from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads
+from datamask.corpus.remote_listing import file_stamps, remote_files
+from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, thread_count
 from datamask.errors import InputError, Stopped
 from datamask.files import user_path
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
+from datamask.storage.address import Address, is_address, refuse_secrets
+
+REMOTE_THREADS = 8
+"""Files elsewhere read at once, where there are fewer cores: each waits most of the time."""
+
+NOTHING_IN_IT = (
+    "is a folder without any *.parquet file, nor one of another format "
+    f"({', '.join(f'*{ending}' for ending in endings(READERS[1:]))})"
+)
 
 FEW_ROWS = 64
 """Where the first rows of a row group are wanted alone, batches have at least so many."""
@@ -79,31 +89,29 @@ class Source:
 def list_files(inputs: Sequence[str], option: str = "input", should_stop: ShouldStop | None = None) -> tuple[str, ...]:
     """The files that files, folders (recursive, sorted) and globs name, each once, in the order given.
 
-    Of a folder, the files of one format: the first of the table of readers that it has any of.
+    Of a folder, the files of one format: the first of the table of readers that it has any of. Addresses of files,
+    folders and globs elsewhere are taken in the same way.
 
     Raises:
         InputError: a path does not exist, nothing matches, or too many files and folders would have to be looked at.
+        RemoteError: a store does not answer.
         Stopped: `should_stop` answered true.
     """
     listed: dict[str, str] = {}
     limit = ListingLimit(option, should_stop)
     for text in inputs:
         path = os.fspath(text)
-        if "://" in path:
-            raise InputError(
-                f"--{option} {path} is an address; only local files, folders and globs can be read, so "
-                "download it first"
-            )
+        if is_address(path):
+            for match in _remote_matches(path, option, limit, should_stop):
+                listed.setdefault(match, match)
+            continue
         expanded = user_path(path)
         name = shortened(path)
         try:
             if expanded.is_dir():
                 matches = files_in(expanded, limit)
                 if not matches:
-                    raise InputError(
-                        f"--{option} {name} is a folder without any *.parquet file, nor one of another "
-                        f"format ({', '.join(f'*{ending}' for ending in endings(READERS[1:]))})"
-                    )
+                    raise InputError(f"--{option} {name} {NOTHING_IN_IT}")
             elif expanded.exists():
                 matches = [str(expanded)]
             elif is_pattern(path):
@@ -122,6 +130,24 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
     return tuple(listed.values())
 
 
+def _remote_matches(text: str, option: str, limit: ListingLimit, should_stop: ShouldStop | None) -> list[str]:
+    """The files that an address names.
+
+    Raises:
+        InputError, RemoteError, Stopped: as `list_files`.
+    """
+    refuse_secrets(text, option)
+    name = f"--{option} {shortened(text)}"
+    try:
+        files, of_folder = remote_files(Address.parse(text), endings(), limit, should_stop)
+    except InputError as error:
+        raise type(error)(f"--{option} {error}") from error
+    matches = of_one_format([str(file) for file in files]) if of_folder else [str(file) for file in files]
+    if not matches:
+        raise InputError(f"{name} {NOTHING_IN_IT if of_folder else 'matches no file'}")
+    return matches
+
+
 LOOK_BYTES = 256 << 20
 """Of all files together that must be read to know their rows, a first look reads so much: some seconds."""
 
@@ -136,12 +162,25 @@ def files_in(folder: Path, limit: ListingLimit, together: Sequence[Reader] = ())
         InputError: there is too much to look at.
         Stopped: asked to.
     """
-    files = sorted(str(path) for path in files_below(folder, endings(), limit))
+    return of_one_format(sorted(str(path) for path in files_below(folder, endings(), limit)), together)
+
+
+def of_one_format(files: Sequence[str], together: Sequence[Reader] = ()) -> list[str]:
+    """Those of the files that are of one format, the first of the table that any is of.
+
+    Args:
+        together: formats that count as one.
+    """
     for group in dict.fromkeys(tuple(together) if reader in together else (reader,) for reader in READERS):
         matches = [path for path in files if by_ending(path) in group]
         if matches:
             return matches
     return []
+
+
+def threads_for(paths: Iterable[str], tasks: int) -> int | None:
+    """How many threads read these files: more where some wait for a store; None: as many as there are cores."""
+    return max(thread_count(tasks), min(REMOTE_THREADS, tasks)) if any(map(is_address, paths)) else None
 
 
 def open_source(
@@ -164,7 +203,7 @@ def open_source(
 
     lock, speed = threading.Lock(), Speed()
     read = 0  # bytes of files that are read to their end for that; of parquet it is the footers, in moments
-    sizes = [0 if (reader := by_ending(path)) is None or reader.group else _size(path) for path in paths]
+    sizes = _sizes(paths, should_stop)
 
     def look(index: int) -> Shard:
         nonlocal read
@@ -182,6 +221,7 @@ def open_source(
         in_threads(
             look,
             len(paths),
+            threads=threads_for(paths, len(paths)),
             should_stop=should_stop,
             stop=stop,
             tick=tick,
@@ -197,12 +237,14 @@ def open_source(
     return source
 
 
-def _size(path: str) -> int:
-    """Bytes on disk; 0 where there is no such file any more."""
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0
+def _sizes(paths: Sequence[str], should_stop: ShouldStop | None) -> list[int]:
+    """Bytes of each file that is read to its end for a look at it; 0 of others, and where there is none any more."""
+    whole = [path for path in paths if (reader := by_ending(path)) is not None and not reader.group]
+    sizes = {
+        path: 0 if isinstance(stamp, OSError) else stamp[0]
+        for path, stamp in zip(whole, file_stamps(whole, should_stop), strict=True)
+    }
+    return [sizes.get(path, 0) for path in paths]
 
 
 @dataclass(frozen=True)
@@ -247,12 +289,16 @@ def _last_below(rows: np.ndarray, limit: int) -> int:
 
 
 def read_piece(
-    source: Source, piece: Piece, columns: Sequence[str], batch_rows: int
+    source: Source, piece: Piece, columns: Sequence[str], batch_rows: int, should_stop: ShouldStop | None = None
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Yield (rows of the long table, batch) of one piece, up to the batch with the last row that is wanted.
 
+    Args:
+        should_stop: polled while a file elsewhere is waited for.
+
     Raises:
         InputError: the file is damaged further in, or changed since it was opened.
+        RemoteError: it lies elsewhere, and its store does not answer. Stopped: `should_stop` answered true.
     """
     shard = source.shards[piece.shard]
     edges = np.cumsum([source.starts[piece.shard], *shard.group_rows], dtype=np.int64)
@@ -263,7 +309,7 @@ def read_piece(
     where = f" ({group}s {groups[0]} to {groups[-1]})" if len(groups) > 1 else f" ({group} {groups[0]})"
     done = 0
     with refusing(f"{shard.path} is damaged or was changed while being read{where if group else ''}"):
-        for batch in shard.batches(columns, piece.groups, batch_rows):
+        for batch in shard.batches(columns, piece.groups, batch_rows, should_stop):
             if not shard.facts.complete:  # a file looked at in part alone goes on behind the rows that are known
                 batch = batch.slice(0, piece.rows - done)
             if done + batch.num_rows > piece.rows:
@@ -318,7 +364,7 @@ def scan(
         # of the first rows of a row group alone, small batches: the last one holds rows that nobody wants
         most = batch_rows if piece.until == piece.rows else min(batch_rows, max(FEW_ROWS, piece.until // 8))
         left = piece.until
-        for rows, batch in read_piece(source, piece, columns, most):
+        for rows, batch in read_piece(source, piece, columns, most, stop.is_set):
             if stop.is_set():
                 raise Stopped("reading was stopped")
             work(rows, batch)
@@ -333,4 +379,5 @@ def scan(
         if progress is not None:
             progress(done_bytes / max(whole, 1.0), f"{what} {done:,} of {total:,} rows{speed.words(decoded)}")
 
-    in_threads(task, len(todo), should_stop=should_stop, stop=stop, tick=tick)
+    threads = threads_for((shard.path for shard in source.shards), len(todo))
+    in_threads(task, len(todo), threads=threads, should_stop=should_stop, stop=stop, tick=tick)

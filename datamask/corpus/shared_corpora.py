@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from pathlib import Path
 
 from datamask.config import CorpusConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import open_corpus
+from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.shards import list_files
 from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError, Stopped
@@ -130,12 +130,11 @@ def _key(config: CorpusConfig, row_limit: int | None, should_stop: ShouldStop | 
     """The configuration as text (a reloaded class is not equal to its old self), with every file's size and time."""
     stamps = []
     for option, paths in config.paths.items():
-        for path in list_files(paths, option, should_stop):
-            try:
-                facts = Path(path).stat()
-            except OSError as error:
-                raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-            stamps.append((path, facts.st_size, facts.st_mtime_ns))
+        files = list_files(paths, option, should_stop)
+        for path, stamp in zip(files, file_stamps(files, should_stop), strict=True):
+            if isinstance(stamp, OSError):
+                raise InputError(f"{path} cannot be read: {stamp.strerror or stamp}") from stamp
+            stamps.append((path, *stamp[:2]))
     return json.dumps([config.to_dict(), row_limit, stamps])
 
 

@@ -16,11 +16,13 @@ from datamask.corpus.readers import by_ending, endings, formats
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.parquet import PARQUET
 from datamask.corpus.readers.shard import open_shard
-from datamask.corpus.shards import files_in
+from datamask.corpus.remote_listing import remote_files
+from datamask.corpus.shards import files_in, of_one_format
 from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.files import user_path
 from datamask.parquet import refusing
+from datamask.storage.address import Address, FilePath, is_address, refuse_secrets
 
 BATCH_ROWS = 1_024
 """Small, since a row may be a book."""
@@ -29,36 +31,48 @@ TOGETHER = (PARQUET, JSON_LINES)
 """Of a folder both are read, as they always were here."""
 
 
-def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = None) -> list[Path]:
+def text_files(inputs: Iterable[str | Path], should_stop: ShouldStop | None = None) -> list[FilePath]:
     """The files that `inputs` (files, folders, globs) name, each once; those of a folder or glob in sorted order.
 
     Raises:
         InputError: an input names nothing, too much to look at, or a file of no format that is read here.
-        Stopped: `should_stop` answered true.
+        RemoteError: a store does not answer. Stopped: `should_stop` answered true.
     """
-    listed: dict[Path, None] = {}
+    listed: dict[FilePath, None] = {}
     limit = ListingLimit("input", should_stop)
     for name in inputs:
         path = user_path(name)
+        files: list[FilePath]
         with refusing(f"{name} cannot be read"):
-            if path.is_dir():
+            if is_address(name):
+                files = _elsewhere(str(name), limit, should_stop)
+            elif path.is_dir():
                 files = [Path(file) for file in files_in(path, limit, TOGETHER)]
             elif path.exists():
                 files = [path]
             else:
-                files = sorted(files_matching(path, limit))
+                files = [*sorted(files_matching(path, limit))]
         if not files:
             raise InputError(f"{name} names no {formats()} file; give files, folders or globs")
         listed.update(dict.fromkeys(files))
-    for path in listed:
-        if by_ending(path.name) is None:
-            raise InputError(f"{path} must be {formats()} and end in one of {', '.join(endings())}")
+    for file in listed:
+        if by_ending(file.name) is None:
+            raise InputError(f"{file} must be {formats()} and end in one of {', '.join(endings())}")
     if not listed:
         raise InputError(f"at least one {formats()} file is needed, got none")
     return list(listed)
 
 
-def file_schema(path: Path, should_stop: ShouldStop | None = None) -> pa.Schema:
+def _elsewhere(text: str, limit: ListingLimit, should_stop: ShouldStop | None) -> list[FilePath]:
+    """The files that an address names."""
+    refuse_secrets(text, "input")
+    files, of_folder = remote_files(Address.parse(text), endings(), limit, should_stop)
+    if not of_folder:
+        return [*files]
+    return [Address.parse(file) for file in of_one_format([str(file) for file in files], TOGETHER)]
+
+
+def file_schema(path: FilePath, should_stop: ShouldStop | None = None) -> pa.Schema:
     """The columns of one file.
 
     Raises:
@@ -68,18 +82,24 @@ def file_schema(path: Path, should_stop: ShouldStop | None = None) -> pa.Schema:
     return open_shard(str(path), should_stop).schema
 
 
-def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+def batches(
+    path: FilePath, columns: list[str] | None = None, should_stop: ShouldStop | None = None
+) -> Iterator[pa.RecordBatch]:
     """The rows of one file in order, at most `BATCH_ROWS` at a time, `columns` only (None: all).
 
+    Args:
+        should_stop: polled while a file elsewhere is waited for.
+
     Raises:
-        InputError: the file cannot be read, or is cut short.
+        InputError: the file cannot be read, or is cut short. RemoteError: its store does not answer.
+        Stopped: `should_stop` answered true.
     """
-    shard = open_shard(str(path))
+    shard = open_shard(str(path), should_stop)
     with refusing(f"{path} cannot be read as {shard.reader.name}; it may be cut short or another format"):
-        yield from shard.batches(columns, None, BATCH_ROWS)
+        yield from shard.batches(columns, None, BATCH_ROWS, should_stop)
 
 
-def strings(column: pa.Array, name: str, path: Path) -> pa.Array:
+def strings(column: pa.Array, name: str, path: FilePath) -> pa.Array:
     """`column` as strings, null where null or nothing but white space.
 
     Raises:
@@ -99,7 +119,7 @@ def strings(column: pa.Array, name: str, path: Path) -> pa.Array:
     )
 
 
-def require_column(schema: pa.Schema, name: str, option: str, path: Path) -> None:
+def require_column(schema: pa.Schema, name: str, option: str, path: FilePath) -> None:
     """Refuse a file without column `name`.
 
     Raises:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from os.path import commonpath
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from datamask.corpus.text_features import FIT_LIMIT, LONGEST
 from datamask.corpus.text_shards import batches, file_schema, require_column, strings
 from datamask.errors import InputError, Stopped
+from datamask.storage.address import FilePath
 
 ID, QUALITY, FEATURES, TOKENS = "chunk_id", "quality_score", "feature_arr", "n_tokens"
 """The columns that preparing makes, by the paper's names where it has one."""
@@ -32,7 +32,7 @@ class TextPlan:
         present: which of `QUALITY`, `FEATURES` and `TOKENS` the files have already.
     """
 
-    files: tuple[Path, ...]
+    files: tuple[FilePath, ...]
     stems: tuple[str, ...]
     text_column: str
     id_column: str | None
@@ -54,7 +54,7 @@ class Survey:
 
 
 def plan_files(
-    files: list[Path], text_column: str, id_column: str | None, should_stop: Callable[[], bool] | None = None
+    files: list[FilePath], text_column: str, id_column: str | None, should_stop: Callable[[], bool] | None = None
 ) -> TextPlan:
     """Check the columns of all files by their schemas alone.
 
@@ -102,7 +102,8 @@ def survey(
     random = np.random.default_rng(seed)
     keys, sample, ids, rows, texts = np.zeros(0, np.uint64), np.zeros(0, object), [], 0, 0
     for f, file in enumerate(plan.files):
-        for batch in batches(file, list(dict.fromkeys([plan.text_column, plan.id_column or plan.text_column]))):
+        columns = list(dict.fromkeys([plan.text_column, plan.id_column or plan.text_column]))
+        for batch in batches(file, columns, should_stop):
             if should_stop is not None and should_stop():
                 raise Stopped("stopped while reading texts")
             progress(f / len(plan.files), f"Reading {file.name} ({rows:,} rows so far)")
@@ -126,7 +127,7 @@ def survey(
     return Survey(rows, texts, list(_smallest(keys, sample)[1]))
 
 
-def id_strings(column: pa.Array, name: str, file: Path) -> pa.Array:
+def id_strings(column: pa.Array, name: str, file: FilePath) -> pa.Array:
     """An id column as strings.
 
     Raises:
@@ -162,11 +163,12 @@ def _smallest(keys: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return keys[smallest], texts[smallest]
 
 
-def _stems(files: list[Path]) -> tuple[str, ...]:
+def _stems(files: list[FilePath]) -> tuple[str, ...]:
     """Each file's name without ending; where names repeat, its path below the common folder."""
     names = [Path(file.stem).stem if file.suffix == ".gz" else file.stem for file in files]
     if len(set(names)) < len(names):
-        resolved = [file.resolve() for file in files]
-        base = commonpath([path.parent for path in resolved])
-        names = ["-".join(path.relative_to(base).parts) for path in resolved]
+        parts = [(file.resolve() if isinstance(file, Path) else file).parts for file in files]
+        differ = (place for place, beside in enumerate(zip(*parts, strict=False)) if len(set(beside)) > 1)
+        common = min(next(differ, len(parts[0])), *(len(path) - 1 for path in parts))
+        names = ["-".join(part.replace("://", "-") for part in path[common:] if part != "/") for path in parts]
     return tuple(names)

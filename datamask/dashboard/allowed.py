@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 
 from datamask.config import CorpusConfig
+from datamask.files import RealRoots
 from datamask.process import held
+from datamask.storage.address import FilePath
 
 
 class Allowed:
@@ -26,19 +27,19 @@ class Allowed:
         self.corpus: CorpusConfig | None = None
         self.asked: CorpusConfig | None = None
         self._lock = threading.Lock()
-        self._paths: tuple[Path, ...] = ()
+        self._paths: tuple[FilePath, ...] = ()
 
     @property
-    def paths(self) -> tuple[Path, ...]:
-        """Folders whose files may be read, and single files, links resolved."""
+    def paths(self) -> tuple[FilePath, ...]:
+        """Folders whose files may be read, and single files, links resolved; and addresses."""
         return self._paths
 
-    def allow(self, paths: Iterable[Path]) -> None:
-        """Allow these folders and files from now on."""
+    def allow(self, paths: Iterable[FilePath]) -> None:
+        """Allow these folders and files from now on, and what lies below these addresses."""
         with self._lock:
-            self._paths = tuple(dict.fromkeys((*self._paths, *(path.resolve() for path in paths))))
+            self._paths = tuple(dict.fromkeys((*self._paths, *RealRoots.of(paths))))
 
-    def open_first(self, config: CorpusConfig, roots: Iterable[Path]) -> None:
+    def open_first(self, config: CorpusConfig, roots: Iterable[FilePath]) -> None:
         """Allow what a corpus names, and make it the one that visitors are shown first.
 
         Args:

@@ -6,6 +6,7 @@ import contextlib
 import glob
 import hashlib
 import io
+import itertools
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from datamask.corpus.shards import list_files
 from datamask.errors import InputError, StoreError
 from datamask.files import OutsideRoots, RealRoots, confined, outside_roots, replacing, user_path
 from datamask.options import CORPUS_OPTIONS, InputPaths
+from datamask.storage.address import WEB, Address, FilePath, is_address
 from datamask.work.locks import only_one
 
 UPLOADS = ".uploads"
@@ -44,7 +46,7 @@ class Outside(InputError):
     """A corpus that somebody else named, in a run folder or a note, and that this server may not read."""
 
 
-def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
+def check_roots(config: CorpusConfig, roots: Iterable[str | FilePath]) -> None:
     """Refuse a corpus that reads any file outside the roots, without a word about what it names.
 
     For a corpus that no visitor typed: a run folder names it, or a note of an opening. Files that are missing are not
@@ -58,9 +60,9 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
         for option, named in config.paths.items():
             paths = [str(_absolute(text, roots)) for text in named]
             files: tuple[str, ...] = ()
-            if paths:
+            if of_disk := _of_disk(paths):
                 with contextlib.suppress(InputError):
-                    files = list_files(paths, option)
+                    files = list_files(of_disk, option)
             for file in files:
                 confined(file, roots)
     except InputError as error:
@@ -70,11 +72,12 @@ def check_roots(config: CorpusConfig, roots: Iterable[str | Path]) -> None:
         ) from error
 
 
-def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> CorpusConfig:
+def confined_config(config: CorpusConfig, roots: Iterable[str | FilePath]) -> CorpusConfig:
     """The configuration with absolute paths, provided every file it names lies under one of the roots.
 
     Folders and the fixed part of a glob are checked before they are listed, and every file found after, so that neither
-    ``..`` nor a link leads out, and what lies outside is not even confirmed to exist.
+    ``..`` nor a link leads out, and what lies outside is not even confirmed to exist. Addresses are checked as text:
+    what a store lists below one lies below it, and a page waits for no store.
 
     Raises:
         OutsideRoots: a path leads outside the roots. InputError: one does not exist, or matches nothing.
@@ -89,12 +92,17 @@ def confined_config(config: CorpusConfig, roots: Iterable[str | Path]) -> Corpus
     for name, option in CORPUS_OPTIONS.items():
         if isinstance(option.kind, InputPaths):
             checked[name] = tuple(str(_absolute(text, roots)) for text in getattr(config, name))
-            for file in list_files(checked[name], option.word) if checked[name] else ():
+            of_disk = _of_disk(checked[name])
+            for file in list_files(of_disk, option.word) if of_disk else ():
                 _confined_below(file, roots)
     return replace(config, **checked)
 
 
-def named_paths(config: CorpusConfig) -> tuple[Path, ...]:
+def _of_disk(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if not is_address(path)]
+
+
+def named_paths(config: CorpusConfig) -> tuple[FilePath, ...]:
     """What the paths of a configuration name: folders and files as they stand, of a pattern the folders before it.
 
     Absolute, links not resolved; nobody looks whether they exist, other than where a path holds the signs of a pattern.
@@ -104,12 +112,12 @@ def named_paths(config: CorpusConfig) -> tuple[Path, ...]:
     """
     try:
         texts = (*config.inputs, *config.features, *config.scores)
-        return tuple(dict.fromkeys(_fixed_part(user_path(text).absolute()) for text in texts))
+        return tuple(dict.fromkeys(_fixed_part(_rooted(text)) for text in texts))
     except (OSError, ValueError) as error:
         raise InputError("one of the paths is none that this server can read") from error
 
 
-def outside_paths(config: CorpusConfig, roots: Iterable[str | Path]) -> tuple[Path, ...]:
+def outside_paths(config: CorpusConfig, roots: Iterable[str | FilePath]) -> tuple[FilePath, ...]:
     """Those of `named_paths` that lie under none of the roots."""
     real = RealRoots.of(roots)
     outside = []
@@ -121,7 +129,11 @@ def outside_paths(config: CorpusConfig, roots: Iterable[str | Path]) -> tuple[Pa
     return tuple(outside)
 
 
-def _absolute(text: str, roots: Iterable[str | Path]) -> Path:
+def _rooted(text: str) -> FilePath:
+    return Address.parse(text) if is_address(text) else user_path(text).absolute()
+
+
+def _absolute(text: str, roots: Iterable[str | FilePath]) -> FilePath:
     """The path from the root of the file system, provided its fixed part lies under one of the roots.
 
     Raises:
@@ -130,6 +142,10 @@ def _absolute(text: str, roots: Iterable[str | Path]) -> Path:
         InputError: no file system has such a path.
     """
     allowed = RealRoots.of(roots)
+    if is_address(text):
+        address = Address.parse(text)
+        confined(_fixed_part(address), allowed)
+        return address
     try:
         path = user_path(text).absolute()
         fixed = _fixed_part(path)
@@ -160,8 +176,11 @@ def _confined_below(file: str, roots: RealRoots) -> None:
         raise
 
 
-def _fixed_part(path: Path) -> Path:
+def _fixed_part(path: FilePath) -> FilePath:
     """The leading folders of a path that are no pattern."""
+    if isinstance(path, Address):
+        folders = itertools.takewhile(lambda part: path.scheme in WEB or not glob.has_magic(part), path.parts[1:])
+        return path.at("/".join(folders))
     fixed = Path(path.anchor)
     for part in path.parts[1:]:
         if glob.has_magic(part) and not (fixed / part).exists():

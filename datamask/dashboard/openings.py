@@ -28,10 +28,11 @@ from datamask.dashboard import first_looks, sample
 from datamask.dashboard.copies import Copies, count_exact, count_near
 from datamask.dashboard.doors import check_uploads
 from datamask.dashboard.first_looks import FirstPicture
-from datamask.errors import DatamaskError, InputError
+from datamask.errors import DatamaskError, InputError, RemoteError
 from datamask.files import write_text
 from datamask.process import held
 from datamask.runs.formats import read_json
+from datamask.storage.address import file_name, is_address
 from datamask.work.cache import NOTES
 from datamask.work.job import Job
 from datamask.work.worker import worker
@@ -140,7 +141,7 @@ def opening_key(config: CorpusConfig) -> str:
 
 def title_of(config: CorpusConfig) -> str:
     """What to call a corpus opened by path: its file's or folder's name, and how many others there are."""
-    first = Path(config.inputs[0].rstrip("/"))
+    first = Path(file_name(config.inputs[0]).rstrip("/"))
     name = first.name if not any(mark in first.name for mark in "*?[") else f"{first.parent.name}/{first.name}"
     more = len(config.inputs) - 1
     return f"{name} and {more} more" if more else name
@@ -258,6 +259,8 @@ class Openings:
         """Whether reading takes so long that a first look is worth its seconds."""
         if shared_corpora().holds(config, should_stop=job.should_stop):
             return False
+        if any(map(is_address, config.inputs)):
+            return True
         total = 0
         for path in list_files(config.inputs, "input", job.should_stop):
             with contextlib.suppress(OSError):  # opening says what is wrong with it
@@ -273,7 +276,7 @@ class Openings:
                 progress=lambda share, _: job.report(0.0, f"Taking a first look, {100 * share:.0f} %"),
                 should_stop=job.should_stop,
             )
-        except InputError as error:
+        except (InputError, RemoteError) as error:
             # opening has the last word on what is wrong with the files
             opening.unlooked = str(error)
             return

@@ -20,6 +20,8 @@ from datamask.corpus.readers import shard as files
 from datamask.errors import InputError
 from datamask.parquet import refusing, without_views
 from datamask.runs.store import Run
+from datamask.storage.address import FilePath, path_of
+from datamask.storage.remote import is_folder
 
 BATCH_ROWS = 8192
 """Rows read at a time: 768 float32 dimensions are 24 MB."""
@@ -33,14 +35,14 @@ class ShardRows:
     """One input file with the rows of it that were in the corpus.
 
     Attributes:
-        path: the file.
+        path: the file, of the disk or elsewhere.
         rows: int64 ``(n,)`` positions in it, rising.
         ids: what the id column held there, in the same order.
         selected: bool ``(n,)``.
         id_name: the id column.
     """
 
-    path: Path
+    path: FilePath
     rows: np.ndarray
     ids: pa.ChunkedArray
     selected: np.ndarray
@@ -70,30 +72,44 @@ def shards_of(run: Run) -> list[ShardRows]:
         where = np.flatnonzero(codes == with_rows.index(file)) if file in with_rows else np.zeros(0, np.int64)
         where = where[np.argsort(rows[where], kind="stable")]
         ids = everything[id_name].take(pa.array(where))
-        shards.append(ShardRows(Path(file), rows[where], ids, selected[where], id_name))
+        shards.append(ShardRows(path_of(file), rows[where], ids, selected[where], id_name))
     return shards
 
 
-def open_file(path: Path) -> files.Shard:
+def open_file(path: FilePath, should_stop: Callable[[], bool] | None = None) -> files.Shard:
     """A shard, opened again.
 
+    Args:
+        should_stop: polled while a file elsewhere is waited for.
+
     Raises:
-        InputError: it is gone, or cannot be read.
+        InputError: it is gone, or cannot be read. RemoteError: its store does not answer.
+        Stopped: `should_stop` answered true.
     """
-    if not path.exists():
+    if not _exists(path, should_stop):
         raise InputError(f"{path} is gone since the run; put it back to export its rows")
-    return files.open_shard(str(path))
+    return files.open_shard(str(path), should_stop)
 
 
-def selected_rows(shard: ShardRows, poll: Callable[[], None]) -> Iterator[pa.Table]:
+def _exists(path: FilePath, should_stop: Callable[[], bool] | None) -> bool:
+    return path.exists() if isinstance(path, Path) else is_folder(path, should_stop) is not None
+
+
+def selected_rows(
+    shard: ShardRows, poll: Callable[[], None], should_stop: Callable[[], bool] | None = None
+) -> Iterator[pa.Table]:
     """The selected rows of a shard as it has them, batch by batch.
 
+    Args:
+        poll: called between batches. should_stop: polled while a file elsewhere is waited for.
+
     Raises:
-        InputError: it is gone, cannot be read, or has other ids in these rows.
+        InputError: it is gone, cannot be read, or has other ids in these rows. RemoteError: its store does not answer.
+        Stopped: `should_stop` answered true, or from `poll`.
     """
     keep, expected = shard.rows[shard.selected], shard.ids.filter(pa.array(shard.selected))
     done = 0
-    for start, batch in _batches(shard.path, keep):
+    for start, batch in _batches(shard.path, keep, should_stop):
         poll()
         first, stop = np.searchsorted(keep, [start, start + batch.num_rows]).tolist()
         if stop > first:
@@ -105,21 +121,23 @@ def selected_rows(shard: ShardRows, poll: Callable[[], None]) -> Iterator[pa.Tab
         raise changed(shard.path, f"it has no row {int(keep[-1]):,} any more")
 
 
-def changed(path: Path, how: str) -> InputError:
+def changed(path: FilePath, how: str) -> InputError:
     """The error for a shard that is not what it was when the run read it."""
     return InputError(f"{path} has changed since the run: {how}; run the selection again")
 
 
-def _batches(path: Path, keep: np.ndarray) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _batches(
+    path: FilePath, keep: np.ndarray, should_stop: Callable[[], bool] | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The batches of the row groups that hold one of the rows `keep`, each with its first row."""
-    file = open_file(path)
+    file = open_file(path, should_stop)
     edges = np.cumsum([0, *file.group_rows])
     for group, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist())):
         if np.searchsorted(keep, low) == np.searchsorted(keep, high):
             continue
         start = low
         with refusing(f"{path} is damaged or has changed since the run"):
-            for batch in file.batches(None, [group], BATCH_ROWS):
+            for batch in file.batches(None, [group], BATCH_ROWS, should_stop):
                 yield start, batch
                 start += batch.num_rows
 

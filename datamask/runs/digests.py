@@ -5,34 +5,36 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import pyarrow as pa
 
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.corpus.corpus import Corpus
+from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.threads import in_threads
 from datamask.errors import InputError, poll_of
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, selected_rows
+from datamask.storage.address import path_of
 
 log = logging.getLogger(__name__)
 
 Stamps = dict[str, tuple[int, ...]]
-"""Path -> size, times of the last change of contents and of the file's record, and its number on the disk."""
+"""Path -> size, times of the last change of contents and of the file's record, and its number on the disk; of an
+address, size and what its store says of the contents. Nothing: it is not there."""
 
 
-def stamps(files: Iterable[str]) -> Stamps:
-    """By what the system knows the input files; taken before they are opened."""
-    return {str(Path(path)): _stamp(path) for path in files}
+def stamps(files: Iterable[str], should_stop: Callable[[], bool] | None = None) -> Stamps:
+    """By what the system, or a store, knows the input files; taken before they are opened.
 
-
-def _stamp(path: str | Path) -> tuple[int, ...]:
-    try:
-        facts = Path(path).stat()
-    except OSError:
-        return ()
-    return facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino
+    Raises:
+        InputError: a store refuses to tell. RemoteError: it does not answer. Stopped: `should_stop` answered true.
+    """
+    names = [str(path_of(path)) for path in files]
+    return {
+        name: () if isinstance(stamp, OSError) else stamp
+        for name, stamp in zip(names, file_stamps(names, should_stop), strict=True)
+    }
 
 
 def _only_touched(opened: tuple[int, ...], now: tuple[int, ...]) -> bool:
@@ -86,7 +88,7 @@ def digests(
     def digested(place: int) -> str | None:
         digest = Digest()
         try:
-            for rows in selected_rows(shards[place], poll_of(stop.is_set)):
+            for rows in selected_rows(shards[place], poll_of(stop.is_set), stop.is_set):
                 digest.add(rows)
                 done[place] += rows.num_rows
             return digest.text()

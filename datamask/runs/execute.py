@@ -221,7 +221,9 @@ class _Execution:
         """The run's corpus, on its device."""
         device = resolve(self.config.device)
         self.say("opening the corpus")
-        opened = digests.stamps(list_files(self.run.config.corpus.inputs, should_stop=self.poll.stopped))
+        opened = digests.stamps(
+            list_files(self.run.config.corpus.inputs, should_stop=self.poll.stopped), self.poll.stopped
+        )
         corpus = shared_corpora().get(
             self.run.config.corpus,
             progress=self.say_opened,

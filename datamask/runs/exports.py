@@ -24,6 +24,7 @@ from datamask.parquet import gathering
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
 from datamask.runs.store import Run
+from datamask.storage.address import FilePath
 
 _UNSEEN = "\\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff"
 FORMULA_STARTS = f"^(?:[\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠])"
@@ -118,13 +119,13 @@ def filtered_rows(
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
     shards, noted = [shard for shard in shards_of(run) if shard.selected.any()], _noted_digests(run)
-    schema = _common_schema(shards)
+    schema = _common_schema(shards, should_stop)
     total, written = sum(int(shard.selected.sum()) for shard in shards), 0
     poll = poll_of(should_stop, "the export was stopped")
     with replacing(path) as part, gathering(part, schema, GROUP_ROWS) as sink:
         for shard in shards:
             digest = Digest()
-            for rows in selected_rows(shard, poll):
+            for rows in selected_rows(shard, poll, should_stop):
                 digest.add(rows)
                 sink.write(_conform(rows, schema))
                 written += rows.num_rows
@@ -153,10 +154,10 @@ def mask_per_shard(
     """
     run.selection()  # rows.parquet of an unfinished run is not the last word
     shards, noted = shards_of(run), _noted_digests(run)
-    counts = [_row_count(shard) for shard in shards]
+    counts = [_row_count(shard, should_stop) for shard in shards]
     if noted is not None:
         for shard in shards:
-            _check_unread(shard, noted, poll_of(should_stop, "the export was stopped"))
+            _check_unread(shard, noted, poll_of(should_stop, "the export was stopped"), should_stop)
     names = output_names([shard.path for shard in shards], ".mask.parquet")
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
@@ -191,15 +192,20 @@ def _noted_digests(run: Run) -> dict[str, str | None] | None:
     return noted
 
 
-def _check_unread(shard: ShardRows, noted: dict[str, str | None], poll: Callable[[], None]) -> None:
+def _check_unread(
+    shard: ShardRows,
+    noted: dict[str, str | None],
+    poll: Callable[[], None],
+    should_stop: Callable[[], bool] | None,
+) -> None:
     if shard.selected.any():
         digest = Digest()
-        for rows in selected_rows(shard, poll):
+        for rows in selected_rows(shard, poll, should_stop):
             digest.add(rows)
         _check_contents(shard.path, digest, noted)
 
 
-def _check_contents(path: Path, digest: Digest, noted: dict[str, str | None] | None) -> None:
+def _check_contents(path: FilePath, digest: Digest, noted: dict[str, str | None] | None) -> None:
     expected = None if noted is None else noted.get(str(path))
     if expected == UNSETTLED:
         raise changed(path, "it was written anew while the run was going on")
@@ -207,15 +213,15 @@ def _check_contents(path: Path, digest: Digest, noted: dict[str, str | None] | N
         raise changed(path, "its selected rows hold something else")
 
 
-def _row_count(shard: ShardRows) -> int:
-    count = open_file(shard.path).rows
+def _row_count(shard: ShardRows, should_stop: Callable[[], bool] | None) -> int:
+    count = open_file(shard.path, should_stop).rows
     if len(shard.rows) and shard.rows[-1] >= count:
         raise changed(shard.path, f"it has {count:,} rows, and row {int(shard.rows[-1]):,} was in the corpus")
     return count
 
 
-def _common_schema(shards: list[ShardRows]) -> pa.Schema:
-    schemas = [open_file(shard.path).schema for shard in shards]
+def _common_schema(shards: list[ShardRows], should_stop: Callable[[], bool] | None) -> pa.Schema:
+    schemas = [open_file(shard.path, should_stop).schema for shard in shards]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:

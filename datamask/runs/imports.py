@@ -60,7 +60,7 @@ def import_ids(
     began = time.perf_counter()
     poll = poll_of(should_stop, "importing was stopped; nothing was written")
     device = resolve(config.selection.device)
-    opened = digests.stamps(list_files(config.corpus.inputs, should_stop=should_stop))
+    opened = digests.stamps(list_files(config.corpus.inputs, should_stop=should_stop), should_stop)
     corpus = shared_corpora().get(
         config.corpus, progress=lambda share, what: progress(0.3 * share, what), should_stop=should_stop
     )

@@ -8,6 +8,7 @@ from typing import Any
 from datamask.config import CorpusConfig, RunConfig
 from datamask.files import user_path
 from datamask.options import CORPUS_OPTIONS, OPTIONS, IdFile, InputPaths
+from datamask.storage.address import is_address
 
 
 def rooted(config: RunConfig) -> RunConfig:
@@ -28,7 +29,7 @@ def absolute_corpus(config: CorpusConfig) -> CorpusConfig:
     """The same corpus with absolute paths."""
 
     def absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(path if "://" in path else str(user_path(path).absolute()) for path in paths)
+        return tuple(path if is_address(path) else str(user_path(path).absolute()) for path in paths)
 
     paths: dict[str, Any] = {
         name: absolute(getattr(config, name))

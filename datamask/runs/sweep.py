@@ -145,7 +145,7 @@ def _why_failed(outcome: Outcome) -> str | None:
 
 def open_pool(store: RunStore, plan: Plan, progress: Progress, should_stop: Callable[[], bool]) -> Pool:
     """The corpus of a plan on its device; opening it is the first twentieth of the work."""
-    opened = digests.stamps(list_files(plan.corpus.inputs, should_stop=should_stop))
+    opened = digests.stamps(list_files(plan.corpus.inputs, should_stop=should_stop), should_stop)
     corpus = shared_corpora().get(
         plan.corpus, progress=lambda share, what: progress(0.05 * share, what), should_stop=should_stop
     )

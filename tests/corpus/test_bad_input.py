@@ -85,7 +85,11 @@ CASES = {
     "path does not exist": (None, {"inputs": "nowhere.parquet"}, "--input .*nowhere.parquet does not exist"),
     "glob without match": (None, {"inputs": "*.parquet"}, r"--input .*\*.parquet matches no file"),
     "folder without parquet": (lambda d: (d / "a.txt").touch(), {}, r"is a folder without any \*.parquet file"),
-    "an address": (None, {"inputs": "s3://bucket/x.parquet"}, "is an address; only local files"),
+    "an address of a kind that is not read": (
+        None,
+        {"inputs": "ftp://host/x.parquet"},
+        "--input ftp://host/x.parquet is an address that cannot be read; local files",
+    ),
     "not parquet": (
         lambda d: (d / "part-0.parquet").write_text("chunk_id,quality\n"),
         {},

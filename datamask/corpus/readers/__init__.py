@@ -16,11 +16,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from datamask.corpus.readers.contract import FileFacts, Reader
+from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
 from datamask.corpus.readers.csv import CSV
 from datamask.corpus.readers.json_lines import JSON_LINES
 from datamask.corpus.readers.parquet import PARQUET
 from datamask.files import open_regular
+from datamask.storage.address import Address, file_name, is_address
+from datamask.storage.remote import RemoteFile
 
 READERS: list[Reader] = [
     PARQUET,
@@ -43,23 +45,34 @@ def formats() -> str:
 
 def by_ending(name: str) -> Reader | None:
     """The reader of files of that name; None: no name of that kind is known."""
-    name = name.lower()
+    name = file_name(name).lower()
     return next((reader for reader in READERS if name.endswith((*reader.endings, *reader.named))), None)
 
 
-def reader_of(path: str | os.PathLike[str]) -> Reader:
+def reader_of(path: str | os.PathLike[str], should_stop: ShouldStop | None = None) -> Reader:
     """The reader of a file: by its first bytes, where they tell, else by its name; else the first of the table, since
     shards may be called anything.
+
+    Args:
+        path: of the file, or the address of one elsewhere.
+        should_stop: polled while a file elsewhere is waited for.
 
     Raises:
         OSError: it cannot be read.
         StoreError: it is a pipe, a device or the like.
+        Stopped: `should_stop` answered true.
     """
     longest = max(len(reader.magic) for reader in READERS)
-    with open_regular(path, "name another") as file:
-        head = file.read(longest)
+    named = by_ending(os.fspath(path))
+    if not is_address(path):
+        with open_regular(path, "name another") as file:
+            head = file.read(longest)
+    elif named is not None and named.magic:
+        return named  # another request could tell nothing else: without its first bytes no reader takes it either
+    else:
+        head = RemoteFile(Address.parse(os.fspath(path)), should_stop).read(longest)
     marked = (reader for reader in READERS if reader.magic and head.startswith(reader.magic))
-    return next(marked, None) or by_ending(os.fspath(path)) or READERS[0]
+    return next(marked, None) or named or READERS[0]
 
 
 __all__ = ["READERS", "FileFacts", "Reader", "by_ending", "endings", "formats", "reader_of"]

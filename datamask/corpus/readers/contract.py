@@ -44,9 +44,10 @@ class Reader:
             None, where it takes long; where it must read rows, those in so many bytes are enough (None: all of them).
             Raises InputError, a sentence with the file's name and the place in it, or one of
             `datamask.parquet.UNREADABLE`.
-        batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows)``; None for columns
-            or groups: all of them. Every batch is validated in full, takes `datamask.parquet.BATCH_BYTES` or a small
-            multiple, and has at most so many rows. Raises as `look` does.
+        batches: the rows of a file by its facts: ``batches(path, facts, columns, groups, most_rows, should_stop)``;
+            None for columns or groups: all of them. Every batch is validated in full, takes
+            `datamask.parquet.BATCH_BYTES` or a small multiple, and has at most so many rows. It polls the callable, or
+            None, while a file elsewhere is waited for. Raises as `look` does.
         named: further endings of files that are its own only where they are named one by one.
         magic: first bytes of its files, whatever they are called.
         group: what a group is called in sentences; "": its files are read as a whole.
@@ -55,7 +56,9 @@ class Reader:
     name: str
     endings: tuple[str, ...]
     look: Callable[[str, ShouldStop | None, int | None], FileFacts]
-    batches: Callable[[str, FileFacts, Sequence[str] | None, Sequence[int] | None, int], Iterator[pa.RecordBatch]]
+    batches: Callable[
+        [str, FileFacts, Sequence[str] | None, Sequence[int] | None, int, ShouldStop | None], Iterator[pa.RecordBatch]
+    ]
     named: tuple[str, ...] = ()
     magic: bytes = b""
     group: str = ""

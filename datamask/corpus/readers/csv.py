@@ -60,7 +60,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     rounded: set[str] = set()
     rows = total = 0
     complete = True
-    for batch in _texts(path, None):
+    for batch in _texts(path, None, should_stop):
         poll()
         if most_bytes is not None and total > most_bytes:
             complete = False
@@ -79,11 +79,16 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
 
 
 def batches(
-    path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+    path: str,
+    facts: FileFacts,
+    columns: Sequence[str] | None,
+    groups: Sequence[int] | None,
+    most_rows: int,
+    should_stop: ShouldStop | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
-    for texts in _texts(path, columns):
+    for texts in _texts(path, columns, should_stop):
         for low in range(0, texts.num_rows, most_rows):
             part = texts.slice(low, most_rows)
             values = [_values(column, field.type) for column, field in zip(part.columns, schema, strict=True)]
@@ -92,19 +97,19 @@ def batches(
             yield batch
 
 
-def _texts(path: str, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+def _texts(path: str, columns: Sequence[str] | None, should_stop: ShouldStop | None) -> Iterator[pa.RecordBatch]:
     """The rows with every value as text; `columns` only.
 
     Raises:
         InputError: see `look`.
     """
-    names = _header(path)
+    names = _header(path, should_stop)
     options = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), include_columns=None if columns is None else list(columns)
     )
     try:
         with (
-            text.opened(path) as stream,
+            text.opened(path, should_stop) as stream,
             pa.csv.open_csv(
                 stream,
                 pa.csv.ReadOptions(use_threads=False, block_size=text.LONGEST),
@@ -117,9 +122,9 @@ def _texts(path: str, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]
         raise _refusal(path, names, str(error)) from error
 
 
-def _header(path: str) -> list[str]:
+def _header(path: str, should_stop: ShouldStop | None) -> list[str]:
     """The names of the columns."""
-    with text.opened(path) as stream:
+    with text.opened(path, should_stop) as stream:
         head = stream.read(text.READ_BYTES)
     count = head.splitlines()[0].count(b",") + 1 if head else 0
     if count > text.MOST_COLUMNS:

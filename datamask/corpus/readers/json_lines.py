@@ -44,7 +44,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
     rounded: set[str] = set()
     rows = total = bytes_read = 0
     complete = True
-    for number, part in _parts(path):
+    for number, part in _parts(path, should_stop):
         poll()
         if most_bytes is not None and bytes_read > most_bytes:
             complete = False
@@ -69,24 +69,30 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
 
 
 def batches(
-    path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+    path: str,
+    facts: FileFacts,
+    columns: Sequence[str] | None,
+    groups: Sequence[int] | None,
+    most_rows: int,
+    should_stop: ShouldStop | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the file, as `contract.Reader.batches`."""
     schema = facts.schema if columns is None else pa.schema([facts.schema.field(name) for name in columns])
-    for number, part in _parts(path, len(schema)):
+    for number, part in _parts(path, should_stop, len(schema)):
         table = _parsed(path, number, part, schema)
         for batch in table.combine_chunks().to_batches(most_rows):
             batch.validate(full=True)
             yield batch
 
 
-def _parts(path: str, columns: int | None = None) -> Iterator[tuple[int, bytes]]:
+def _parts(path: str, should_stop: ShouldStop | None, columns: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Pieces of the file that pyarrow parses in bounded memory, each with its first line.
 
     Args:
+        should_stop: polled while a file elsewhere is waited for.
         columns: that will be made of them; None: as many as there are keys.
     """
-    for number, piece in text.lines(path):
+    for number, piece in text.lines(path, should_stop):
         waiting = [piece]
         while waiting:
             part = waiting.pop()

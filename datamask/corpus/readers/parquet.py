@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from datamask.corpus.readers.contract import FileFacts, Reader, ShouldStop
-from datamask.errors import InputError
+from datamask.errors import DatamaskError, InputError
 from datamask.parquet import UNREADABLE, open_parquet, read_batches, reason
 
 MOST_ROWS = 2**40
@@ -21,7 +21,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
         InputError: not parquet, cut short, or not readable.
     """
     try:
-        with open_parquet(path) as file:
+        with open_parquet(path, should_stop=should_stop) as file:
             footer = file.metadata
             groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
             if not all(0 <= rows <= MOST_ROWS for rows in groups) or sum(groups) != footer.num_rows:
@@ -32,7 +32,7 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
             total = sum(footer.row_group(index).total_byte_size for index in filled)
             rows = sum(groups[index] for index in filled)
             return FileFacts(file.schema_arrow, groups, total // rows if rows else 0, footer)
-    except FileNotFoundError:
+    except (FileNotFoundError, DatamaskError):
         raise
     except UNREADABLE as error:
         # the library's usual words say the same once more, in terms of the format
@@ -41,11 +41,18 @@ def look(path: str, should_stop: ShouldStop | None = None, most_bytes: int | Non
 
 
 def batches(
-    path: str, facts: FileFacts, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+    path: str,
+    facts: FileFacts,
+    columns: Sequence[str] | None,
+    groups: Sequence[int] | None,
+    most_rows: int,
+    should_stop: ShouldStop | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some row groups, as `contract.Reader.batches`."""
-    with open_parquet(path, facts.inside) as file:
-        yield from read_batches(path, file, columns=columns, groups=groups, most_rows=most_rows)
+    with open_parquet(path, facts.inside, columns=columns, should_stop=should_stop) as file:
+        yield from read_batches(
+            path, file, columns=columns, groups=groups, most_rows=most_rows, should_stop=should_stop
+        )
 
 
 PARQUET = Reader("parquet", (".parquet",), look, batches, magic=b"PAR1", group="row group")

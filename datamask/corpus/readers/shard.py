@@ -13,11 +13,13 @@ from datamask.corpus.readers import READERS, FileFacts, Reader, by_ending, forma
 from datamask.corpus.readers.contract import ShouldStop
 from datamask.errors import DatamaskError, InputError
 from datamask.parquet import UNREADABLE, reason
+from datamask.storage.address import FilePath
+from datamask.storage.remote import file_stamp
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One file, by the facts that a look at it tells. bytes: size on disk."""
+    """One file, of the disk or elsewhere, by the facts that a look at it tells. bytes: its size."""
 
     path: str
     bytes: int
@@ -37,10 +39,14 @@ class Shard:
         return sum(self.group_rows)
 
     def batches(
-        self, columns: Sequence[str] | None, groups: Sequence[int] | None, most_rows: int
+        self,
+        columns: Sequence[str] | None,
+        groups: Sequence[int] | None,
+        most_rows: int,
+        should_stop: ShouldStop | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of some groups, as `readers.contract.Reader.batches`."""
-        return self.reader.batches(self.path, self.facts, columns, groups, most_rows)
+        return self.reader.batches(self.path, self.facts, columns, groups, most_rows, should_stop)
 
 
 def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> Shard:
@@ -53,14 +59,15 @@ def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int
 
     Raises:
         InputError: it is of no format that is read here, cut short, or not readable.
+        RemoteError: it lies elsewhere, and its store does not answer.
         Stopped: `should_stop` answered true.
     """
     try:
-        size = Path(path).stat().st_size
+        size = file_stamp(path, should_stop)[0]
         if size == 0:  # pipes and devices too, which may never end
             reader = by_ending(path) or READERS[0]
             raise InputError(f"{path} is empty (0 bytes), not a {reader.name} file")
-        reader = reader_of(path)
+        reader = reader_of(path, should_stop)
         return Shard(path, size, reader, reader.look(path, should_stop, most_bytes))
     except DatamaskError:
         raise
@@ -68,7 +75,7 @@ def open_shard(path: str, should_stop: ShouldStop | None = None, most_bytes: int
         raise InputError(f"{path} cannot be read as {formats()}: {reason(error)}") from error
 
 
-def output_names(paths: Sequence[Path], ending: str) -> list[Path]:
+def output_names(paths: Sequence[FilePath], ending: str) -> list[Path]:
     """For each shard the name of a file made of it, below any folder: its path below their common folder, other ending.
 
     No two are the same, as the paths are not.
@@ -76,18 +83,18 @@ def output_names(paths: Sequence[Path], ending: str) -> list[Path]:
     Args:
         ending: with its dot.
     """
-    absolute = [path.absolute() for path in paths]
-    base = absolute[0].parent
-    while not all(base in path.parents for path in absolute):
-        base = base.parent
-    short = [path.relative_to(base).with_name(_stem(path) + ending) for path in absolute]
+    folders = [(path.absolute() if isinstance(path, Path) else path).parts[:-1] for path in paths]
+    differ = (place for place, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1)
+    common = next(differ, min(map(len, folders)))
+    below = [Path(*(part.replace("://", "-") for part in folder[common:])) for folder in folders]
+    short = [folder / (_stem(path) + ending) for folder, path in zip(below, paths, strict=True)]
     count = Counter(short)
     return [
-        name if count[name] == 1 else path.relative_to(base).with_name(path.name + ending)
-        for name, path in zip(short, absolute)
+        name if count[name] == 1 else folder / (path.name + ending)
+        for name, folder, path in zip(short, below, paths, strict=True)
     ]
 
 
-def _stem(path: Path) -> str:
+def _stem(path: FilePath) -> str:
     # beside shard.parquet there may lie a shard.csv
     return path.stem if by_ending(path.name) in (READERS[0], None) else path.name

@@ -17,8 +17,14 @@ import pyarrow as pa
 
 from datamask.corpus.readers.contract import FileFacts, ShouldStop
 from datamask.errors import InputError
+from datamask.storage.address import Address, is_address
+from datamask.storage.remote import RemoteFile, file_stamp
 
 READ_BYTES = 1 << 20
+REMOTE_BYTES = 4 << 20
+"""The same of a file elsewhere, where each read is a request that takes its time."""
+
+GZIP = b"\x1f\x8b"
 LONGEST = 16 << 20
 """Bytes of one line or row: a long book. Parsed, it takes some ten times as much."""
 
@@ -34,21 +40,34 @@ _KEPT = 4096
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
-def opened(path: str) -> pa.NativeFile:
-    """The bytes of a file, unpacked where they are gzip, whatever its name."""
+def opened(path: str, should_stop: ShouldStop | None = None) -> pa.NativeFile:
+    """The bytes of a file, unpacked where they are gzip, whatever its name.
+
+    Args:
+        path: of the file, or the address of one elsewhere.
+        should_stop: polled while a file elsewhere is waited for, here and in every read.
+    """
+    if is_address(path):
+        remote = RemoteFile(Address.parse(path), should_stop)
+        packed = remote.read(2) == GZIP
+        remote.seek(0)
+        return pa.input_stream(remote, compression="gzip" if packed else None, buffer_size=REMOTE_BYTES)
     with open(path, "rb") as file:  # noqa: PTH123
-        packed = file.read(2) == b"\x1f\x8b"
+        packed = file.read(2) == GZIP
     return pa.input_stream(path, compression="gzip" if packed else None, buffer_size=READ_BYTES)
 
 
-def lines(path: str) -> Iterator[tuple[int, bytes]]:
+def lines(path: str, should_stop: ShouldStop | None = None) -> Iterator[tuple[int, bytes]]:
     """Whole lines of a file, some `READ_BYTES` at a time, each piece with the number of its first line, from 1.
+
+    Args:
+        path, should_stop: as of `opened`.
 
     Raises:
         InputError: a line is too long, or bytes are no UTF-8.
     """
     waiting, number = bytearray(), 1
-    with opened(path) as stream:
+    with opened(path, should_stop) as stream:
         while block := stream.read(READ_BYTES):
             if number == 1 and not waiting:
                 block = block.removeprefix(b"\xef\xbb\xbf")
@@ -124,8 +143,11 @@ def once(look: Look) -> Look:
 
     @functools.wraps(look)
     def remembered(path: str, should_stop: ShouldStop | None = None, most_bytes: int | None = None) -> FileFacts:
-        stat = os.stat(path)  # noqa: PTH116
-        file = (os.path.realpath(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if is_address(path):
+            file: tuple[object, ...] = (path, *file_stamp(path, should_stop))
+        else:
+            stat = os.stat(path)  # noqa: PTH116
+            file = (os.path.realpath(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
         with lock:
             for key in ((file, None), (file, most_bytes)):
                 if key in remembered_facts:

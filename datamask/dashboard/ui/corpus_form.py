@@ -41,7 +41,8 @@ HELP = {
     "place": "The sample needs nothing. A path is a file, folder or glob on the machine this server runs on. "
     "Upload is for small sets: files travel through the browser.",
     "path": f"Files, folders or globs such as data/shard-*.parquet, one per line: {formats()}. Of a folder the "
-    "files of one format are read, the first of these that lies there.",
+    "files of one format are read, the first of these that lies there. Addresses such as s3://bucket/shards are read "
+    "where whoever runs this server has allowed them.",
     "code": "Where the server was started, its terminal shows a code that is right once. It allows what you typed, and "
     "all that lies in it, for everybody who can open this page, until the server ends.",
     "upload": "Kept under the runs folder, once per content, so that runs can find them again.",

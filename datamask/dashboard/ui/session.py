@@ -8,6 +8,8 @@ caches, which any visitor may clear for everyone.
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import os
 import time
 from pathlib import Path
@@ -23,12 +25,15 @@ from datamask.dashboard.doors import UPLOADS, Outside, check_roots
 from datamask.dashboard.openings import OpenCorpus, Opening, Openings, opening_key, openings, title_of
 from datamask.dashboard.ui import background
 from datamask.dashboard.ui.server import on_loopback
-from datamask.errors import DatamaskError, StoreError
-from datamask.files import user_path
+from datamask.errors import DatamaskError, InputError, StoreError
+from datamask.files import RealRoots
+from datamask.storage.address import FilePath, path_of, refuse_secrets, split_roots
 
 if TYPE_CHECKING:
     from datamask.runs.run_queue import RunQueue
     from datamask.runs.store import Run, RunStore
+
+log = logging.getLogger(__name__)
 
 _OPENED, _OUTSIDE = "opened_runs", "corpus_outside"
 REMEMBERED = 20
@@ -45,19 +50,33 @@ def runs_dir() -> Path:
     return Path(default_root()).absolute()
 
 
-def roots() -> tuple[Path, ...]:
-    """Folders whose files people may open by path.
+def roots() -> tuple[FilePath, ...]:
+    """Folders whose files people may open by path, and addresses below which they may.
 
-    DATAMASK_ROOTS (separated like PATH) where it is set; else the working directory and the home folder if the server
-    listens on the loopback only, and nothing otherwise: whoever can reach the port could read every file under them.
-    Besides, what the command line of this server named and what its one-time code allowed.
+    DATAMASK_ROOTS (separated like PATH; the colons of an address separate nothing) where it is set; else the working
+    directory and the home folder if the server listens on the loopback only, and nothing otherwise: whoever can reach
+    the port could read every file under them. Besides, what the command line of this server named and what its one-time
+    code allowed.
     """
-    named = [part for part in os.environ.get("DATAMASK_ROOTS", "").split(os.pathsep) if part]
+    named = split_roots(os.environ.get("DATAMASK_ROOTS", ""))
+    folders: tuple[FilePath, ...]
     if named:
-        folders = tuple(user_path(part).resolve() for part in named)
+        folders = RealRoots.of(root for root in named if _usable(root))
     else:
         folders = (Path.cwd(), Path.home()) if on_loopback() else ()
     return (*folders, *(path for path in allowed().paths if path not in folders))
+
+
+@functools.cache
+def _usable(root: str) -> bool:
+    """Whether a root is a path or an address; what is wrong with it is said in the log, once."""
+    try:
+        refuse_secrets(root, "DATAMASK_ROOTS")
+        path_of(root)
+    except InputError as error:
+        log.warning("DATAMASK_ROOTS: %s", error)
+        return False
+    return True
 
 
 def store() -> RunStore:

@@ -16,6 +16,7 @@ from datamask.dashboard.views import listing, outcome
 from datamask.errors import InputError
 from datamask.options import CORPUS_OPTIONS
 from datamask.runs.store import Run
+from datamask.storage.address import is_address
 from datamask.work.memo import FileMemo
 
 _SOURCE_FILES: FileMemo[tuple[str, ...]] = FileMemo(64)
@@ -73,7 +74,7 @@ class Shards:
     """The corpus's files as they lie there now.
 
     Attributes:
-        found: whether all of them are there.
+        found: whether all of them are there; of files elsewhere it is taken for granted, and that they are large.
         bytes: the selected share of the shards' bytes. What is written may be half as large again, or less: it tells
             a small file from a large one, and is not shown.
         newer: how many were written after the run was made; their rows may no longer be those it selected from.
@@ -98,6 +99,9 @@ def shards(run: Run, check: Callable[[CorpusConfig], None] = lambda config: None
         check(run.config.corpus)
         if files:
             check(CorpusConfig(tuple(files)))
+        if any(map(is_address, files)):
+            # a page waits for no store; whatever is written looks at them
+            return Shards(True, SMALL + 1, 0)
         seen = [Path(file).stat() for file in files]
     except InputError as error:
         return Shards(False, 0, 0, str(error))

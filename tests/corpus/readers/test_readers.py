@@ -202,7 +202,7 @@ def _look(path, should_stop, most_bytes):
     return FileFacts(table.schema, (table.num_rows,), table.nbytes / table.num_rows)
 
 
-def _batches(path, facts, columns, groups, most_rows):
+def _batches(path, facts, columns, groups, most_rows, should_stop):
     table = _table(path)
     yield from (table if columns is None else table.select(columns)).to_batches(most_rows)
 

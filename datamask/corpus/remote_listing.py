@@ -1,0 +1,146 @@
+"""Which files an address names: one file, all below a folder, or those that a pattern matches, as on the disk.
+
+Folder by folder, several at a time, since each is a request; every entry counts as one of the disk does.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import threading
+from collections.abc import Sequence
+
+from datamask.corpus.listing import ListingLimit, is_pattern
+from datamask.corpus.threads import ShouldStop, in_threads
+from datamask.errors import InputError, RemoteError
+from datamask.storage.address import WEB, Address, is_address
+from datamask.storage.remote import entries, file_stamp, is_folder
+from datamask.storage.stores import Entry
+
+AT_ONCE = 16
+"""Requests under way: they wait for the store, not for the processor."""
+
+
+def remote_files(
+    address: Address, endings: Sequence[str], limit: ListingLimit, should_stop: ShouldStop | None
+) -> tuple[list[Address], bool]:
+    """The files that an address names, sorted, and whether it is a folder.
+
+    Args:
+        address: of a file, a folder (all below it, hidden files aside) or a pattern.
+        endings: of the files of a folder.
+
+    Raises:
+        InputError: nothing is there, there is too much to look at, or the store refuses to tell.
+        RemoteError: it does not answer. Stopped: `should_stop` answered true.
+    """
+    if address.scheme in WEB:  # asked when it is opened; there is nothing else that it could be
+        return [address], False
+    folder = is_folder(address, should_stop)
+    if folder is None and is_pattern(address.path):
+        return sorted(_matching(address, limit, should_stop), key=str), False
+    if folder is None:
+        raise InputError(f"{address} does not exist")
+    if not folder:
+        return [address], False
+    files = [
+        file
+        for parent, listed in _below([address], limit, should_stop, hidden=True)
+        for entry in listed
+        if not entry.is_folder and entry.name.endswith(tuple(endings)) and not entry.name.startswith(".")
+        for file in [_child(parent, entry.name)]
+    ]
+    return sorted(files, key=str), True
+
+
+def file_stamps(paths: Sequence[str], should_stop: ShouldStop | None = None) -> list[tuple[int, ...] | OSError]:
+    """`storage.remote.file_stamp` of each file, or why it cannot be looked at; files elsewhere several at a time.
+
+    Raises:
+        InputError: a store refuses to tell. RemoteError: it does not answer. Stopped: `should_stop` answered true.
+    """
+    stop = threading.Event()
+
+    def stamp(place: int) -> tuple[int, ...] | OSError:
+        try:
+            return file_stamp(paths[place], stop.is_set)
+        except RemoteError:
+            raise
+        except OSError as error:
+            return error
+
+    if not any(map(is_address, paths)):
+        return [stamp(place) for place in range(len(paths))]
+    return in_threads(stamp, len(paths), threads=AT_ONCE, should_stop=should_stop, stop=stop)
+
+
+def _child(folder: Address, name: str) -> Address:
+    return folder.at(f"{folder.path}/{name}")
+
+
+def _listed(
+    folders: Sequence[Address], limit: ListingLimit, should_stop: ShouldStop | None
+) -> list[tuple[Address, list[Entry]]]:
+    """What lies in each of the folders."""
+    stop = threading.Event()
+    answers = in_threads(
+        lambda place: list(entries(folders[place], stop.is_set)),
+        len(folders),
+        threads=AT_ONCE,
+        should_stop=should_stop,
+        stop=stop,
+    )
+    for folder, listed in zip(folders, answers, strict=True):
+        for _ in listed:
+            limit.spend(folder)
+    return list(zip(folders, answers, strict=True))
+
+
+def _below(
+    folders: Sequence[Address], limit: ListingLimit, should_stop: ShouldStop | None, *, hidden: bool = False
+) -> list[tuple[Address, list[Entry]]]:
+    """What lies in the folders and in all below them; `hidden`: also in those whose names begin with a dot."""
+    everything: list[tuple[Address, list[Entry]]] = []
+    waiting = list(folders)
+    while waiting:
+        level = _listed(waiting, limit, should_stop)
+        everything += level
+        waiting = [
+            _child(parent, entry.name)
+            for parent, listed in level
+            for entry in listed
+            if entry.is_folder and (hidden or not entry.name.startswith("."))
+        ]
+    return everything
+
+
+def _matching(pattern: Address, limit: ListingLimit, should_stop: ShouldStop | None) -> list[Address]:
+    """The files that a pattern matches: ``**`` stands for any folders, none included, and only a part that begins with
+    a dot matches hidden names."""
+    parts = [part for place, part in enumerate(pattern.parts[1:]) if part != "**" or pattern.parts[place] != "**"]
+    if parts[-1] == "**":
+        parts.append("*")  # files, not folders, are wanted
+    folders = [pattern.at("")]
+    for part in parts[:-1]:
+        if part == "**":
+            folders = [folder for folder, _ in _below(folders, limit, should_stop)]
+        elif not is_pattern(part):
+            folders = [_child(folder, part) for folder in folders]
+        else:
+            folders = _named(folders, part, True, limit, should_stop)
+    return list(dict.fromkeys(_named(folders, parts[-1], False, limit, should_stop)))
+
+
+def _named(
+    folders: Sequence[Address], part: str, of_folders: bool, limit: ListingLimit, should_stop: ShouldStop | None
+) -> list[Address]:
+    """What in the folders matches a part of a pattern: folders, or files."""
+    matches = re.compile(fnmatch.translate(part)).match
+    return [
+        _child(folder, entry.name)
+        for folder, listed in _listed(folders, limit, should_stop)
+        for entry in listed
+        if entry.is_folder == of_folders
+        and matches(entry.name)
+        and (part.startswith(".") or not entry.name.startswith("."))
+    ]
