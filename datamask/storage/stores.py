@@ -1,28 +1,46 @@
 """Schemes, each with the library that speaks to its stores: what is there, and bytes of a file.
 
-``s3://`` and ``gs://`` are spoken by pyarrow, ``https://`` and ``hf://`` by fsspec with a package each that is imported
-when such an address is read and not before (`EXTRAS`). Everything here may take as long as it likes, and is called from
-`datamask.storage.patience` alone. The libraries try once: who tries again, how often, is decided there.
+``s3://`` is spoken by pyarrow, ``gs://`` by plain requests, ``https://`` and ``hf://`` by fsspec. Where a package of
+their own is needed, it is imported when such an address is read and not before (`EXTRAS`). Everything here may take as
+long as it likes, and is called from `datamask.storage.patience` alone. The libraries try once: who tries again, how
+often, is decided there.
 """
 
 from __future__ import annotations
 
-import datetime
 import functools
 import hashlib
 import importlib
+import json
 import os
+import threading
 import types
-from collections.abc import Mapping, Sequence
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from datamask.errors import InputError
 from datamask.storage.address import WEB, Address, harmless
 from datamask.storage.patience import Patience
 
-EXTRAS = {"https": ("fsspec.implementations.http", "aiohttp"), "hf": ("huggingface_hub", "huggingface_hub")}
-"""Extra of the package -> what is imported for it, and what else it needs: ``pip install "datamask[https]"``."""
+EXTRAS = {
+    "https": ("fsspec.implementations.http", "aiohttp", "aiohttp"),
+    "hf": ("huggingface_hub", "huggingface_hub", "huggingface_hub"),
+    "gs": ("google.auth", "google.auth", "google-auth"),
+}
+"""Extra of the package -> what is imported for it, what else must be there, and the name it is installed by:
+``pip install "datamask[https]"``."""
+
+READ_ONLY = "https://www.googleapis.com/auth/devstorage.read_only"
+
+NEEDED_FOR = {"gs": "addresses of gs:// that not everybody may read"}
+
+MOST_ANSWER = 64 << 20
+"""Bytes of one page of a listing: it names a thousand objects."""
 
 YES = ("1", "true", "yes")
 
@@ -66,7 +84,7 @@ class Store(Protocol):
 
 
 class ArrowStore:
-    """Buckets, by a file system of pyarrow."""
+    """Buckets of S3, by pyarrow's file system of them."""
 
     def __init__(self, system: Any) -> None:
         self._system = system
@@ -134,22 +152,6 @@ def _s3(options: Mapping[str, str], bucket: str, patience: Patience) -> Store:
     )
 
 
-def _gs(options: Mapping[str, str], bucket: str, patience: Patience) -> Store:
-    from pyarrow import fs
-
-    endpoint = options.get("endpoint_override") or _first_of("STORAGE_EMULATOR_HOST")
-    scheme, host = _endpoint(endpoint, options)
-    return ArrowStore(
-        fs.GcsFileSystem(
-            # an emulator has no accounts
-            anonymous=_yes(options.get("anonymous")) or (endpoint is not None and "anonymous" not in options),
-            endpoint_override=host,
-            scheme=scheme,
-            retry_time_limit=datetime.timedelta(seconds=max(1.0, patience.seconds)),
-        )
-    )
-
-
 def _endpoint(text: str | None, options: Mapping[str, str]) -> tuple[str, str | None]:
     """Scheme and ``host:port`` of an endpoint, as pyarrow wants them; None: the service's own."""
     scheme, mark, host = (text or "").rpartition("://")
@@ -162,6 +164,123 @@ def _first_of(*names: str) -> str | None:
 
 def _yes(text: str | None) -> bool:
     return (text or "").lower() in YES
+
+
+# -- Google's own interface --------------------------------------------------------------------------------------------
+
+
+class CloudStore:
+    """Buckets of Google, by requests of its JSON interface.
+
+    pyarrow has a file system of them, too. But asked whether it is closed, its file sends a request of its own and
+    waits for the answer with the interpreter's lock in its hands, so that a store that is silent holds up the whole
+    process; and it lists no folder that has no object of its own name (both in pyarrow 26).
+    """
+
+    def __init__(self, options: Mapping[str, str], host: str, patience: Patience) -> None:
+        endpoint = options.get("endpoint_override") or _first_of("STORAGE_EMULATOR_HOST")
+        scheme, server = _endpoint(endpoint, options)
+        # an emulator has no accounts
+        anonymous = _yes(options.get("anonymous") or ("true" if endpoint is not None else None))
+        self._objects = f"{scheme}://{server or 'storage.googleapis.com'}/storage/v1/b/{host}/o"
+        self._token: Callable[[], str | None] = (lambda: None) if anonymous else _GoogleToken()
+        self._seconds = patience.seconds
+
+    def is_folder(self, address: Address) -> bool | None:
+        try:
+            if address.path:
+                self._facts(address)
+                return False
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+        try:
+            page = self._page(address, maxResults="1")
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return None  # there is no such bucket
+        return True if not address.path or page.get("items") or page.get("prefixes") else None
+
+    def entries(self, address: Address) -> Sequence[Entry]:
+        listed: list[Entry] = []
+        token = None
+        while True:
+            page = self._page(address, **({"pageToken": token} if token else {}))
+            names = [(item["name"], False) for item in page.get("items", ())]
+            names += [(name.rstrip("/"), True) for name in page.get("prefixes", ())]
+            start = len(_folder(address))
+            # an object of the folder's own name stands for it where it is empty
+            listed += [Entry(name[start:], is_folder) for name, is_folder in names if name[start:]]
+            token = page.get("nextPageToken")
+            if not token:
+                return listed
+
+    def open(self, address: Address) -> Handle:
+        facts = self._facts(address)
+        place = f"{self._place(address)}?alt=media&generation={facts['generation']}"
+        return _CloudHandle(self._get, place, int(facts["size"]), {"generation": facts["generation"]})
+
+    def _place(self, address: Address) -> str:
+        return f"{self._objects}/{urllib.parse.quote(address.path, safe='')}"
+
+    def _facts(self, address: Address) -> Mapping[str, Any]:
+        facts: Mapping[str, Any] = json.loads(self._get(f"{self._place(address)}?fields=size,generation"))
+        return facts
+
+    def _page(self, address: Address, **more: str) -> Mapping[str, Any]:
+        query = {"prefix": _folder(address), "delimiter": "/", "fields": "items(name),prefixes,nextPageToken", **more}
+        page: Mapping[str, Any] = json.loads(self._get(f"{self._objects}?{urllib.parse.urlencode(query)}"))
+        return page
+
+    def _get(self, place: str, headers: Mapping[str, str] = MappingProxyType({}), most: int = MOST_ANSWER) -> bytes:
+        token = self._token()
+        request = urllib.request.Request(place, headers={"Accept-Encoding": "identity", **headers})
+        if token is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {token}")
+        with urllib.request.urlopen(request, timeout=self._seconds) as answer:
+            content: bytes = answer.read(most)
+        return content
+
+
+def _folder(address: Address) -> str:
+    """What the names of all objects below an address begin with."""
+    return f"{address.path}/" if address.path else ""
+
+
+class _CloudHandle:
+    def __init__(self, get: Callable[..., bytes], place: str, size: int, facts: Mapping[str, Any]) -> None:
+        self._get, self._place, self.size = get, place, size
+        self.stamp = _stamp(size, facts)
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        return self._get(self._place, {"Range": f"bytes={offset}-{offset + count - 1}"}, count + 1)
+
+
+class _GoogleToken:
+    """What stands for the account that the environment names, made anew when it has run out.
+
+    Raises:
+        InputError: the package is not installed. PermissionError: there is no account.
+    """
+
+    def __init__(self) -> None:
+        self._credentials: Any = None
+        self._lock = threading.Lock()
+
+    def __call__(self) -> str | None:
+        library = _extra("gs")
+        requests = importlib.import_module("google.auth.transport.requests")
+        with self._lock:
+            try:
+                if self._credentials is None:
+                    self._credentials = library.default(scopes=[READ_ONLY])[0]
+                if not self._credentials.valid:
+                    self._credentials.refresh(requests.Request())
+            except library.exceptions.DefaultCredentialsError as error:
+                raise PermissionError(str(error)) from error
+            token: str = self._credentials.token
+            return token
 
 
 # -- fsspec ------------------------------------------------------------------------------------------------------------
@@ -217,7 +336,9 @@ class HubStore:
         # read when the package is imported, and by nobody later
         os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(max(1, round(patience.seconds))))
         os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(max(1, round(patience.seconds))))
-        self._system = _extra("hf").HfFileSystem(skip_instance_cache=True, use_listings_cache=False)
+        self._system = _extra("hf").HfFileSystem(
+            skip_instance_cache=True, use_listings_cache=False, endpoint=_first_of("HF_ENDPOINT")
+        )
 
     def is_folder(self, address: Address) -> bool | None:
         try:
@@ -263,20 +384,20 @@ def _extra(name: str) -> types.ModuleType:
     Raises:
         InputError: it is not installed.
     """
-    module, needs = EXTRAS[name]
+    module, needs, package = EXTRAS[name]
     try:
         importlib.import_module(needs)
         return importlib.import_module(module)
     except ImportError as error:
         raise InputError(
-            f"addresses of {name}:// need the package {needs}, which is not installed: "
-            f'pip install "datamask[{name}]" (or pip install {needs})'
+            f"{NEEDED_FOR.get(name, f'addresses of {name}://')} need the package {package}, which is not installed: "
+            f'pip install "datamask[{name}]" (or pip install {package})'
         ) from error
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
-STORES = {"s3": _s3, "gs": _gs, **dict.fromkeys(WEB, WebStore), "hf": HubStore}
+STORES = {"s3": _s3, "gs": CloudStore, **dict.fromkeys(WEB, WebStore), "hf": HubStore}
 """Scheme -> what makes its store of the options of a query, a host, and how long it may be silent."""
 
 ENVIRONMENT = (

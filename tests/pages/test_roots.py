@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
 from datamask.dashboard.openings import Openings, openings
 from datamask.dashboard.ui.frame import PAGES
@@ -80,3 +81,32 @@ def test_rows_that_a_run_folder_claims_from_elsewhere_are_not_read(page, opened,
     pq.write_table(rows.set_column(place, "source_file", names), mine.path / "rows.parquet")
     app = page("pages/export.py", corpus=opened.key, run=mine.id)
     assert sum(WORDS in text for text in told(app)) == 2
+
+
+@pytest.fixture
+def in_a_bucket(tmp_path_factory, store, monkeypatch):
+    """A finished run on a shard of a bucket that nobody allowed; whoever asks a store fails the test."""
+
+    def asked(*args, **more):
+        raise AssertionError("a store was asked")
+
+    monkeypatch.setattr("datamask.storage.remote.ask", asked)
+    corpus = open_corpus(write_shard(tmp_path_factory.mktemp("bucket") / "shard.parquet", seed=9))
+    return finish_run(store, corpus, CorpusConfig(("s3://secret-name/shard.parquet",)), corpus.quality, name="remote")
+
+
+@pytest.mark.parametrize("script", ["app.py", "pages/run.py", "pages/export.py"])
+def test_no_page_asks_a_store_that_nobody_allowed(page, in_a_bucket, runs_dir, script):
+    app = page(script, run=in_a_bucket.id)
+    assert openings(runs_dir).all() == [] and any(WORDS in text for text in told(app))
+    assert not any("secret-name" in text for text in told(app))
+
+
+def test_an_address_that_nobody_allowed_is_refused_in_the_form(page, in_a_bucket, runs_dir):
+    app = page()
+    app.segmented_control(key="corpus_place").set_value("path").run()
+    app.text_area(key="corpus_paths").set_value("s3://bucket/shards").run()
+    assert any("below no address that this server may read" in text for text in told(app))
+    app.text_area(key="corpus_paths").set_value("s3://user:hunter2@bucket/shards").run()
+    assert any("must hold no secret" in text for text in told(app)) and not any("hunter2" in text for text in told(app))
+    assert openings(runs_dir).all() == []

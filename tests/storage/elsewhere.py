@@ -1,4 +1,5 @@
-"""Stores for tests: moto's server of S3 on the loopback, and a proxy before it that cuts, stalls and refuses."""
+"""Stores for tests, on the loopback: moto's server of S3, a proxy before it that cuts and stalls, and small servers of
+the web."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import boto3
 import pyarrow as pa
@@ -146,6 +149,58 @@ class Proxy:
             self._faults = self._faults[1:]
             self.struck += 1
             return fault
+
+
+class Server:
+    """A server of the web in a thread: `answer` gives status, headers and content for a path, its query and headers.
+
+    Attributes:
+        url: where it listens. requests, bodies: (path, headers) so far, and what was sent with them.
+    """
+
+    def __init__(self, answer: Callable[[str, dict[str, str], Mapping[str, str]], tuple[int, dict, bytes]]) -> None:
+        self.requests: list[tuple[str, Mapping[str, str]]] = []
+        self.bodies: list[bytes] = []
+        served = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                served.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+                parts = urlsplit(self.path)
+                served.requests.append((unquote(parts.path), self.headers))
+                status, headers, content = answer(unquote(parts.path), dict(parse_qsl(parts.query)), self.headers)
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                if self.command != "HEAD":
+                    with contextlib.suppress(OSError):
+                        self.wfile.write(content)
+
+            do_HEAD = do_POST = do_GET
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def part_of(content: bytes, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
+    """The answer to a request for a file, or the part of it that the header ``Range`` names."""
+    span = re.fullmatch(r"bytes=(\d+)-(\d*)", headers.get("Range", ""))
+    if span is None:
+        return 200, {"Accept-Ranges": "bytes"}, content
+    low, high = int(span[1]), min(int(span[2] or len(content)), len(content) - 1)
+    return 206, {"Content-Range": f"bytes {low}-{high}/{len(content)}"}, content[low : high + 1]
 
 
 def _end(connection: socket.socket) -> None:

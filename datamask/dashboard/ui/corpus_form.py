@@ -116,7 +116,11 @@ def _from_paths() -> CorpusConfig | None:
     inputs = tuple(line.strip() for line in lines.splitlines() if line.strip())
     if not inputs:
         return None
-    config = CorpusConfig(inputs, **sides)
+    try:
+        config = CorpusConfig(inputs, **sides)
+    except DatamaskError as error:  # an address with a secret
+        _say(error)
+        return None
     try:
         return confined_config(config, roots)
     except OutsideRoots as error:
