@@ -4,6 +4,7 @@ the web."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -41,6 +42,17 @@ def moto_server() -> Iterator[int]:
         process.wait(30)
 
 
+@functools.cache
+def _client(port: int):
+    return boto3.client(
+        "s3",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        region_name="us-east-1",
+        aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+    )
+
+
 @dataclass
 class Bucket:
     """A bucket of its own for one test. port: of the server."""
@@ -49,13 +61,7 @@ class Bucket:
     name: str = field(default_factory=lambda: f"bucket-{uuid.uuid4().hex[:12]}")
 
     def __post_init__(self) -> None:
-        self.client = boto3.client(
-            "s3",
-            endpoint_url=f"http://127.0.0.1:{self.port}",
-            region_name="us-east-1",
-            aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-        )
+        self.client = _client(self.port)
         self.client.create_bucket(Bucket=self.name)
 
     def put(self, key: str, content: pa.Table | bytes, **options: object) -> str:
@@ -69,10 +75,6 @@ class Bucket:
 
     def url(self, key: str = "") -> str:
         return f"s3://{self.name}/{key}".rstrip("/")
-
-    def web(self, key: str) -> str:
-        """The address of an object on the web."""
-        return f"http://127.0.0.1:{self.port}/{self.name}/{key}"
 
 
 class Proxy:

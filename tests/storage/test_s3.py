@@ -25,6 +25,7 @@ from datamask.errors import InputError
 from datamask.storage.address import Address
 from datamask.storage.remote import RemoteFile
 from tests.commands import table
+from tests.storage.elsewhere import Bucket
 
 KEYS = (
     "a.parquet",
@@ -41,15 +42,22 @@ KEYS = (
 )
 
 
-@pytest.fixture
-def tree(bucket, tmp_path):
-    """The same files in a bucket and on the disk."""
+@pytest.fixture(scope="module")
+def planted(server, tmp_path_factory):
+    """The same files in a bucket and in a folder."""
+    filled, folder = Bucket(server), tmp_path_factory.mktemp("tree")
     for key in KEYS:
-        bucket.put(f"t/{key}", b"x")
-        path = tmp_path / "t" / key
+        filled.put(f"t/{key}", b"x")
+        path = folder / "t" / key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")
-    return bucket, tmp_path
+    return filled, folder
+
+
+@pytest.fixture
+def tree(planted, bucket):
+    """The same, with what this process needs to read the bucket."""
+    return planted
 
 
 @pytest.mark.parametrize(
