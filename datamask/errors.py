@@ -75,7 +75,7 @@ class StoreError(DatamaskError, OSError):
 
 
 class RemoteError(DatamaskError, OSError):
-    """A store or server that holds shards did not answer, or broke off, as often as it was asked; later it may."""
+    """A store or server that holds shards did not answer, broke off, or refused: what it holds may be all right."""
 
 
 class RunStateError(DatamaskError, RuntimeError):

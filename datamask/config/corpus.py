@@ -14,7 +14,7 @@ class CorpusConfig(CorpusOptions):
     """Which rows make the corpus: the options of `datamask.options.corpus_table`; all but the inputs by name.
 
     Attributes:
-        inputs: files, folders or globs.
+        inputs: files, folders or globs, of this machine or elsewhere (``s3://...``).
         id_column, feature_column, length_column: column names; None: found by the paper's names, then by type.
         quality_columns: summed with their weights; empty: found by name, then by type.
         features, scores: side shards holding the feature or quality column, joined by id, else by row position.

@@ -31,8 +31,8 @@ def remote_files(
         endings: of the files of a folder.
 
     Raises:
-        InputError: nothing is there, there is too much to look at, or the store refuses to tell.
-        RemoteError: it does not answer. Stopped: `should_stop` answered true.
+        InputError: nothing is there, or there is too much to look at.
+        RemoteError: the store refuses to tell, or does not answer. Stopped: `should_stop` answered true.
     """
     if address.scheme in WEB:  # asked when it is opened; there is nothing else that it could be
         return [address], False
@@ -57,7 +57,7 @@ def file_stamps(paths: Sequence[str], should_stop: ShouldStop | None = None) -> 
     """`storage.remote.file_stamp` of each file, or why it cannot be looked at; files elsewhere several at a time.
 
     Raises:
-        InputError: a store refuses to tell. RemoteError: it does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store refuses to tell, or does not answer. Stopped: `should_stop` answered true.
     """
     stop = threading.Event()
 

@@ -19,7 +19,7 @@ class CorpusOptions:
     inputs: tuple[str, ...] = option(
         InputPaths(least=1),
         "Files, folders or globs",
-        "files, folders or globs",
+        "files, folders or globs; also s3://, gs://, https://, hf://",
         "INPUT",
         ROWS,
         required=True,

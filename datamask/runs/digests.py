@@ -28,7 +28,7 @@ def stamps(files: Iterable[str], should_stop: Callable[[], bool] | None = None) 
     """By what the system, or a store, knows the input files; taken before they are opened.
 
     Raises:
-        InputError: a store refuses to tell. RemoteError: it does not answer. Stopped: `should_stop` answered true.
+        RemoteError: a store refuses to tell, or does not answer. Stopped: `should_stop` answered true.
     """
     names = [str(path_of(path)) for path in files]
     return {

@@ -75,8 +75,9 @@ def ask(address: Address, call: Callable[[], Answer], should_stop: ShouldStop | 
         should_stop: polled some ten times a second from this thread.
 
     Raises:
-        FileNotFoundError: the store has no such file. InputError: it refuses to give it, or `call` cannot work.
-        RemoteError: it has not answered; one sentence with what happened, and how often it was tried.
+        FileNotFoundError: the store has no such file. InputError: `call` cannot work.
+        RemoteError: it refuses to give it, or has not answered; one sentence with what happened, and how often it was
+            tried.
         Stopped: `should_stop` answered true.
     """
     patience = Patience.of_environment()
@@ -176,7 +177,7 @@ def _raise_final(address: Address, problem: Exception) -> None:
     """Raise what no further try would change.
 
     Raises:
-        FileNotFoundError: there is no such file. InputError: any other.
+        FileNotFoundError: there is no such file. RemoteError: access is refused. InputError: any other.
     """
     if isinstance(problem, DatamaskError):
         raise problem
@@ -189,7 +190,7 @@ def _raise_final(address: Address, problem: Exception) -> None:
             f"{address} lies in another region than it was looked for in; name it by AWS_REGION or ?region="
         ) from problem
     if status in (401, 403) or isinstance(problem, PermissionError) or _ACCESS.search(words):
-        raise InputError(
+        raise RemoteError(
             f"{address} may not be read: access is refused ({_reason(problem)}); name credentials by the environment "
             f"({CREDENTIALS.get(address.scheme, 'as its server wants them')})"
         ) from problem

@@ -29,8 +29,8 @@ class RemoteFile(io.RawIOBase):
         should_stop: polled some ten times a second while a read waits.
 
     Raises:
-        FileNotFoundError: there is no such file. InputError: it may not be read, or was written anew between two reads.
-        RemoteError: its store does not answer, here or in any read. Stopped: `should_stop` answered true.
+        FileNotFoundError: there is no such file. InputError: it cannot be read in parts.
+        RemoteError: its store refuses, or does not answer, here or in any read. Stopped: `should_stop` answered true.
     """
 
     def __init__(self, address: Address, should_stop: ShouldStop | None = None) -> None:

@@ -136,8 +136,8 @@ def _s3(options: Mapping[str, str], bucket: str, patience: Patience) -> Store:
     scheme, host = _endpoint(endpoint, options)
     region = options.get("region") or _first_of("AWS_REGION", "AWS_DEFAULT_REGION")
     anonymous = _yes(options.get("anonymous") or _first_of("AWS_NO_SIGN_REQUEST"))
-    if region is None and host is None:
-        region = fs.resolve_s3_region(bucket)
+    if region is None:  # the library would ask the machine's cloud for it, wherever it runs
+        region = fs.resolve_s3_region(bucket) if host is None else "us-east-1"
     return ArrowStore(
         fs.S3FileSystem(
             region=region,

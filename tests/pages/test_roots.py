@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -110,3 +113,16 @@ def test_an_address_that_nobody_allowed_is_refused_in_the_form(page, in_a_bucket
     app.text_area(key="corpus_paths").set_value("s3://user:hunter2@bucket/shards").run()
     assert any("must hold no secret" in text for text in told(app)) and not any("hunter2" in text for text in told(app))
     assert openings(runs_dir).all() == []
+
+
+def test_a_page_waits_for_a_silent_store_for_a_while_only(page, monkeypatch):
+    silent, mine = threading.Event(), SimpleNamespace(is_folder=lambda address: False)
+    mine.open = lambda address: silent.wait()
+    monkeypatch.setattr("datamask.storage.remote.store_of", lambda address: mine)
+    monkeypatch.setattr("datamask.dashboard.ui.corpus_form.LOOK_SECONDS", 0.3)
+    monkeypatch.setenv("DATAMASK_ROOTS", "s3://bucket/shards")
+    app = page()
+    app.segmented_control(key="corpus_place").set_value("path").run()
+    app.text_area(key="corpus_paths").set_value("s3://bucket/shards/a.parquet").run()
+    silent.set()
+    assert any("looking at these files took longer than 0.3 s" in text.lower() for text in told(app))

@@ -134,7 +134,7 @@ def test_a_server_that_breaks_is_asked_again_and_named(google, monkeypatch):
 def test_the_account_of_the_environment_is_shown_to_the_store_alone(google, monkeypatch):
     address = google.put("shard.parquet", table())
     google.token = "the-token"
-    with pytest.raises(InputError, match=r"access is refused .*GOOGLE_APPLICATION_CREDENTIALS"):
+    with pytest.raises(RemoteError, match=r"access is refused .*GOOGLE_APPLICATION_CREDENTIALS"):
         open_corpus(CorpusConfig((address,)))
 
     class Credentials:

@@ -80,7 +80,7 @@ def test_servers_that_cannot_be_read_in_parts_are_refused(serve, content):
 
 
 def test_refusals_and_faults_are_told_apart(serve):
-    for status, error, words in ((403, InputError, "access is refused"), (500, RemoteError, "tried 2 times")):
+    for status, error, words in ((403, RemoteError, "access is refused"), (500, RemoteError, "tried 2 times")):
         server = serve(lambda path, query, headers, status=status: (status, {}, b""))
         with pytest.raises(error, match=words):
             open_corpus(CorpusConfig((f"{server.url}/shard.parquet",)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 import zlib
 from dataclasses import replace
 from typing import Any, Literal
@@ -26,9 +27,10 @@ from datamask.dashboard.doors import (
 )
 from datamask.dashboard.openings import Opening, title_of
 from datamask.dashboard.ui import option_control, server, session
-from datamask.errors import DatamaskError
+from datamask.errors import DatamaskError, InputError, Stopped
 from datamask.files import OutsideRoots
 from datamask.options import CORPUS_OPTIONS, InputPaths
+from datamask.storage.address import is_address
 
 PLACES = {"sample": "Sample", "path": "Path", "upload": "Upload"}
 NONE = "(none)"
@@ -36,6 +38,9 @@ Weight = Literal["primary", "secondary"]
 """How much a button asks to be pressed."""
 
 TRANSFORM_WORDS = {"raw": "as it is", "z": "z-score", "rank": "rank"}
+
+LOOK_SECONDS = 30.0
+"""A page waits so long for a store; what is opened then is read behind it."""
 
 HELP = {
     "place": "The sample needs nothing. A path is a file, folder or glob on the machine this server runs on. "
@@ -206,7 +211,17 @@ def _idle_uploads() -> None:
 
 @st.cache_data(max_entries=16, ttl=30, show_spinner="Looking at the files")
 def _inspect(config: str) -> Inspection:
-    return inspect_inputs(CorpusConfig.from_dict(json.loads(config)))
+    wanted = CorpusConfig.from_dict(json.loads(config))
+    if not any(is_address(path) for paths in wanted.paths.values() for path in paths):
+        return inspect_inputs(wanted)
+    deadline = time.monotonic() + LOOK_SECONDS
+    try:
+        return inspect_inputs(wanted, should_stop=lambda: time.monotonic() > deadline)
+    except Stopped as error:
+        raise InputError(
+            f"looking at these files took longer than {LOOK_SECONDS:g} s; name fewer of them, or select from them on "
+            "the command line"
+        ) from error
 
 
 def _mapping(config: CorpusConfig, weight: Weight) -> None:
