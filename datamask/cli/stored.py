@@ -17,6 +17,7 @@ from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
+from datamask.storage.address import harmless, is_address
 
 
 def runs_list(options: argparse.Namespace) -> int:
@@ -93,6 +94,9 @@ def runs_export(options: argparse.Namespace) -> int:
     asked = [export for export in EXPORTS if paths[export.name]]
     if not asked:
         raise OptionError(f"runs export needs at least one of {flags()}")
+    for export in asked:
+        if is_address(paths[export.name]):
+            raise OptionError(f"--{export.name} must be on this machine, got {harmless(paths[export.name])}")
     written: dict[str, str | list[str]] = {}
     if any(export.needs_shards for export in asked) and (doubt := exports.unchecked(run)):
         say(f"warning: {doubt}")

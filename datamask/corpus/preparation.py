@@ -29,7 +29,7 @@ from datamask.corpus.text_shards import batches, strings, text_files
 from datamask.corpus.text_survey import FEATURES, ID, QUALITY, TOKENS, TextPlan, id_strings, plan_files, survey
 from datamask.errors import InputError, Stopped
 from datamask.files import replacing, replacing_folder, user_path
-from datamask.storage.address import FilePath
+from datamask.storage.address import FilePath, harmless, is_address
 
 Progress = Callable[[float, str], None]
 Stop = Callable[[], bool]
@@ -157,6 +157,8 @@ def prepare_shards(
     report = progress or (lambda share, what: None)
     if dim < 2:
         raise InputError(f"--dim must be at least 2, got {dim}")
+    if is_address(output):
+        raise InputError(f"--output must be a file or folder of this machine, got {harmless(str(output))}")
     target, files = user_path(output), text_files(inputs, should_stop)
     if target.suffix != ".parquet" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--output {target} exists already; name a new folder, or a file ending in .parquet")

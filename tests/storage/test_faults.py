@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import signal
 import subprocess
 import sys
@@ -171,7 +172,12 @@ def test_a_store_that_fails_in_the_middle_of_a_shard_says_so_in_every_format(pro
     line = b'{"id": %d, "quality": 1.5, "features": [1.0, 2.0], "text": "%s"}\n'
     rows = b"".join(line % (row, rng.bytes(200).hex().encode()) for row in range(12_000))
     wide = pa.table({"id": range(300), "quality": [1.0] * 300, "features": [rng.normal(size=2500) for _ in range(300)]})
-    for address in (bucket.put("rows.jsonl", rows), bucket.put("rows.parquet", wide, row_group_size=100)):
+    flat = b"id,quality,features,text\n" + b"".join(
+        b'%d,1.5,"[1.0, 2.0]",%s\n' % (row, rng.bytes(200).hex().encode()) for row in range(12_000)
+    )
+    contents = {"rows.jsonl": rows, "rows.csv": flat, "rows.csv.gz": gzip.compress(flat), "rows.parquet": wide}
+    for name, content in contents.items():
+        address = bucket.put(name, content, **({"row_group_size": 100} if name == "rows.parquet" else {}))
         proxy.arm("cut", 1_000_000)
         with pytest.raises(RemoteError, match=f"^{address} cannot be read: it breaks off"):
             open_corpus(CorpusConfig((address,)))

@@ -127,6 +127,12 @@ def test_from_python(folder, bucket):
 def test_no_output_goes_elsewhere(folder, bucket, capsys):
     assert run("select", "corpus", "--output", bucket.url("out.parquet"), *FAST) == 2
     assert "--output must be a file of this machine" in capsys.readouterr().err
+    run_id = RunStore("runs").create(RunConfig(CorpusConfig(("corpus",)))).id
+    assert run("runs", "export", run_id, "--rows", bucket.url("rows.parquet")) == 2
+    assert "--rows must be on this machine" in capsys.readouterr().err
+    assert run("prepare", "--text-column", "text", "corpus", "--output", bucket.url("prepared")) == 2
+    assert "--output must be a file or folder of this machine" in capsys.readouterr().err
+    assert not (folder / "s3:").exists()
 
 
 # -- behind the page ---------------------------------------------------------------------------------------------------
