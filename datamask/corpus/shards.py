@@ -30,11 +30,6 @@ from datamask.storage.address import Address, is_address, refuse_secrets
 REMOTE_THREADS = 8
 """Files elsewhere read at once, where there are fewer cores: each waits most of the time."""
 
-NOTHING_IN_IT = (
-    "is a folder without any *.parquet file, nor one of another format "
-    f"({', '.join(f'*{ending}' for ending in endings(READERS[1:]))})"
-)
-
 FEW_ROWS = 64
 """Where the first rows of a row group are wanted alone, batches have at least so many."""
 
@@ -111,7 +106,7 @@ def list_files(inputs: Sequence[str], option: str = "input", should_stop: Should
             if expanded.is_dir():
                 matches = files_in(expanded, limit)
                 if not matches:
-                    raise InputError(f"--{option} {name} {NOTHING_IN_IT}")
+                    raise InputError(f"--{option} {name} {_nothing_in_it()}")
             elif expanded.exists():
                 matches = [str(expanded)]
             elif is_pattern(path):
@@ -144,8 +139,13 @@ def _remote_matches(text: str, option: str, limit: ListingLimit, should_stop: Sh
         raise type(error)(f"--{option} {error}") from error
     matches = of_one_format([str(file) for file in files]) if of_folder else [str(file) for file in files]
     if not matches:
-        raise InputError(f"{name} {NOTHING_IN_IT if of_folder else 'matches no file'}")
+        raise InputError(f"{name} {_nothing_in_it() if of_folder else 'matches no file'}")
     return matches
+
+
+def _nothing_in_it() -> str:
+    others = ", ".join(f"*{ending}" for ending in endings(READERS[1:]))
+    return f"is a folder without any *.parquet file, nor one of another format ({others})"
 
 
 LOOK_BYTES = 256 << 20
