@@ -21,11 +21,11 @@ from datamask.corpus.preparation import prepare_shards
 from datamask.corpus.remote_listing import file_stamps
 from datamask.corpus.shards import list_files
 from datamask.corpus.shared_corpora import SharedCorpora
-from datamask.errors import InputError
+from datamask.errors import InputError, RemoteError
 from datamask.storage.address import Address
 from datamask.storage.remote import RemoteFile
 from tests.commands import table
-from tests.storage.elsewhere import Bucket
+from tests.storage.elsewhere import Bucket, environment
 
 KEYS = (
     "a.parquet",
@@ -248,3 +248,16 @@ def test_what_is_not_there_is_said_by_the_option(bucket):
         with pytest.raises(InputError, match=re.escape(f"--input {text} {words}")):
             list_files([text])
     assert file_stamps([bucket.url("no.parquet")])[0].errno == errno.ENOENT
+
+
+def test_endpoint_region_and_account_may_stand_in_the_query(bucket, monkeypatch):
+    address = bucket.put("open/shard.parquet", table())
+    bucket.client.put_object_acl(Bucket=bucket.name, Key="open/shard.parquet", ACL="public-read")
+    for name in environment(bucket.port):
+        monkeypatch.delenv(name)
+    query = f"endpoint_override=127.0.0.1:{bucket.port}&scheme=http&region=eu-west-1&anonymous=true"
+    corpus = open_corpus(CorpusConfig((f"{address}?{query}",)))
+    assert len(corpus) == 240 and corpus.provenance.files == (f"{address}?{query}",)
+    bucket.put("shut/shard.parquet", table())
+    with pytest.raises(RemoteError, match=r"shut/shard.parquet.*access is refused .*AWS_ACCESS_KEY_ID"):
+        open_corpus(CorpusConfig((f"{bucket.url('shut/shard.parquet')}?{query}",)))
