@@ -16,6 +16,7 @@ import threading
 import time
 import types
 from collections.abc import Callable
+from typing import NoReturn
 
 from datamask.errors import Stopped
 from datamask.process import held
@@ -139,13 +140,26 @@ def _at_exit() -> None:
     under_way = [entry.thread for entry in holder.imports.values() if entry.thread.is_alive()]
     under_way += [thread for thread in holder.forsaken if thread.is_alive()]
     if under_way and holder.code is not None:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                stream.flush()
-        os._exit(holder.code)
+        _exit(holder.code)
     deadline = time.monotonic() + GOODBYE_SECONDS
     for thread in under_way:
         thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _exit(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
+
+
+@atexit.register
+def _past_the_libraries() -> None:
+    # registered before everybody else, so called when all others have tidied up. What would follow is the end of the
+    # interpreter and of the libraries' C++ threads, in which a short command that reads parquet aborts now and then
+    holder = _holder()
+    if holder.code is not None:
+        _exit(holder.code)
 
 
 def _alive() -> list[tuple[threading.Thread, Callable[[], object] | None]]:

@@ -73,6 +73,25 @@ def test_a_signal_ends_it_cleanly_too():
     assert (found.returncode, found.stderr) == (0, "")
 
 
+def test_a_command_tidies_up_and_leaves_before_libraries_are_taken_down():
+    """A short command that reads parquet aborted now and then while the libraries' own threads were ended."""
+    code = """
+import atexit, sys
+from datamask import endings
+
+class Late:
+    def __del__(self):
+        print("taken down")
+
+late = Late()
+atexit.register(print, "tidied up")
+sys.stdout.write("what is buffered, ")
+sys.exit(endings.leaving(3))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "what is buffered, tidied up\n", "")
+
+
 def test_everyone_is_asked_and_waited_for_together():
     asked = [threading.Event() for _ in range(3)]
     threads = [endings.start(stop.wait, 120, name=f"waits-{i}", stop=stop.set) for i, stop in enumerate(asked)]
