@@ -31,6 +31,8 @@ from datamask.files import check_regular, replacing
 from datamask.parquet import UNREADABLE, Gathering, gathering, schema_without_views, without_views
 from datamask.recipes.batches import Judge, Judged, shard_batches
 from datamask.recipes.recipe import Recipe, read_recipe, write_recipe
+from datamask.storage.address import is_address, path_of
+from datamask.storage.remote import file_stamp
 
 GROUP_ROWS = 25_000
 """Rows of a row group of what is written: small enough to read a part, large enough to compress."""
@@ -162,7 +164,7 @@ def apply(
         Stopped: `should_stop` answered true; shards that were finished stay, and need not be read again.
     """
     began, source, folder = time.monotonic(), judge.source, Path(output)
-    names = output_names([Path(shard.path) for shard in source.shards], KINDS[kind].ending)
+    names = output_names([path_of(shard.path) for shard in source.shards], KINDS[kind].ending)
     _check_apart([folder / name for name in names], source)
     claim(folder, judge.recipe)
     sizes = [max(1.0, shard.rows * max(1.0, shard.facts.row_bytes)) for shard in source.shards]
@@ -177,7 +179,7 @@ def apply(
         if counts is None:
             counts = Counts(0, 0, 0.0, 0.0, {})
             with replacing(folder / names[place]) as part:
-                for first, batch in _written_batches(part, judge, place, kind, expected, counts):
+                for first, batch in _written_batches(part, judge, place, kind, expected, counts, stop.is_set):
                     if stop.is_set():
                         raise Stopped("applying was stopped")
                     with lock:
@@ -206,14 +208,23 @@ def apply(
     return _summary(judge.recipe, of_shards, time.monotonic() - began, decoded)
 
 
-def _written_batches(part: Path, judge: Judge, place: int, kind: str, expected: dict[str, Any], counts: Counts) -> Any:
+def _written_batches(
+    part: Path,
+    judge: Judge,
+    place: int,
+    kind: str,
+    expected: dict[str, Any],
+    counts: Counts,
+    should_stop: ShouldStop,
+) -> Any:
     """Write one shard's file to `part`; yields every batch when it is done with it."""
     shard, how = judge.source.shards[place], KINDS[kind]
     hashes: list[np.ndarray] = []
     with gathering(part, how.schema(judge, shard), how.group_rows) as sink:
-        row_bytes = 64 + 4 * judge.recipe.features.dim
+        row_bytes: float = 64 + 4 * judge.recipe.features.dim
         columns = None if how.whole else judge.columns
-        for first, batch in shard_batches(shard, columns, shard.facts.row_bytes if how.whole else row_bytes):
+        row_bytes = shard.facts.row_bytes if how.whole else row_bytes
+        for first, batch in shard_batches(shard, columns, row_bytes, should_stop):
             judged = judge(place, first, batch)
             if how.with_ids and judged.ids is not None:
                 hashes.append(row_hash(judged.ids, 0))
@@ -244,20 +255,31 @@ def made_of(judge: Judge, shard: Shard, kind: str) -> dict[str, Any]:
     """By what a file is known to be what would be written again: recipe, shard as it is now, settings.
 
     Raises:
-        InputError: the shard is gone.
+        InputError: the shard is gone. RemoteError: its store does not answer.
     """
-    path = Path(shard.path)
-    try:
-        facts = path.stat()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    path, stamp = shard_stamp(shard)
     settings = [kind, judge.drop_invalid, judge.id_column, judge.feature_column, str(judge.id_type)]
     return {
         "recipe": judge.recipe.digest,
-        "shard": str(path.absolute()),
-        "stamp": [facts.st_size, facts.st_mtime_ns],
+        "shard": path,
+        "stamp": stamp,
         "settings": hashlib.blake2b(json.dumps(settings).encode(), digest_size=16).hexdigest(),
     }
+
+
+def shard_stamp(shard: Shard) -> tuple[str, list[int]]:
+    """Where a shard lies, and numbers that are others when it was written anew: size and time, or what a store says.
+
+    Raises:
+        InputError: it is gone. RemoteError: its store does not answer.
+    """
+    try:
+        stamp = file_stamp(shard.path)
+    except OSError as error:
+        raise InputError(f"{shard.path} cannot be read: {error.strerror or error}") from error
+    if is_address(shard.path):
+        return shard.path, list(stamp)
+    return str(Path(shard.path).absolute()), list(stamp[:2])  # a copy of the folder is the same shards
 
 
 def _note(sink: Gathering, expected: dict[str, Any], counts: Counts) -> None:
@@ -287,7 +309,7 @@ def _check_apart(targets: Sequence[Path], source: Source) -> None:
     Raises:
         OptionError: a file would take the place of one.
     """
-    shards = {os.path.realpath(shard.path) for shard in source.shards}
+    shards = {os.path.realpath(shard.path) for shard in source.shards if not is_address(shard.path)}
     for target in targets:
         if os.path.realpath(target) in shards:
             raise OptionError(f"--output would write over the shard {target}; choose another folder")

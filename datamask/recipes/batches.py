@@ -19,6 +19,7 @@ from datamask.corpus.columns import IS_ROLE, WANTS
 from datamask.corpus.readers.shard import Shard
 from datamask.corpus.row_plan import column_id_type
 from datamask.corpus.shards import Source
+from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.feasibility import NO_VALUE
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
@@ -240,19 +241,23 @@ class Judge:
         return f"{self.source.shards[shard].path} row {row:,}"
 
 
-def shard_batches(shard: Shard, columns: list[str] | None, row_bytes: float) -> Iterator[tuple[int, pa.RecordBatch]]:
+def shard_batches(
+    shard: Shard, columns: list[str] | None, row_bytes: float, should_stop: ShouldStop | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The first row and the rows of every batch of a shard, in order.
 
     Args:
         columns: these; None: all. row_bytes: of one row decoded, about.
+        should_stop: polled while a file elsewhere is waited for.
 
     Raises:
-        InputError: the file is damaged further in, or was changed since it was looked at.
+        InputError: the file is damaged further in, or was changed since it was looked at. RemoteError: its store does
+            not answer. Stopped: `should_stop` answered true.
     """
     most = int(np.clip(BATCH_BYTES // max(row_bytes, 1), 1, BATCH_ROWS))
     first = 0
     with refusing(f"{shard.path} is damaged or was changed while being read"):
-        for batch in shard.batches(columns, None, most):
+        for batch in shard.batches(columns, None, most, should_stop):
             if first + batch.num_rows > shard.rows:
                 raise pa.ArrowInvalid("more rows than when it was opened")
             yield first, batch

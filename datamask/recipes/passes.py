@@ -187,7 +187,7 @@ def pass_over(
     def task(place: int) -> None:
         nonlocal decoded, rows_done
         shard = source.shards[place]
-        for first, batch in shard_batches(shard, judge.columns, 64 + 4 * d):
+        for first, batch in shard_batches(shard, judge.columns, 64 + 4 * d, stop.is_set):
             if stop.is_set():
                 raise Stopped("estimating the recipe anew was stopped; nothing of it is kept")
             judged = judge(place, first, batch)

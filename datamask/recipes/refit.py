@@ -26,7 +26,7 @@ import numpy as np
 
 from datamask.corpus.threads import Progress, ShouldStop, within
 from datamask.errors import InputError, OptionError
-from datamask.recipes.apply import RECIPE_FILE
+from datamask.recipes.apply import RECIPE_FILE, shard_stamp
 from datamask.recipes.batches import Judge
 from datamask.recipes.passes import BINS, Pass, pass_over, score_sd
 from datamask.recipes.recipe import Recipe, Rule, Thresholds, read_recipe
@@ -128,11 +128,7 @@ def inputs_digest(judge: Judge) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     for shard in judge.source.shards:
-        try:
-            facts = Path(shard.path).stat()
-        except OSError as error:
-            raise InputError(f"{shard.path} cannot be read: {error.strerror or error}") from error
-        digest.update(json.dumps([shard.path, facts.st_size, facts.st_mtime_ns, judge.drop_invalid]).encode())
+        digest.update(json.dumps([shard.path, *shard_stamp(shard)[1], judge.drop_invalid]).encode())
     return digest.hexdigest()
 
 

@@ -22,6 +22,7 @@ from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe
 from datamask.runs.contents import changed, open_file
 from datamask.runs.store import Run
+from datamask.storage.address import path_of
 
 Progress = Callable[[float, str], None]
 
@@ -52,7 +53,7 @@ def recipe_of(
     if why := refusal(config.selection):
         raise OptionError(f"run {run.id} has no recipe: {why[:1].lower()}{why[1:].rstrip('.')}")
     for path in facts.get("files", []):
-        open_file(Path(path))
+        open_file(path_of(path), should_stop)
     if "anchors" not in facts:
         raise RunStateError(f"run {run.id} kept no ends of its scales, without which its score cannot be made again")
     report = progress or (lambda share, what: None)

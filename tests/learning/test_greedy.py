@@ -120,6 +120,7 @@ def test_stopped_and_resumed_equals_unbroken(objective, monkeypatch):
     expected, end = picked(case.learner())
     monkeypatch.setattr(module, "STEP_SECONDS", 0.0)
     monkeypatch.setattr(medoids, "PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr(medoids, "PAIRS_PER_ROW", 0)
     monkeypatch.setattr(following, "FRESH_EVERY", 4)
     learner, steps = case.learner(), []
     state = learner.init()

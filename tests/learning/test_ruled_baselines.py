@@ -71,6 +71,7 @@ def test_every_pick_is_the_best_that_leaves_the_rules_in_reach(objective, lamb, 
     # one pick at a time, and resumed after each, it makes the same picks
     monkeypatch.setattr(module, "STEP_SECONDS", 0.0)
     monkeypatch.setattr(medoids, "PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr(medoids, "PAIRS_PER_ROW", 0)
     again = Greedy(case.problem, case.config)
     state = again.init()
     while again.finished(state) is None:

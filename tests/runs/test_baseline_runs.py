@@ -94,6 +94,7 @@ def test_the_rank_of_a_greedy_run_is_the_order_of_picking(start, raw):
 def test_stopped_and_resumed_equals_unbroken(start, objective, monkeypatch):
     monkeypatch.setattr(greedy, "STEP_SECONDS", 0.0)
     monkeypatch.setattr("datamask.learning.medoids.PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("datamask.learning.medoids.PAIRS_PER_ROW", 0)
     whole, broken = (start(estimator="greedy", objective=objective, select_ratio=0.03) for _ in range(2))
     execute(whole)
 

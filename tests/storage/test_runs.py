@@ -118,6 +118,21 @@ def test_an_object_written_anew_while_the_run_goes_on_is_noted(folder, bucket, c
     assert "it was written anew while the run was going on" in capsys.readouterr().err
 
 
+def test_a_recipe_of_a_bucket_applies_to_it_as_to_the_disk(folder, bucket, capsys):
+    words = ("--objective", "pairwise", "--select_ratio", "0.2", "--device", "cpu")
+    assert run("select", bucket.url("corpus"), "--output", "elsewhere.parquet", *words, "--json") == 0
+    run_id = last_json(capsys)["run_id"]
+    assert run("recipe", run_id, "--output", "recipe.json") == 0
+    for place, corpus in (("elsewhere", bucket.url("corpus")), ("here", "corpus")):
+        assert run("apply", "recipe.json", corpus, "--output", place, "--refit") == 0
+    for name in ("in", "more"):
+        here, elsewhere = (pq.read_table(folder / place / f"{name}.ids.parquet") for place in ("here", "elsewhere"))
+        assert here.num_rows and here.drop_columns("source_file").equals(elsewhere.drop_columns("source_file"))
+    before = (folder / "elsewhere" / "in.ids.parquet").stat().st_mtime_ns
+    assert run("apply", "recipe.json", bucket.url("corpus"), "--output", "elsewhere", "--refit") == 0
+    assert (folder / "elsewhere" / "in.ids.parquet").stat().st_mtime_ns == before
+
+
 def test_from_python(folder, bucket):
     corpus = open_corpus(CorpusConfig((bucket.url("corpus"),)))
     chosen = select(corpus, objective="pairwise", select_ratio=0.1, runs_dir=folder / "runs")
