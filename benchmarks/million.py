@@ -7,7 +7,8 @@ Parts, each kept in the output as it is done, and not done again:
 - ``million``: a clustered synthetic corpus of `--rows` x 128, facility location, ratio 0.1, lambda 0.5, from an empty
   cache: seconds of the graph, of everything after it as a share of it, peak memory, the estimate.
 - ``texts``, ``texts by masks``: the same on a folder of prepared shards (`--prepared`, made by ``datamask prepare``),
-  by the default estimator and by 128 masks a step.
+  by the default estimator and by 128 masks a step; ``texts beside two busy processes``: the default, while two
+  processes do nothing else than keep a core busy.
 - ``approximate``: 100,000 x 128 by exact and by approximate lists: how far the two selections lie apart, both valued
   exactly.
 - ``interval``: 50,000 x 128 on approximate lists: in how many of 100 draws the estimate's interval holds the exact
@@ -61,6 +62,17 @@ def selected(inputs: Path, *options: str) -> dict[str, Any]:
         "after_graph_over_graph": after / summary["seconds_graph"],
         "rows": sorted(zip(ids["source_file"].to_pylist(), ids["source_row"].to_pylist())),
     }
+
+
+def beside_busy(count: int, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A measurement while so many other processes keep a core busy each."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        return measure()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def without_rows(entry: dict[str, Any]) -> dict[str, Any]:
@@ -132,6 +144,9 @@ def main() -> None:
     }
     if options.prepared is not None:
         parts["texts"] = lambda: without_rows(selected(options.prepared))
+        parts["texts beside two busy processes"] = lambda: beside_busy(
+            2, lambda: without_rows(selected(options.prepared))
+        )
         parts["texts by masks"] = lambda: without_rows(
             selected(options.prepared, "--estimator", "counterfactual", "--n_rollout", "128")
         )
