@@ -1,7 +1,7 @@
 """How long the pages take with a large corpus open, in a real browser, and what the server holds in memory.
 
     python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128] [--live 100000x384]
-                               [--explored 1000000x128] [--stored 20000x128]
+                               [--stored 20000x128]
 
 Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
@@ -15,21 +15,18 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import math
 import os
-import re
 import shutil
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 
-from benchmarks.clustered import WORDS, build
+from benchmarks.clustered import build
 from benchmarks.corpus import machine
 from datamask.config import CorpusConfig
 from datamask.dashboard.openings import openings
@@ -52,8 +49,6 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-
-PARTS = "[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']"
 
 DRAWN = ".map:is([data-drawn='2'], [data-drawn='3'])"
 """Crowding is not computed by itself on a large corpus; its panel then says so."""
@@ -231,87 +226,6 @@ def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: in
     }
 
 
-def lasso(page: Page) -> None:
-    """Draw a circle in the middle of the second panel of the map."""
-    box = page.locator(".stage").nth(1).bounding_box()
-    assert box is not None, "the map must be on the page"
-    corners = [
-        (
-            box["x"] + box["width"] * (0.5 + 0.25 * math.cos(turn / 4)),
-            box["y"] + box["height"] * (0.5 + 0.25 * math.sin(turn / 4)),
-        )
-        for turn in range(25)
-    ]
-    page.mouse.move(*corners[0])
-    page.mouse.down()
-    for corner in corners[1:]:
-        page.mouse.move(*corner)
-    page.mouse.up()
-
-
-def shown(page: Page, rows: int) -> int:
-    """How many samples the Explore page shows."""
-    sentence = page.get_by_text(re.compile(rf"^[\d,]+ of {rows:,} samples")).first.inner_text()
-    return int(sentence.split()[0].replace(",", ""))
-
-
-def until_shown(page: Page, rows: int, act: Callable[[], object], fits: Callable[[int], bool]) -> float:
-    """Seconds from an act until the page shows another number of samples and the map is dimmed for it."""
-    start = time.perf_counter()
-    act()
-    while not fits(shown(page, rows)):
-        page.wait_for_timeout(10)
-    page.locator(f".map[data-clear='{shown(page, rows)}']").wait_for()
-    return time.perf_counter() - start
-
-
-def measure_explore(browser: Browser, address: str, pid: int, key: str, rows: int, rounds: int) -> dict:
-    """Seconds to search, to lasso, to show all again and to be told why a sample is kept, the first time and again."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.set_default_timeout(PATIENCE)
-    page.goto(f"{address}/explore?corpus={key}")
-    answered(page, "Explore")
-    still(pid)
-    box = page.get_by_role("textbox", name="Search the texts")
-    seconds: dict[str, list[float]] = {name: [] for name in ("search", "show all", "lasso", "why")}
-
-    def searched(words: str) -> float:
-        box.fill(words)
-        return until_shown(page, rows, lambda: box.press("Enter"), lambda count: count < rows)
-
-    def all_again() -> float:
-        button = page.get_by_role("button", name="Show all again")
-        return until_shown(page, rows, button.click, lambda count: count == rows)
-
-    for number in range(1 + rounds):
-        seconds["search"].append(searched(WORDS[number]))
-        settled(page)
-        seconds["show all"].append(all_again())
-        settled(page)
-        seconds["lasso"].append(until_shown(page, rows, lambda: lasso(page), lambda count: 0 < count < rows))
-        settled(page)
-        all_again()
-        settled(page)
-        searched(f" {1000 + 7 * number} and")  # the words of one sample, which the key M then marks
-        settled(page)
-        page.get_by_role("application").first.focus()
-        start = time.perf_counter()
-        page.keyboard.press("m")
-        page.get_by_text(re.compile("^Why is it (kept|left out)")).wait_for()
-        page.locator(PARTS).wait_for()
-        seconds["why"].append(time.perf_counter() - start)
-        settled(page)
-        all_again()
-        settled(page)
-        if not number:
-            still(pid)
-    page.close()
-    return {
-        name: {"first": round(all_[0], 2), "again": [round(each, 2) for each in all_[1:]]}
-        for name, all_ in seconds.items()
-    }
-
-
 def many(folder: Path, count: int) -> Path:
     """A folder beside this one with its caches and so many runs, copies of those there are."""
     source, target = folder / "runs", folder.with_name(f"{folder.name}-{count}-runs") / "runs"
@@ -424,12 +338,6 @@ def table(results: dict) -> str:
                 f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
                 f"{live['prepared']} s.",
             ]
-        if "explore" in found:
-            acts = "; ".join(
-                f"{name} {entry['first']} s the first time, then at most {max(entry['again'], default=entry['first'])}"
-                for name, entry in found["explore"].items()
-            )
-            lines += ["", f"Explore at {size}: {acts}."]
         if "stored" in found:
             lines += [
                 "",
@@ -450,7 +358,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="corpora and runs are made here, and kept")
     parser.add_argument("--sizes", nargs="*", default=SIZES, metavar="ROWSxDIM")
-    parser.add_argument("--explored", nargs="*", default=SIZES, metavar="ROWSxDIM", help="for search, lasso and why")
     parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
     parser.add_argument("--stored", nargs="*", default=[STORED_AT], metavar="ROWSxDIM", help="for 200 stored runs")
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
@@ -464,15 +371,12 @@ def main() -> None:
     results = {"date": datetime.date.today().isoformat(), "machine": machine(), "wanted": WANTED, "sizes": kept}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
-        for size in dict.fromkeys((*options.sizes, *options.explored, *options.live, *options.stored)):
+        for size in dict.fromkeys((*options.sizes, *options.live, *options.stored)):
             rows, dim = parse(size)
-            folder, key = prepare(options.work, rows, dim, runs=size not in options.live or size in options.sizes)
+            folder, key = prepare(options.work, rows, dim, runs=size in (*options.sizes, *options.stored))
             with serving(folder) as (address, server):
                 if size in options.sizes:
                     kept[size] = kept.get(size, {}) | measure_pages(browser, address, server.pid, key, options.rounds)
-                if size in options.explored:
-                    explored = measure_explore(browser, address, server.pid, key, rows, options.rounds)
-                    kept[size] = kept.get(size, {}) | {"explore": explored}
                 if size in options.live:
                     kept[size] = kept.get(size, {}) | {
                         "live": {
