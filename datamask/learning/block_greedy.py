@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.learning.medoids import LazyGreedy, cover, gain_of, reverse_lists
+from datamask.learning.medoids import cover, gain_of, greedy, reverse_lists
 from datamask.objectives.contract import Poll, no_poll
 
 COLOURS = 4
@@ -77,13 +77,7 @@ class Block:
         own_bonus = bonus[self.candidates]
         lists = self.offsets, self.listing, self.near
         size = min(size, int((own_bonus != -np.inf).sum()))
-        solver = LazyGreedy(*lists, own_bonus, size, order[self.candidates], best=best.copy())
-        before = -1
-        while before < solver.done < size:
-            poll()
-            before = solver.done
-            solver.advance()
-        picks = solver.picks[: solver.done]
+        picks = greedy(*lists, own_bonus, size, order[self.candidates], poll, best=best.copy())
         return self.candidates[picks], _gains(*lists, own_bonus, best.copy(), picks)
 
 

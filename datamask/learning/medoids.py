@@ -137,9 +137,10 @@ def greedy(
     order: np.ndarray,
     poll: Callable[[], None] = lambda: None,
     picks: np.ndarray | None = None,
+    best: np.ndarray | None = None,
 ) -> np.ndarray:
     """All picks of `LazyGreedy`: int64 ``(S,)``, members in the order of picking; fewer if it ran out of candidates."""
-    solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks)
+    solver = LazyGreedy(offsets, rows, near, bonus, size, order, picks=picks, best=best)
     before = -1
     while before < solver.done < size:
         poll()

@@ -48,7 +48,7 @@ RECIPE_FILE = "recipe.json"
 
 
 @dataclass(frozen=True)
-class Kind:
+class OutputKind:
     """One way to write down what is kept.
 
     Attributes:
@@ -106,10 +106,10 @@ def _rows(judge: Judge, path: str, first: int, batch: pa.RecordBatch, judged: Ju
     return without_views(pa.Table.from_batches([batch])).take(pa.array(rows))
 
 
-KINDS: dict[str, Kind] = {
-    "ids": Kind(".ids.parquet", True, False, _ids_schema, _ids),
-    "masks": Kind(".mask.parquet", False, False, _mask_schema, _mask, MASK_ROWS),
-    "rows": Kind(".parquet", False, True, _rows_schema, _rows),
+KINDS: dict[str, OutputKind] = {
+    "ids": OutputKind(".ids.parquet", True, False, _ids_schema, _ids),
+    "masks": OutputKind(".mask.parquet", False, False, _mask_schema, _mask, MASK_ROWS),
+    "rows": OutputKind(".parquet", False, True, _rows_schema, _rows),
 }
 """What may be written, by the word that asks for it."""
 

@@ -22,7 +22,7 @@ from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.errors import InputError, OptionError
 from datamask.recipes.learned import (
-    Learned,
+    LearningSelection,
     Poll,
     corpus_scores,
     lengths_of,
@@ -33,7 +33,7 @@ from datamask.recipes.learned import (
     weighted_moment,
 )
 from datamask.recipes.quality import total
-from datamask.recipes.recipe import RULED, FeatureColumn, Recipe, Rule, Thresholds
+from datamask.recipes.recipe import RULED, FeatureColumn, Recipe, ScoreRule, Thresholds
 from datamask.recipes.sharpening import sharpened
 from datamask.recipes.thresholds import thresholds_of
 from datamask.recipes.weights import slope
@@ -61,7 +61,7 @@ def refusal(config: SelectionConfig) -> str:
     return ""
 
 
-def derive(learned: Learned, poll: Poll = no_poll, **provenance: Any) -> Recipe:
+def derive(learned: LearningSelection, poll: Poll = no_poll, **provenance: Any) -> Recipe:
     """The recipe of a selection.
 
     Args:
@@ -132,7 +132,7 @@ def derive(learned: Learned, poll: Poll = no_poll, **provenance: Any) -> Recipe:
     return replace(recipe, thresholds=thresholds, learned=provenance, notes=_notes(learned, provenance))
 
 
-def _rule(learned: Learned, mask: np.ndarray, shares: np.ndarray, poll: Poll) -> Rule:
+def _rule(learned: LearningSelection, mask: np.ndarray, shares: np.ndarray, poll: Poll) -> ScoreRule:
     config, size, d = learned.config, int(mask.sum()), learned.corpus.dim
     weights = {
         name: (1.0 - config.lamb) * weight * slope(learned.anchors, config.scale, name)
@@ -157,10 +157,10 @@ def _rule(learned: Learned, mask: np.ndarray, shares: np.ndarray, poll: Poll) ->
         rule["moment_weight"] = 2.0 * weight / max(d * (d - 1), 1)
         rule["mean"], rule["inverse_sd"] = mean, inverse_sd
         rule["moment"] = weighted_moment(learned.space.features, shares, mean, inverse_sd, poll)
-    return Rule(**rule)
+    return ScoreRule(**rule)
 
 
-def _notes(learned: Learned, facts: dict[str, Any]) -> tuple[str, ...]:
+def _notes(learned: LearningSelection, facts: dict[str, Any]) -> tuple[str, ...]:
     """What whoever applies the recipe should know."""
     config, notes = learned.config, []
     if facts["otherwise"] > POOR_FIT * max(facts["selected"], 1):

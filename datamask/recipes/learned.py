@@ -28,7 +28,7 @@ def no_poll() -> None:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearningSelection:
     """A selection with what is needed for its rule.
 
     Attributes:
@@ -53,7 +53,7 @@ class Learned:
     banned: np.ndarray
 
 
-def lengths_of(learned: Learned) -> np.ndarray:
+def lengths_of(learned: LearningSelection) -> np.ndarray:
     """Tokens of every row, float64 ``(N,)``.
 
     Raises:
@@ -64,7 +64,7 @@ def lengths_of(learned: Learned) -> np.ndarray:
     return learned.corpus.lengths
 
 
-def shares_of(learned: Learned, mask: np.ndarray) -> np.ndarray:
+def shares_of(learned: LearningSelection, mask: np.ndarray) -> np.ndarray:
     """With what weights rows enter the members' mean, float64 ``(N,)``, adding up to 1.
 
     Under a budget by their tokens, and tokens not spent are average ones (`datamask.objectives.budgeted`).

@@ -12,7 +12,7 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, Stopped
 from datamask.recipes.batches import Judge, Judged, shard_batches
-from datamask.recipes.recipe import Rule
+from datamask.recipes.recipe import ScoreRule
 from datamask.recipes.scoring import Scorer
 from datamask.recipes.weights import Weights
 
@@ -53,7 +53,7 @@ class Pass:
         dropped: reason -> count of rows that could not be used.
     """
 
-    rule: Rule
+    rule: ScoreRule
     edges: np.ndarray
     counts: np.ndarray
     qualities: np.ndarray
@@ -136,7 +136,7 @@ def _pairs(moment: np.ndarray) -> int:
 
 def pass_over(
     judge: Judge,
-    rule: Rule,
+    rule: ScoreRule,
     expected: float,
     sd: float,
     what: str,

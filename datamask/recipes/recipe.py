@@ -42,7 +42,7 @@ RULED = ("pairwise", "disf_fixed")
 
 
 @dataclass(frozen=True)
-class Rule:
+class ScoreRule:
     """The score of a row; see the module. Arrays are float64.
 
     Attributes:
@@ -81,7 +81,7 @@ class Rule:
         }
 
     @classmethod
-    def read(cls, fields: Fields, dim: int) -> Rule:
+    def read(cls, fields: Fields, dim: int) -> ScoreRule:
         """Raises InputError where a field is not what it must be."""
         weights = {
             name: fields.number(name, 0.0)
@@ -181,7 +181,7 @@ class Recipe:
     anchors: dict[str, Any]
     share: float
     of: str
-    rule: Rule
+    rule: ScoreRule
     thresholds: Thresholds
     quality: tuple[FrozenQuality, ...]
     features: FeatureColumn
@@ -272,7 +272,7 @@ class Recipe:
             anchors=_anchors(fields),
             share=fields.number("share", 0.0, 1.0),
             of=fields.text("of", ("rows", "tokens")),
-            rule=Rule.read(fields.within("rule"), features.dim),
+            rule=ScoreRule.read(fields.within("rule"), features.dim),
             thresholds=Thresholds.read(fields.within("thresholds")),
             quality=tuple(FrozenQuality.read(column) for column in fields.each("quality")),
             features=features,

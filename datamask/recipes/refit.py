@@ -29,7 +29,7 @@ from datamask.errors import InputError, OptionError
 from datamask.recipes.apply import RECIPE_FILE, shard_stamp
 from datamask.recipes.batches import Judge
 from datamask.recipes.passes import BINS, Pass, pass_over, score_sd
-from datamask.recipes.recipe import Recipe, Rule, Thresholds, read_recipe
+from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds, read_recipe
 from datamask.recipes.scoring import Scorer
 from datamask.recipes.sharpening import newton_step
 from datamask.recipes.weights import Weights
@@ -72,7 +72,7 @@ def refit(judge: Judge, *, progress: Progress | None = None, should_stop: Should
     return _refitted(judge, done, weights)
 
 
-def _rule_of(recipe: Recipe, weights: Weights) -> Rule:
+def _rule_of(recipe: Recipe, weights: Weights) -> ScoreRule:
     """The recipe's rule with the weights of its objective, which a bound has to be made of.
 
     Raises:
@@ -174,7 +174,7 @@ def _proved(value: float, bound: float) -> dict[str, float | None]:
     return {"upper_bound": max(bound, value), "gap": max(bound - value, 0.0)}
 
 
-def _stepped(recipe: Recipe, one_pass: Pass, weights: Weights) -> tuple[Rule, float]:
+def _stepped(recipe: Recipe, one_pass: Pass, weights: Weights) -> tuple[ScoreRule, float]:
     """The rule for the next pass, and the threshold that is expected for it."""
     cut, edge = (nearest(recipe.share * one_pass.rows) for nearest in (one_pass.cut_nearest, one_pass.edge_nearest))
     size, rule = one_pass.kept(cut), one_pass.rule
@@ -200,13 +200,13 @@ def _stepped(recipe: Recipe, one_pass: Pass, weights: Weights) -> tuple[Rule, fl
 
 
 def _along(
-    rule: Rule,
+    rule: ScoreRule,
     mean: np.ndarray | None,
     moment: np.ndarray | None,
     band: np.ndarray,
     density: float,
     pairs: float,
-) -> Rule:
+) -> ScoreRule:
     """The rule moved towards the means of its members, to where the bound is least by its curvature there."""
     slope, change = 0.0, np.zeros(len(band))
     towards_mean = towards_moment = None

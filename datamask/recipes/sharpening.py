@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamask.recipes.learned import Learned, Poll, corpus_scores, no_poll, shares_of, weighted_mean
-from datamask.recipes.recipe import Recipe, Rule
+from datamask.recipes.learned import LearningSelection, Poll, corpus_scores, no_poll, shares_of, weighted_mean
+from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.thresholds import thresholds_of
 
 SHARPENINGS = 6
@@ -17,7 +17,9 @@ BAND_SHARE, BAND_ROWS = 0.01, 20_000
 """Rows nearest to the threshold that give the curvature there: this share, 200 at least, and so many at most."""
 
 
-def sharpened(learned: Learned, recipe: Recipe, quality: np.ndarray, amounts: np.ndarray, poll: Poll = no_poll) -> Rule:
+def sharpened(
+    learned: LearningSelection, recipe: Recipe, quality: np.ndarray, amounts: np.ndarray, poll: Poll = no_poll
+) -> ScoreRule:
     """Of the rule and those that Newton steps lead to, the one that leaves the fewest rows on the wrong side.
 
     The steps are those of `datamask.recipes.refit`, towards the direction that is the mean of its own members.

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from datamask.errors import InputError
 from datamask.feasibility import quota_groups
-from datamask.recipes.learned import Learned
+from datamask.recipes.learned import LearningSelection
 from datamask.recipes.recipe import Thresholds
 
 OFF_SIZE = 0.005
@@ -15,7 +15,7 @@ OFF_SIZE = 0.005
 
 
 def thresholds_of(
-    learned: Learned, scores: np.ndarray, quality: np.ndarray, amounts: np.ndarray
+    learned: LearningSelection, scores: np.ndarray, quality: np.ndarray, amounts: np.ndarray
 ) -> tuple[Thresholds, np.ndarray]:
     """The thresholds, and that of every row, float64 ``(N,)``, infinite where none of its kind is kept."""
     config, n = learned.config, len(scores)

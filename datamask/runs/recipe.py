@@ -17,7 +17,7 @@ from datamask.corpus.opening import open_corpus
 from datamask.corpus.shared_corpora import shared_corpora
 from datamask.errors import OptionError, RunStateError, poll_of
 from datamask.recipes.derive import derive, refusal
-from datamask.recipes.learned import Learned
+from datamask.recipes.learned import LearningSelection
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import Recipe
 from datamask.runs.contents import changed, open_file
@@ -68,7 +68,7 @@ def recipe_of(
     selection = config.selection
     space = centered(corpus, should_stop) if selection.center else corpus
     recipe = derive(
-        Learned(
+        LearningSelection(
             corpus,
             space,
             common_mean(corpus, should_stop) if selection.center else None,

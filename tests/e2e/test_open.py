@@ -80,17 +80,6 @@ def shards(tmp_path_factory) -> Path:
     return folder
 
 
-def page_until(visitor: Visitor, wanted: str, page: str = "") -> None:
-    """Draw a page again until it says that: the corpus is being opened meanwhile."""
-    deadline = time.monotonic() + SECONDS
-    while True:
-        visitor.draw(page)
-        if wanted in visitor.text():
-            return
-        assert not visitor.faults() and time.monotonic() < deadline, visitor.text()
-        time.sleep(0.2)
-
-
 def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too(tmp_path, shards):
     port = free_port()
     with answering(tmp_path, [*OPEN, str(shards), "--port", str(port)], port) as process:
@@ -100,9 +89,9 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
         with urllib.request.urlopen(found[0].strip(), timeout=60) as answer:
             assert answer.status == 200
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
-            page_until(visitor, "shard")  # nobody named a corpus: its rows stand there all the same
-            page_until(visitor, "240")
-            page_until(visitor, "240", "explore")
+            visitor.draw_until("shard", seconds=SECONDS)  # nobody named a corpus: its rows stand there all the same
+            visitor.draw_until("240", seconds=SECONDS)
+            visitor.draw_until("240", "explore", seconds=SECONDS)
         assert server_note.address_of(tmp_path / "runs") == f"http://127.0.0.1:{port}/"
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 0
@@ -116,7 +105,7 @@ def test_app_takes_paths_behind_two_hyphens(tmp_path, shards):
     with answering(tmp_path, words, port) as process:
         assert f"http://127.0.0.1:{port}/explore?corpus=" in printed(tmp_path)
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
-            page_until(visitor, "240")
+            visitor.draw_until("240", seconds=SECONDS)
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS)
     assert "Traceback" not in printed(tmp_path)
@@ -127,7 +116,7 @@ def test_streamlits_variables_are_obeyed_and_without_a_path_nothing_is_opened(tm
     with answering(tmp_path, [*OPEN, "--runs", "kept"], port, STREAMLIT_SERVER_PORT=str(port)) as process:
         assert f"datamask: http://127.0.0.1:{port}/ (" in printed(tmp_path)
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
-            page_until(visitor, "No corpus is open")
+            visitor.draw_until("No corpus is open", seconds=SECONDS)
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 0
 
@@ -181,7 +170,7 @@ def test_the_settings_of_the_dockerfile_answer_to_this_machine_and_to_no_foreign
         assert ask(f"http://127.0.0.1:{port}", "/", f"localhost:{port}")[0] == 200
         assert ask(f"http://127.0.0.1:{port}", "/", f"evil.example:{port}")[0] == 403
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
-            page_until(visitor, "240")
+            visitor.draw_until("240", seconds=SECONDS)
         assert "is the code" not in printed(tmp_path), "others than the reader of the terminal can reach it"
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS)

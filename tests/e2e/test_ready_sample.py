@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -26,24 +25,13 @@ def small_sample(tmp_path) -> Path:
     return folder
 
 
-def page_until(visitor: Visitor, wanted: str, page: str = "") -> None:
-    """Draw a page again until it says that."""
-    deadline = time.monotonic() + SECONDS
-    while True:
-        visitor.draw(page)
-        if wanted in visitor.text():
-            return
-        assert not visitor.faults() and time.monotonic() < deadline, visitor.text()
-        time.sleep(0.2)
-
-
 def test_a_first_visitor_sees_the_sample_and_what_is_made_of_it_goes_on_at_the_next_start(tmp_path, small_sample):
     runs, log = tmp_path / "runs", tmp_path / "server.log"
     with serving(tmp_path, small_sample, **{SWITCH: ""}) as (address, process), Visitor(address) as visitor:
         assert "/explore?corpus=" in log.read_text()
-        page_until(visitor, "Preparing the sample")
-        page_until(visitor, "1,200")
-        page_until(visitor, "sample: solved", "explore")
+        visitor.draw_until("Preparing the sample", seconds=SECONDS)
+        visitor.draw_until("1,200", seconds=SECONDS)
+        visitor.draw_until("sample: solved", "explore", seconds=SECONDS)
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS)
     assert "sample: solved is there" in log.read_text() and "Traceback" not in log.read_text()
@@ -52,6 +40,6 @@ def test_a_first_visitor_sees_the_sample_and_what_is_made_of_it_goes_on_at_the_n
     # all the rest was made and removed meanwhile: nothing comes back
     (runs / NOTE).write_text(json.dumps({**vars(note), "done": True}))
     with serving(tmp_path, small_sample, **{SWITCH: ""}) as (address, process), Visitor(address) as visitor:
-        page_until(visitor, "sample: solved", "explore")
+        visitor.draw_until("sample: solved", "explore", seconds=SECONDS)
         assert "Preparing the sample" not in visitor.text()
     assert "sample, " not in log.read_text() and Note.read(runs).ended == note.ended

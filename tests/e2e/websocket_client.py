@@ -51,6 +51,16 @@ class Visitor:
         message.rerun_script.page_name = page
         self._ask(message, seconds)
 
+    def draw_until(self, wanted: str, page: str = "", seconds: float = 300.0) -> None:
+        """Draw a page again until it says that, so many seconds at most: something is under way meanwhile."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self.draw(page)
+            if wanted in self.text():
+                return
+            assert not self.faults() and time.monotonic() < deadline, self.text()
+            time.sleep(0.2)
+
     def press(self, key: str, page: str = "", query: Mapping[str, str] | str = "", seconds: float = 120.0) -> None:
         """Press a button of the page last drawn, by its key.
 

@@ -24,7 +24,7 @@ from datamask.recipes import Recipe, read_recipe, write_recipe
 from datamask.recipes import apply as applying
 from datamask.recipes.batches import Judge
 from datamask.recipes.quality import FrozenQuality
-from datamask.recipes.recipe import FeatureColumn, Rule, Thresholds
+from datamask.recipes.recipe import FeatureColumn, ScoreRule, Thresholds
 from tests.recipes.made_runs import D, shard
 from tests.runs.helpers import ROOT, wait_for
 
@@ -41,7 +41,7 @@ def made(**fields) -> Recipe:
         "anchors": {"quality": ENDS, "diversity": {"pairwise": ENDS}},
         "share": 0.3,
         "of": "rows",
-        "rule": Rule(0.5, 1.0, rng.normal(size=D) / 3),
+        "rule": ScoreRule(0.5, 1.0, rng.normal(size=D) / 3),
         "thresholds": Thresholds(0.1),
         "quality": (FrozenQuality("quality_score", 1.0),),
         "features": FeatureColumn("feature_arr", D),
@@ -99,12 +99,16 @@ RECIPES = {
     "pairwise": {},
     "disf_fixed": {
         "objective": "disf_fixed",
-        "rule": Rule(0.5, 0.0, None, 0.01, MOMENT + MOMENT.T, np.full(D, 0.1), np.full(D, 2.5)),
+        "rule": ScoreRule(0.5, 0.0, None, 0.01, MOMENT + MOMENT.T, np.full(D, 0.1), np.full(D, 2.5)),
         "anchors": {"quality": ENDS, "diversity": {"disf_fixed": ENDS}},
         "thresholds": Thresholds(0.0),
     },
-    "quality alone": {"lamb": 1.0, "rule": Rule(1.0), "thresholds": Thresholds(0.5)},
-    "tokens": {"of": "tokens", "length_column": "n_tokens", "rule": Rule(0.5, 1.0, np.ones(D) / 3, length_weight=1e-4)},
+    "quality alone": {"lamb": 1.0, "rule": ScoreRule(1.0), "thresholds": Thresholds(0.5)},
+    "tokens": {
+        "of": "tokens",
+        "length_column": "n_tokens",
+        "rule": ScoreRule(0.5, 1.0, np.ones(D) / 3, length_weight=1e-4),
+    },
     "centered": {"features": FeatureColumn("feature_arr", D, np.linspace(-0.5, 0.5, D))},
     "groups": {"thresholds": Thresholds(0.1, "source", {"web": 0.4, "code": None})},
     "lists": {"always": ("1-0", "2-5", "3-7"), "never": tuple(f"2-{row}" for row in range(5, 100))},

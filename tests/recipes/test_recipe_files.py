@@ -13,7 +13,7 @@ from datamask.cli import main
 from datamask.errors import InputError
 from datamask.recipes import Recipe, read_recipe, write_recipe
 from datamask.recipes.quality import FrozenQuality
-from datamask.recipes.recipe import FeatureColumn, Rule, Thresholds
+from datamask.recipes.recipe import FeatureColumn, ScoreRule, Thresholds
 from tests.recipes.made_runs import done
 
 ENDS = {"random": 0.0, "best": 1.0, "best_kind": "proved"}
@@ -30,7 +30,7 @@ def made(**fields) -> Recipe:
         "anchors": {"quality": ENDS, "diversity": {"pairwise": ENDS, "disf_fixed": ENDS}},
         "share": 0.3,
         "of": "tokens",
-        "rule": Rule(0.5, 1.0, rng.normal(size=3), 0.25, moment + moment.T, np.zeros(3), np.ones(3), 1e-7),
+        "rule": ScoreRule(0.5, 1.0, rng.normal(size=3), 0.25, moment + moment.T, np.zeros(3), np.ones(3), 1e-7),
         "thresholds": Thresholds(0.125, "source", {"web": 0.5, "code": None}, -1.0),
         "quality": (
             FrozenQuality("a", 1.0),

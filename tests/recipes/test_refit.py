@@ -20,7 +20,7 @@ from datamask.errors import InputError, OptionError, Stopped
 from datamask.recipes import passes, read_recipe, refit, write_recipe
 from datamask.recipes.batches import Judge
 from datamask.recipes.quality import FrozenQuality
-from datamask.recipes.recipe import FeatureColumn, Recipe, Rule
+from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule
 from datamask.recipes.weights import Weights
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
@@ -52,7 +52,7 @@ def _any_recipe(rng, d, objective="pairwise", lamb=0.5, scale="calibrated") -> R
     np.fill_diagonal(moment, 0.0)
     recipe = made(objective=objective, lamb=lamb, scale=scale, anchors=ENDS, features=FeatureColumn("feature_arr", d))
     weights = Weights.of(recipe)
-    rule = Rule(
+    rule = ScoreRule(
         weights.quality,
         2.3 * weights.pairs,
         rng.normal(size=d) if weights.pairs else None,
@@ -241,7 +241,7 @@ def test_the_weights_are_those_of_the_objective_whatever_the_file_says(learned):
     one, two = (refit.refit(_judge(each, folder)).refit for each in (recipe, heavier))
     assert two["upper_bound"] >= one["value"] and one["upper_bound"] >= two["value"]
     with pytest.raises(InputError, match="has no direction, and its objective pairwise asks for one"):
-        refit.refit(_judge(replace(recipe, rule=Rule(0.5)), folder))
+        refit.refit(_judge(replace(recipe, rule=ScoreRule(0.5)), folder))
 
 
 def test_it_does_not_depend_on_how_the_rows_are_cut_into_shards(learned, tmp_path):
