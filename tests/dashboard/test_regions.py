@@ -1,6 +1,7 @@
 """Regions against independent truth: a plain crossing count per point, and areas known in closed form."""
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,15 +11,22 @@ from hypothesis import strategies as st
 from datamask.dashboard.regions import Region, drawn_regions, inside, rows_inside
 
 
-def crossing_count(point, corners) -> bool:
-    """The textbook even-odd test, one point and one edge at a time."""
-    x, y = point
+def crossing_count(point, corners) -> bool | None:
+    """The textbook even-odd test in fractions, one point and one edge at a time; None: on an edge but for rounding."""
+    x, y = map(Fraction, map(float, point))
+    exact = [tuple(map(Fraction, map(float, corner))) for corner in corners]
     odd = False
-    for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0)):
-        if (y0 > y) != (y1 > y) and x < (x1 - x0) * (y - y0) / (y1 - y0) + x0:
-            odd = not odd
+    for (x0, y0), (x1, y1) in zip(exact, exact[1:] + exact[:1]):
+        if (y0 > y) != (y1 > y):
+            crossing = (x1 - x0) * (y - y0) / (y1 - y0) + x0
+            if abs(crossing - x) < ROUNDING:
+                return None
+            odd ^= x < crossing
     return odd
 
+
+ROUNDING = Fraction(1, 10**12)
+"""Of coordinates up to 10 in float64; what lies nearer to an edge may come out on either side."""
 
 coordinate = st.floats(-10, 10, allow_nan=False, width=32)
 
@@ -32,7 +40,9 @@ def test_inside_is_the_plain_crossing_count(corners, points):
     region = Region.lasso(*zip(*corners))
     points = np.array(points) + 1e-7  # off the corners' own heights, where the two may round differently
     expected = [crossing_count(p, region.corners) for p in points]
-    assert inside(points, region).tolist() == expected
+    assert [answer for answer, truth in zip(inside(points, region).tolist(), expected) if truth is not None] == [
+        truth for truth in expected if truth is not None
+    ]
 
 
 def test_a_circle_holds_its_share_of_a_square():
