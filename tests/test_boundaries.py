@@ -61,6 +61,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": BOTTOM | WORK | LEARN | {"corpus"},
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | READERS | {"corpus"},
+    "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes", "out_of_core.engines"},
+    "out_of_core.engines": {"errors"},
     "runs": BOTTOM | WORK | READERS,
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
     "runs.execute": BOTTOM | WORK | LEARN | {"corpus", "evaluation", "runs"},
@@ -80,7 +82,7 @@ LAZY: dict[str, set[str]] = {
     "api": {"runs.sweep"},
     "runs": {"recipes", "runs.recipe"},
     "runs.recipe": {"evaluation"},
-    "runs.run_queue": {"runs.execute"},
+    "runs.run_queue": {"objectives", "runs.execute"},
     "cli": {
         "corpus",
         "dashboard.ui",
@@ -112,6 +114,7 @@ ALIASES = {
     ),
     **dict.fromkeys(("runs.study", "runs.study_report", "runs.in_python"), "runs.sweep"),
     "runs.attempt": "runs.run_queue",
+    "runs.driver": "runs.run_queue",
     "__main__": "cli",
     "pages": "app",
 }
@@ -120,9 +123,10 @@ TORCH = {"objectives", "learning", "testing", "evaluation", "runs.execute", "run
 """Rooms that load torch when they are imported; `corpus`, `cli` and `dashboard` may inside functions."""
 
 FORBIDDEN: dict[str, set[str]] = {
-    **{room: {"streamlit"} for room in MAY_IMPORT if room not in ("dashboard.ui", "app")},
-    "objectives": {"streamlit", "pandas"},
-    "learning": {"streamlit", "pandas"},
+    **{room: {"streamlit", "ray"} for room in MAY_IMPORT if room not in ("dashboard.ui", "app", "out_of_core.engines")},
+    "objectives": {"streamlit", "ray", "pandas"},
+    "learning": {"streamlit", "ray", "pandas"},
+    "out_of_core.engines": {"streamlit", "torch", "pyarrow", "numpy"},
 }
 """Room -> packages it may not import at all, lazily neither."""
 

@@ -1,0 +1,1 @@
+"""Selecting from a corpus that does not fit into memory."""
