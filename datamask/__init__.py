@@ -1,9 +1,9 @@
 """datamask: choose a high-quality, diverse subset of a pre-training corpus by mask learning (arXiv 2512.24265).
 
-The public names: `open_corpus` reads shards, `select` chooses, `score_selection` measures any set of rows,
-`evaluate` compares several; `CorpusConfig`, `SelectionConfig` and `RunConfig` are their settings, `Corpus` and
-`Selection` what they give. Importing this package loads none of them: each is fetched, with what it needs, when it is
-first used.
+The public names: `open_corpus` reads shards, `select` chooses, `start_run` has a process of its own do so,
+`score_selection` measures any set of rows, `evaluate` compares several; `CorpusConfig`, `SelectionConfig` and
+`RunConfig` are their settings, `Corpus` and `Selection` what they give. Importing this package loads none of them: each
+is fetched, with what it needs, when it is first used.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "open_corpus": "datamask.corpus",
     "select": "datamask.api",
+    "start_run": "datamask.runs.detached",
     "score_selection": "datamask.evaluation",
     "evaluate": "datamask.evaluation",
     "CorpusConfig": "datamask.config",

@@ -22,7 +22,7 @@ from datamask.cli.parser import parse
 from datamask.cli.recipes import apply, recipe
 from datamask.cli.scoring import score
 from datamask.cli.selecting import prepare, resume, select
-from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show
+from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show, runs_stop
 from datamask.cli.sweeps import study, sweep
 from datamask.errors import DatamaskError, Stopped
 from datamask.runs.attempt import one_sentence
@@ -42,6 +42,7 @@ HANDLERS = {
     "apply": apply,
     "runs list": runs_list,
     "runs show": runs_show,
+    "runs stop": runs_stop,
     "runs export": runs_export,
     "runs import": runs_import,
 }

@@ -150,14 +150,25 @@ def _select(parser: Parser) -> None:
     parser.add_argument("--output", required=True, metavar="OUT.parquet", help="where the selection goes")
     add_selection(parser)
     add_run(parser)
+    _add_detach(parser)
 
 
 def _resume(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     parser.add_argument("--output", metavar="OUT.parquet", help="where the selection goes (as the run was given)")
     _add_own(parser)
+    _add_detach(parser)
     add_runs_dir(parser)
     add_json(parser)
+
+
+def _add_detach(parser: Parser) -> None:
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="do it in a process of its own, which goes on when this command, its terminal or its login ends, and "
+        "print the run's id; `runs show` and the dashboard show how it stands, `runs stop` ends it",
+    )
 
 
 def _add_own(parser: Parser) -> None:
@@ -292,6 +303,12 @@ def _runs_show(parser: Parser) -> None:
     add_json(parser)
 
 
+def _runs_stop(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
+    add_runs_dir(parser)
+    add_json(parser)
+
+
 def _runs_export(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     for export in EXPORTS:
@@ -363,6 +380,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "apply": (_apply, "Keep rows of any number of shards by a recipe: ids, masks or filtered shards."),
     "runs list": (_runs_list, "All runs, newest first."),
     "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
+    "runs stop": (_runs_stop, "Ask a run to stop, whatever process does it; it keeps a checkpoint."),
     "runs export": (_runs_export, "Files to take home from a finished run."),
     "runs import": (_runs_import, "A list of ids from anywhere as a finished run, measured like any other."),
 }

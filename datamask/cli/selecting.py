@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import traceback
 
+from datamask import catalogue
 from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
 from datamask.errors import InputError, RunStateError
 from datamask.runs.attempt import attempt, fault_sentence
+from datamask.runs.detached import start_detached
 from datamask.runs.rooted import rooted
 from datamask.runs.store import Run, RunStore, default_root
 from datamask.work import lanes
@@ -25,7 +27,7 @@ def select(options: argparse.Namespace) -> int:
     check_device(config.selection.device)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
-    return _work(run, output, options, new=True)
+    return _detach(run, options) if options.detach else _work(run, output, options, new=True)
 
 
 def resume(options: argparse.Namespace) -> int:
@@ -43,7 +45,22 @@ def resume(options: argparse.Namespace) -> int:
         raise RunStateError(f"run {run.id} is {status.state}; only a stopped, failed or interrupted run resumes")
     check_typed(run, options.objective)
     # a device that is not there is found by the attempt itself, which leaves the reason in the run's folder
-    return _work(run, output, options)
+    return _detach(run, options) if options.detach else _work(run, output, options)
+
+
+def _detach(run: Run, options: argparse.Namespace) -> int:
+    """Have the run done in a process of its own, and say how to see and to stop it."""
+    typed = catalogue.objective_terms(options.objective) if options.objective else {}
+    driver = start_detached(run, [name for name in typed if catalogue.is_own(name)])
+    where = [] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir]
+    say(f"run {run.id} in {run.path} goes on by itself")
+    say(f"see it with: {shell(['runs', 'show', run.id, *where])}")
+    say(f"end it with: {shell(['runs', 'stop', run.id, *where])}")
+    if options.json:
+        print_json({"run_id": run.id, "path": str(run.path), "pid": driver, "status": run.status().state})
+    else:
+        print(run.id)
+    return DONE
 
 
 def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: bool = False) -> int:

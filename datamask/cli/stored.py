@@ -1,16 +1,17 @@
-"""The commands `runs list`, `runs show`, `runs export` and `runs import`: runs on disk, nothing learned."""
+"""The commands `runs list`, `runs show`, `runs stop`, `runs export` and `runs import`: nothing is learned here."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import time
 from dataclasses import replace
 from typing import Any
 
 from datamask.cli.common import DONE, check_device, deliver, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
-from datamask.errors import DatamaskError, OptionError
+from datamask.errors import DatamaskError, OptionError, RunStateError
 from datamask.files import user_path
 from datamask.options.amounts import tokens_text
 from datamask.runs import exports
@@ -18,6 +19,9 @@ from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
 from datamask.runs.store import Run, RunStore
 from datamask.storage.address import harmless, is_address
+
+STOP_SECONDS, ASK_SECONDS = 10.0, 0.05
+"""A run hears a request to stop within a second, and then writes its checkpoint; looked at so often."""
 
 
 def runs_list(options: argparse.Namespace) -> int:
@@ -84,6 +88,25 @@ def runs_show(options: argparse.Namespace) -> int:
         print(summary_text(run, status.summary, None))
     else:
         print(f"step {status.step:,} of {status.total_steps:,}\nRun folder: {run.path}")
+    return DONE
+
+
+def runs_stop(options: argparse.Namespace) -> int:
+    """`runs stop`: ask whoever does the run, and wait a while to see that it was heard."""
+    run = RunStore(options.runs_dir).get(options.run)
+    if not run.status().active:
+        raise RunStateError(f"run {run.id} is {run.status().state}; there is nothing to stop")
+    run.request_stop()
+    deadline = time.monotonic() + STOP_SECONDS
+    while run.status().active and time.monotonic() < deadline:
+        time.sleep(ASK_SECONDS)
+    status = run.status()
+    if options.json:
+        print_json({"run_id": run.id, "status": status.state, "requested": True})
+    elif status.active:
+        say(f"run {run.id} is asked to stop, and still {status.state}: {status.message or 'it has not begun'}")
+    else:
+        say(f"run {run.id} is {status.state}")
     return DONE
 
 

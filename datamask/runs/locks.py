@@ -29,6 +29,26 @@ class FileLock:
         self.path = Path(path)
         self._handle: int | None = None
 
+    @classmethod
+    def adopted(cls, path: str | os.PathLike[str], handle: int) -> FileLock:
+        """The lock that another process took and handed over with its open file; held as long as either has it."""
+        lock = cls(path)
+        # given to this process, not to those that it starts
+        os.set_inheritable(handle, False)
+        lock._handle = handle
+        return lock
+
+    @property
+    def handle(self) -> int:
+        """The open file that holds it, for another process to adopt.
+
+        Raises:
+            RuntimeError: it is not held.
+        """
+        if self._handle is None:
+            raise RuntimeError(f"{self.path} must be locked before it is handed over; call acquire first")
+        return self._handle
+
     def acquire(self, patience: float = PATIENCE) -> bool:
         """Take the lock, trying for `patience` seconds; False if somebody else holds it.
 

@@ -5,10 +5,11 @@ The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_lo
 
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
 rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
-measured elsewhere, if attached), ``stop`` (a request), and the lock files ``lock`` and ``queue``. A folder is a run if
-its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else under the root is
-ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in the place of a file is
-a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
+measured elsewhere, if attached), driver.log (what a driver of its own printed), ``stop`` (a request), and the lock
+files ``lock`` and ``queue``. A folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file
+status.json; anything else under the root is ignored. A run id is never used as a path before it matched. No reader
+waits: a pipe or device in the place of a file is a damaged file, and so is one whose entries are not of the types
+`datamask.runs.records` says.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
 checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and

@@ -1,0 +1,57 @@
+"""The driver of a run: ``python -m datamask.runs.driver RUN_FOLDER LOCK OBJECTIVE...``, started by `detached`.
+
+It holds the run's ``queue`` lock, whose open file it was given, does the run as the command line does, and writes the
+selection where it was asked for. Interrupt and a polite kill stop it with a checkpoint.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamask import endings
+from datamask.errors import DatamaskError
+from datamask.runs import exports
+from datamask.runs.attempt import attempt, fault_sentence, one_sentence
+from datamask.runs.locks import FileLock
+from datamask.runs.store import Run
+
+
+def main(words: Sequence[str]) -> int:
+    """Do the run whose folder is named; 0 where it has ended as it should, done or stopped."""
+    folder, handle, *objectives = words
+    run, lock = Run(Path(folder)), FileLock.adopted(Path(folder) / "queue", int(handle))
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        if objectives:
+            from datamask.objectives import own
+
+            for name in objectives:
+                own.permit(name)
+        outcome = attempt(run, should_stop=stop.is_set)
+        if outcome.error is not None:
+            raise outcome.error
+        output = run.facts().get("output")
+        if output is not None and outcome.status.state == "done":
+            exports.write_selection(run, output)
+    except DatamaskError as error:
+        print(f"datamask: {one_sentence(error)}", file=sys.stderr)
+        return 2
+    # the process's last door: what nobody expected belongs into the log
+    except Exception as error:
+        traceback.print_exception(error)
+        print(f"datamask: {fault_sentence(error)}", file=sys.stderr)
+        return 1
+    finally:
+        lock.release()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(endings.leaving(main(sys.argv[1:])))
