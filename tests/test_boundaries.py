@@ -280,6 +280,12 @@ def test_recipes_load_no_torch():
     assert not loaded_by(modules) & {"torch", "streamlit", "learning", "objectives", "runs.execute"}
 
 
+def test_work_out_of_core_loads_no_torch():
+    modules = modules_in("out_of_core")
+    assert "datamask.out_of_core.scratch" in modules
+    assert not loaded_by(modules) & {"torch", "streamlit", "objectives", "runs", "runs.execute"}
+
+
 def test_the_dashboard_without_its_ui_loads_neither_torch_nor_streamlit():
     modules = modules_in("dashboard")
     assert any(m.startswith("datamask.dashboard.views") for m in modules)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -112,7 +112,7 @@ def read_rows(
         InputError: features of another length, null ids, qualities that the reader rounded, or a damaged file.
         Stopped: `should_stop` answered true.
     """
-    _refuse_rounded(source, columns)
+    refuse_rounded(source, columns.quality)
     dim = into.features.shape[1]
     lock = threading.Lock()
 
@@ -177,10 +177,17 @@ def read_rows(
     )
 
 
-def _refuse_rounded(source: Source, columns: SourceColumns) -> None:
-    """Refuse qualities of which the order is lost, as `datamask.corpus.quality` does where a table holds them whole."""
+def refuse_rounded(source: Source, names: Iterable[str]) -> None:
+    """Refuse qualities of which the order is lost, as `datamask.corpus.quality` does where a table holds them whole.
+
+    Args:
+        names: the quality columns of this source.
+
+    Raises:
+        InputError: a shard holds such.
+    """
     for shard in source.shards:
-        for name in columns.quality:
+        for name in names:
             if name in shard.facts.rounded:
                 raise InputError(
                     f"column {name!r} of {shard.path} holds whole numbers beyond 2^53 beside fractions, or such beyond "

@@ -7,7 +7,7 @@ of the needed columns alone. What opening refuses or drops is refused or dropped
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -23,8 +23,8 @@ from datamask.corpus.threads import ShouldStop
 from datamask.errors import InputError
 from datamask.feasibility import NO_VALUE
 from datamask.parquet import BATCH_BYTES, BATCH_ROWS, refusing
-from datamask.recipes.quality import total
-from datamask.recipes.recipe import Recipe
+from datamask.recipes.quality import FrozenQuality, total
+from datamask.recipes.recipe import FeatureColumn, Recipe
 from datamask.recipes.scoring import Scorer
 
 Values = TypeVar("Values", np.ndarray, pa.Array)
@@ -56,6 +56,135 @@ class Judged:
     def amounts(self) -> np.ndarray:
         """What the recipe's share counts, of the valid rows: rows, or tokens; float64 ``(n,)``."""
         return self.valid.astype(np.float64) if self.lengths is None else np.where(self.valid, self.lengths, 0.0)
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """A batch of n rows as read, before anybody judges it.
+
+    Attributes:
+        quality: float64 ``(n,)``, all columns together, NaN where it cannot be told; null_quality: bool ``(n,)``.
+        features: ``(n, d)``, any float type; None where nobody looks at them; null_features: bool ``(n,)``.
+        lengths: float64 ``(n,)``, tokens; None where nobody counts them; bad_length: bool ``(n,)``.
+    """
+
+    quality: np.ndarray
+    null_quality: np.ndarray
+    features: np.ndarray | None
+    null_features: np.ndarray
+    lengths: np.ndarray | None
+    bad_length: np.ndarray
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """What batches of one source hold in the columns that matter, and which rows can be used.
+
+    Attributes:
+        source: the shards. drop_invalid: leave out rows that cannot be used, and count them, instead of refusing them.
+        quality: the quality columns, with their transforms.
+        features: the features, under the name that the shards have for them; None: nobody looks at them.
+        id_column, id_type: of the ids; None: nobody needs them. length_column: of the tokens, likewise.
+        expects: what of features has so many dimensions, for sentences.
+    """
+
+    source: Source
+    drop_invalid: bool
+    quality: tuple[FrozenQuality, ...]
+    features: FeatureColumn | None
+    id_column: str | None = None
+    id_type: pa.DataType | None = None
+    length_column: str | None = None
+    expects: str = "the first row has"
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are needed."""
+        named = [self.length_column, *(column.name for column in self.quality)]
+        named += [None if self.features is None else self.features.column, self.id_column]
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    def read(self, shard: int, first: int, batch: pa.RecordBatch) -> RawRows:
+        """The numbers of a batch.
+
+        Args:
+            shard: the place of the shard in the source. first: the row of it that the batch begins with.
+
+        Raises:
+            InputError: features of another length.
+        """
+        columns = [decode.numbers(batch.column(column.name)) for column in self.quality]
+        quality = total(self.quality, [values for values, _ in columns])
+        null_quality = np.any([null for _, null in columns], axis=0)
+        features, null_features = self._features(shard, first, batch)
+        lengths, bad_length = None, np.zeros(len(quality), bool)
+        if self.length_column is not None:
+            lengths, _ = decode.numbers(batch.column(self.length_column))
+            bad_length = ~(np.isfinite(lengths) & (np.nan_to_num(lengths) >= 0))
+        return RawRows(quality, null_quality, features, null_features, lengths, bad_length)
+
+    def usable(self, shard: int, first: int, rows: RawRows, norms: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+        """Which rows can be used, bool ``(n,)``, and reason -> how many cannot for it.
+
+        Args:
+            norms: lengths of the features, as `datamask.recipes.scoring.unit_rows` gives them.
+
+        Raises:
+            InputError: a row cannot, and such rows are not to be dropped.
+        """
+        of_features = f"features in column {self.features.column!r}" if self.features is not None else "features"
+        of_quality = ", ".join(repr(column.name) for column in self.quality)
+        reasons = {
+            f"null {of_features}": rows.null_features,
+            f"NaN or infinite {of_features}": np.isnan(norms) & ~rows.null_features,
+            f"all-zero {of_features}": norms == 0,
+            f"{of_features} that equal the mean that is subtracted from them": norms < 0,
+            f"null quality in column {of_quality}": rows.null_quality,
+            f"NaN or infinite quality in column {of_quality}": ~np.isfinite(rows.quality) & ~rows.null_quality,
+            f"null, infinite or negative length in column {self.length_column!r}": rows.bad_length,
+        }
+        valid, dropped = np.ones(len(rows.quality), bool), {}
+        for reason, where in reasons.items():
+            if where.any():
+                if not self.drop_invalid:
+                    raise InputError(
+                        f"{self._place(shard, first + int(where.argmax()))} has {reason}; repair it, or leave such "
+                        "rows out with --drop-invalid"
+                    )
+                dropped[reason] = int((valid & where).sum())
+                valid &= ~where
+        return valid, dropped
+
+    def ids(self, shard: int, first: int, batch: pa.RecordBatch) -> pa.Array:
+        """The ids of a batch, of one type in all shards.
+
+        Raises:
+            InputError: a row has none.
+        """
+        assert self.id_column is not None
+        ids = decode.id_values(batch.column(self.id_column), self.id_type)
+        if ids.null_count:
+            row = first + int(np.argmax(np.asarray(ids.is_null())))
+            raise InputError(
+                f"{self._place(shard, row)} has a null in the id column {self.id_column!r}; every row needs an id, so "
+                "repair it or choose another column with --id-column"
+            )
+        return ids
+
+    def _features(self, shard: int, first: int, batch: pa.RecordBatch) -> tuple[np.ndarray | None, np.ndarray]:
+        if self.features is None:
+            return None, np.zeros(batch.num_rows, bool)
+        try:
+            features, null = decode.feature_rows(batch.column(self.features.column), self.features.dim)
+        except decode.LengthError as error:
+            raise InputError(
+                f"{self._place(shard, first + error.row)} has {error.length:,} values in column "
+                f"{self.features.column!r}, and {self.expects} {self.features.dim:,}"
+            ) from error
+        return features, np.zeros(batch.num_rows, bool) if null is None else null
+
+    def _place(self, shard: int, row: int) -> str:
+        return f"{self.source.shards[shard].path} row {row:,}"
 
 
 class Judge:
@@ -94,6 +223,16 @@ class Judge:
             if shard.rows:
                 self._check_shard(shard)
         self.id_type = column_id_type(source, self.id_column) if self.with_ids else None
+        self._rows = RowReader(
+            source,
+            drop_invalid,
+            recipe.quality,
+            replace(recipe.features, column=self.feature_column) if recipe.rule.needs_features else None,
+            self.id_column if self.with_ids else None,
+            self.id_type,
+            self._length,
+            "the recipe is for features of",
+        )
         self._always, self._never = (self._id_list(ids) for ids in (recipe.always, recipe.never))
         names = list(recipe.thresholds.groups)
         self._group_names = pa.array(names, pa.string())
@@ -115,10 +254,7 @@ class Judge:
     @property
     def columns(self) -> list[str]:
         """The columns that are needed."""
-        named = [self._length, self._group, *self._qualities]
-        named += [self.feature_column] if self.recipe.rule.needs_features else []
-        named += [self.id_column] if self.with_ids else []
-        return list(dict.fromkeys(name for name in named if name is not None))
+        return list(dict.fromkeys([*([] if self._group is None else [self._group]), *self._rows.columns]))
 
     def __call__(self, shard: int, first: int, batch: pa.RecordBatch) -> Judged:
         """Judge rows.
@@ -129,45 +265,19 @@ class Judge:
         Raises:
             InputError: a row has an empty id, features of another length, or values that cannot be used.
         """
-        columns = [decode.numbers(batch.column(name)) for name in self._qualities]
-        quality = total(self.recipe.quality, [values for values, _ in columns])
-        null_quality = np.any([null for _, null in columns], axis=0)
-        features, null_features = self._features(shard, first, batch)
-        lengths, bad_length = None, np.zeros(len(quality), bool)
-        if self._length is not None:
-            lengths, _ = decode.numbers(batch.column(self._length))
-            bad_length = ~(np.isfinite(lengths) & (np.nan_to_num(lengths) >= 0))
-        units = np.empty(features.shape) if self._with_units and features is not None else None
-        scores, norms = self._scorer.of_rows(quality, features, lengths, units)
-        of_features, of_quality = f"features in column {self.feature_column!r}", ", ".join(map(repr, self._qualities))
-        reasons = {
-            f"null {of_features}": null_features,
-            f"NaN or infinite {of_features}": np.isnan(norms) & ~null_features,
-            f"all-zero {of_features}": norms == 0,
-            f"{of_features} that equal the mean that is subtracted from them": norms < 0,
-            f"null quality in column {of_quality}": null_quality,
-            f"NaN or infinite quality in column {of_quality}": ~np.isfinite(quality) & ~null_quality,
-            f"null, infinite or negative length in column {self._length!r}": bad_length,
-        }
-        valid, dropped = np.ones(len(quality), bool), {}
-        for reason, rows in reasons.items():
-            if rows.any():
-                if not self.drop_invalid:
-                    raise InputError(
-                        f"{self._place(shard, first + int(rows.argmax()))} has {reason}; repair it, or leave such rows "
-                        "out with --drop-invalid"
-                    )
-                dropped[reason] = int((valid & rows).sum())
-                valid &= ~rows
-        ids = self._ids(shard, first, batch) if self.with_ids else None
+        raw = self._rows.read(shard, first, batch)
+        units = np.empty(raw.features.shape) if self._with_units and raw.features is not None else None
+        scores, norms = self._scorer.of_rows(raw.quality, raw.features, raw.lengths, units)
+        valid, dropped = self._rows.usable(shard, first, raw, norms)
+        ids = self._rows.ids(shard, first, batch) if self.with_ids else None
         with np.errstate(invalid="ignore"):
             kept = scores >= self._needed(batch)
             if self.recipe.thresholds.least_quality is not None:
-                kept &= quality >= self.recipe.thresholds.least_quality
+                kept &= raw.quality >= self.recipe.thresholds.least_quality
         if ids is not None and self._named:
             kept |= pc.is_in(ids, value_set=self._always).to_numpy(zero_copy_only=False)
             kept &= ~pc.is_in(ids, value_set=self._never).to_numpy(zero_copy_only=False)
-        return Judged(kept & valid, valid, scores, quality, lengths, ids, units, dropped)
+        return Judged(kept & valid, valid, scores, raw.quality, raw.lengths, ids, units, dropped)
 
     def _needed(self, batch: pa.RecordBatch) -> np.ndarray | float:
         """The threshold of every row."""
@@ -177,28 +287,6 @@ class Judge:
         places = pc.fill_null(pc.index_in(values, value_set=self._group_names), -1).to_numpy(zero_copy_only=False)
         needed: np.ndarray = self._taus[places + 1]
         return needed
-
-    def _features(self, shard: int, first: int, batch: pa.RecordBatch) -> tuple[np.ndarray | None, np.ndarray]:
-        if not self.recipe.rule.needs_features:
-            return None, np.zeros(batch.num_rows, bool)
-        try:
-            features, null = decode.feature_rows(batch.column(self.feature_column), self.recipe.features.dim)
-        except decode.LengthError as error:
-            raise InputError(
-                f"{self._place(shard, first + error.row)} has {error.length:,} values in column "
-                f"{self.feature_column!r}, and the recipe is for features of {self.recipe.features.dim:,}"
-            ) from error
-        return features, np.zeros(batch.num_rows, bool) if null is None else null
-
-    def _ids(self, shard: int, first: int, batch: pa.RecordBatch) -> pa.Array:
-        ids = decode.id_values(batch.column(self.id_column), self.id_type)
-        if ids.null_count:
-            row = first + int(np.argmax(np.asarray(ids.is_null())))
-            raise InputError(
-                f"{self._place(shard, row)} has a null in the id column {self.id_column!r}; every row needs an id, so "
-                "repair it or choose another column with --id-column"
-            )
-        return ids
 
     def _id_list(self, ids: tuple[str | int, ...]) -> pa.Array:
         """The ids as the shards have them."""
@@ -236,9 +324,6 @@ class Judge:
                 f"{shard.path} has {shard.schema.names.count(self._group)} columns {self._group!r}, by which the "
                 "recipe's quotas tell groups apart; it needs one"
             )
-
-    def _place(self, shard: int, row: int) -> str:
-        return f"{self.source.shards[shard].path} row {row:,}"
 
 
 def shard_batches(

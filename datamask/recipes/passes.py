@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +14,7 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, Stopped
 from datamask.recipes.batches import Judge, Judged, shard_batches
-from datamask.recipes.recipe import ScoreRule
+from datamask.recipes.recipe import Recipe, ScoreRule
 from datamask.recipes.scoring import Scorer
 from datamask.recipes.weights import Weights
 
@@ -96,28 +98,13 @@ class Pass:
 
     def value(self, cut: int, weights: Weights) -> float:
         """The joint value of the rows above a cut, exact."""
-        count, (mean, moment) = self.kept(cut), self.members(cut)
-        if count < 2:
-            return -np.inf
-        value = weights.quality * self.mean_quality(cut) - weights.zero
-        if mean is not None and weights.pairs > 0:
-            value -= weights.pairs * (count * float(mean @ mean) - 1.0) / (count - 1)
-        if moment is not None and weights.moments > 0:
-            value -= weights.moments * float((moment * moment).sum()) / _pairs(moment)
-        return value
+        count = self.kept(cut)
+        return -np.inf if count < 2 else weights.value(count, self.mean_quality(cut), *self.members(cut))
 
     def bound(self, size: int, weights: Weights) -> float:
         """What no subset of so many rows exceeds in joint value."""
         above = _tails(self.scores) - self.edges * _tails(self.counts)
-        best = float((self.edges + above / size).min()) - weights.zero
-        rule = self.rule
-        if rule.direction is not None and weights.pairs > 0:
-            # the score's weight may be that of another size: the tangent is then taken at another multiple of m
-            factor = rule.crowding_weight / (2.0 * weights.pairs * size / (size - 1))
-            best += weights.pairs * (size * factor**2 * float(rule.direction @ rule.direction) + 1.0) / (size - 1)
-        if rule.moment is not None and weights.moments > 0:
-            best += weights.moments * float((rule.moment * rule.moment).sum()) / _pairs(rule.moment)
-        return best
+        return float((self.edges + above / size).min()) + weights.beside_scores(self.rule, size)
 
 
 def _tails(of_bins: np.ndarray) -> np.ndarray:
@@ -130,8 +117,47 @@ def _nearest(kept: np.ndarray, size: float) -> int:
     return int(np.abs(np.where(kept >= 2, kept, np.inf) - size).argmin())
 
 
-def _pairs(moment: np.ndarray) -> int:
-    return max(len(moment) * (len(moment) - 1), 1)
+Batches = Callable[[int, ShouldStop], Iterator[tuple[int, Judged, int]]]
+"""Task -> of each of its batches the first row, the rows judged by a rule, and how many bytes were read for it."""
+
+
+class Feed(Protocol):
+    """Rows that a pass goes over, in tasks of their own."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are, for progress."""
+
+    @property
+    def dim(self) -> int:
+        """d."""
+
+    @property
+    def tasks(self) -> int:
+        """Tasks, each of which is done by one thread."""
+
+    def under(self, rule: ScoreRule) -> Batches:
+        """The rows judged by a rule; unit features come with them where the rule needs any."""
+
+
+class ShardFeed:
+    """The rows of shards, as a `Feed`."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.rows, self.dim = judge.source.rows, judge.recipe.features.dim
+        self.tasks = len(judge.source.shards)
+
+    def under(self, rule: ScoreRule) -> Batches:
+        """See `Feed`."""
+        judge = self._judge.under(replace(self._judge.recipe, rule=rule), with_ids=False, with_units=True)
+
+        def batches(place: int, should_stop: ShouldStop) -> Iterator[tuple[int, Judged, int]]:
+            shard = judge.source.shards[place]
+            for first, batch in shard_batches(shard, judge.columns, 64 + 4 * self.dim, should_stop):
+                yield first, judge(place, first, batch), batch.nbytes
+
+        return batches
 
 
 def pass_over(
@@ -143,10 +169,28 @@ def pass_over(
     progress: Progress | None,
     should_stop: ShouldStop | None,
 ) -> Pass:
-    """Score all rows by `rule` and sum them up around the expected threshold.
+    """Score all rows of shards by `rule` and sum them up around the expected threshold; see `pass_of`.
 
     Args:
         judge: a recipe of the same features on the shards; its own rule is not looked at.
+    """
+    return pass_of(ShardFeed(judge), judge.recipe, rule, expected, sd, what, progress, should_stop)
+
+
+def pass_of(
+    feed: Feed,
+    recipe: Recipe,
+    rule: ScoreRule,
+    expected: float,
+    sd: float,
+    what: str,
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
+) -> Pass:
+    """Score all rows by `rule` and sum them up around the expected threshold.
+
+    Args:
+        feed: the rows. recipe: one of the same features; its own rule is not looked at.
         expected: about where the threshold is. sd: standard deviation of the scores, about (`score_sd`).
         what: for progress, before the number of rows.
         progress, should_stop: called from this thread some ten times a second.
@@ -155,7 +199,7 @@ def pass_over(
         InputError: a shard is damaged, has a row that cannot be used, or none that can.
         Stopped: `should_stop` answered true.
     """
-    d, source = judge.recipe.features.dim, judge.source
+    d = feed.dim
     steps = np.linspace(-REACH, REACH, BINS + 1)  # an odd number, so that the expected threshold is one of them
     edges = expected + FINENESS * sd * np.sinh(steps)
     if rule.moment is None:
@@ -177,20 +221,17 @@ def pass_over(
         BAND * sd,
         dropped={},
     )
-    judge = judge.under(replace(judge.recipe, rule=rule), with_ids=False, with_units=True)
-    scorer = Scorer(judge.recipe)
-    share = min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * source.rows))
-    band: dict[int, list[np.ndarray]] = {place: [] for place in range(len(source.shards))}
+    batches, scorer = feed.under(rule), Scorer(replace(recipe, rule=rule))
+    share = min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * feed.rows))
+    band: dict[int, list[np.ndarray]] = {place: [] for place in range(feed.tasks)}
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
     decoded = rows_done = 0
 
     def task(place: int) -> None:
         nonlocal decoded, rows_done
-        shard = source.shards[place]
-        for first, batch in shard_batches(shard, judge.columns, 64 + 4 * d, stop.is_set):
+        for first, judged, size in batches(place, stop.is_set):
             if stop.is_set():
-                raise Stopped("estimating the recipe anew was stopped; nothing of it is kept")
-            judged = judge(place, first, batch)
+                raise Stopped("the pass over all rows was stopped; nothing of it is kept")
             near = _add(total, lock, scorer, judged, share, place, first)
             if near is not None:
                 band[place].append(near)
@@ -199,15 +240,15 @@ def pass_over(
                 for reason, count in judged.dropped.items():
                     assert total.dropped is not None
                     total.dropped[reason] = total.dropped.get(reason, 0) + count
-                decoded += batch.nbytes
-                rows_done += batch.num_rows
+                decoded += size
+                rows_done += len(judged.valid)
 
     def tick() -> None:
         if progress is not None:
-            progress(rows_done / source.rows, f"{what} {rows_done:,} of {source.rows:,} rows{speed.words(decoded)}")
+            progress(rows_done / feed.rows, f"{what} {rows_done:,} of {feed.rows:,} rows{speed.words(decoded)}")
 
     with one_blas_thread():
-        in_threads(task, len(source.shards), should_stop=should_stop, stop=stop, tick=tick)
+        in_threads(task, feed.tasks, should_stop=should_stop, stop=stop, tick=tick)
     if total.rows == 0:
         raise InputError("no row of the input can be used, so nothing can be estimated from it")
     near_rows = [rows for place in sorted(band) for rows in band[place]]

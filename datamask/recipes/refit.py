@@ -30,8 +30,7 @@ from datamask.recipes.apply import RECIPE_FILE, shard_stamp
 from datamask.recipes.batches import Judge
 from datamask.recipes.passes import BINS, Pass, pass_over, score_sd
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds, read_recipe
-from datamask.recipes.scoring import Scorer
-from datamask.recipes.sharpening import newton_step
+from datamask.recipes.stepping import next_rule, rule_of
 from datamask.recipes.weights import Weights
 
 PASSES = 2
@@ -62,7 +61,7 @@ def refit(judge: Judge, *, progress: Progress | None = None, should_stop: Should
     weights = Weights.of(recipe)
     sd = score_sd(judge)
     expected = float(recipe.thresholds.tau or 0.0)
-    rule, done = _rule_of(recipe, weights), []
+    rule, done = rule_of(recipe, weights), []
     for step in range(PASSES):
         share = within(progress, step / PASSES, (step + 1) / PASSES)
         what = f"Pass {step + 1} of {PASSES} over"
@@ -70,28 +69,6 @@ def refit(judge: Judge, *, progress: Progress | None = None, should_stop: Should
         if step + 1 < PASSES:
             rule, expected = _stepped(recipe, done[-1], weights)
     return _refitted(judge, done, weights)
-
-
-def _rule_of(recipe: Recipe, weights: Weights) -> ScoreRule:
-    """The recipe's rule with the weights of its objective, which a bound has to be made of.
-
-    Raises:
-        InputError: it lacks a part that its objective has.
-    """
-    d, rule = recipe.features.dim, recipe.rule
-    for part, weight, name in ((rule.direction, weights.pairs, "direction"), (rule.moment, weights.moments, "moment")):
-        if part is None and weight > 0:
-            raise InputError(
-                f"the recipe has no {name}, and its objective {recipe.objective} asks for one; make it again"
-            )
-    return replace(
-        rule,
-        quality_weight=weights.quality,
-        direction=rule.direction if weights.pairs > 0 else None,
-        crowding_weight=rule.crowding_weight if weights.pairs > 0 else 0.0,
-        moment=rule.moment if weights.moments > 0 else None,
-        moment_weight=2.0 * weights.moments / max(d * (d - 1), 1),
-    )
 
 
 def kept_refit(judge: Judge, folder: Path) -> Recipe | None:
@@ -177,52 +154,7 @@ def _proved(value: float, bound: float) -> dict[str, float | None]:
 def _stepped(recipe: Recipe, one_pass: Pass, weights: Weights) -> tuple[ScoreRule, float]:
     """The rule for the next pass, and the threshold that is expected for it."""
     cut, edge = (nearest(recipe.share * one_pass.rows) for nearest in (one_pass.cut_nearest, one_pass.edge_nearest))
-    size, rule = one_pass.kept(cut), one_pass.rule
     tau = float(one_pass.edges[edge])
-    mean, moment = one_pass.members(cut)
-    pairs = 2.0 * weights.pairs * size / max(size - 1, 1)
-    band = one_pass.band
-    shifted = (
-        not one_pass.cuts[0] < edge < one_pass.cuts[-1]
-    )  # nothing is known of the members there, nor the curvature
-    if shifted or band is None or one_pass.band_quality is None or len(band) < 2 or not rule.needs_features:
-        return replace(rule, crowding_weight=pairs if rule.direction is not None else 0.0), tau
-    band = band.astype(np.float64)
-    density = one_pass.in_band / (2.0 * one_pass.width * size)
-    if rule.moment is None and rule.direction is not None and mean is not None:
-        stepped = replace(
-            rule, direction=newton_step(rule.direction, mean, pairs * density, band), crowding_weight=pairs
-        )
-    else:
-        stepped = _along(rule, mean, moment, band, density, pairs)
-    before, after = (Scorer(replace(recipe, rule=each))(one_pass.band_quality, band) for each in (rule, stepped))
-    return stepped, float(np.quantile(after, float((before < tau).mean())))
-
-
-def _along(
-    rule: ScoreRule,
-    mean: np.ndarray | None,
-    moment: np.ndarray | None,
-    band: np.ndarray,
-    density: float,
-    pairs: float,
-) -> ScoreRule:
-    """The rule moved towards the means of its members, to where the bound is least by its curvature there."""
-    slope, change = 0.0, np.zeros(len(band))
-    towards_mean = towards_moment = None
-    if rule.direction is not None and mean is not None:
-        towards_mean = mean - rule.direction
-        slope += pairs * float(towards_mean @ towards_mean)
-        change += pairs * (band @ towards_mean)
-    if rule.moment is not None and moment is not None:
-        towards_moment = moment - rule.moment
-        slope += rule.moment_weight * float((towards_moment * towards_moment).sum())
-        y = (band - rule.mean) * rule.inverse_sd
-        change += rule.moment_weight * ((y @ towards_moment) * y).sum(axis=1)
-    length = slope / (slope + density * float(change.var())) if slope > 0 else 0.0
-    return replace(
-        rule,
-        direction=None if towards_mean is None or rule.direction is None else rule.direction + length * towards_mean,
-        moment=None if towards_moment is None or rule.moment is None else rule.moment + length * towards_moment,
-        crowding_weight=pairs if rule.direction is not None else 0.0,
-    )
+    # beyond the cuts nothing is known of the members, nor of the curvature
+    within_cuts = bool(one_pass.cuts[0] < edge < one_pass.cuts[-1])
+    return next_rule(recipe, one_pass, weights, one_pass.kept(cut), tau, *one_pass.members(cut), known=within_cuts)

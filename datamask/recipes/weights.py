@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from datamask.recipes.recipe import Recipe
+import numpy as np
+
+from datamask.recipes.recipe import Recipe, ScoreRule
 
 
 def slope(anchors: dict[str, Any], scale: str, term: str) -> float:
@@ -56,3 +58,42 @@ class Weights:
             zero = quality * float(recipe.anchors["quality"]["random"])
             zero += sum(weight * float(recipe.anchors["diversity"][name]["random"]) for name, weight in terms if weight)
         return cls(quality, by_name.get("pairwise", 0.0), by_name.get("disf_fixed", 0.0), zero)
+
+    def value(
+        self, count: int, mean_quality: float, mean: np.ndarray | None, moment: np.ndarray | None = None
+    ) -> float:
+        """The joint value of `count` rows, at least two: exact, from means over them.
+
+        Args:
+            mean: float64 ``(d,)``, of unit features; moment: float64 ``(d, d)``, of y y', its diagonal 0.
+                None: there is no such part.
+        """
+        value = self.quality * mean_quality - self.zero
+        if mean is not None and self.pairs > 0:
+            value -= self.pairs * (count * float(mean @ mean) - 1.0) / (count - 1)
+        if moment is not None and self.moments > 0:
+            value -= self.moments * float((moment * moment).sum()) / moment_pairs(moment)
+        return value
+
+    def beside_scores(self, rule: ScoreRule, size: int) -> float:
+        """What a bound by scores adds to them: no `size` rows are worth more than their mean score and this.
+
+        See `datamask.recipes.refit`.
+        """
+        beside = -self.zero
+        if rule.direction is not None and self.pairs > 0:
+            # the score's weight may be that of another size: the tangent is then taken at another multiple of m
+            factor = rule.crowding_weight / (2.0 * self.pairs * size / (size - 1))
+            beside += self.pairs * (size * factor**2 * float(rule.direction @ rule.direction) + 1.0) / (size - 1)
+        if rule.moment is not None and self.moments > 0:
+            beside += self.moments * float((rule.moment * rule.moment).sum()) / moment_pairs(rule.moment)
+        return beside
+
+    def crowding(self, size: int) -> float:
+        """What one unit of crowding, ``x . mean``, takes from the score of a row beside `size` members."""
+        return 2.0 * self.pairs * size / max(size - 1, 1)
+
+
+def moment_pairs(moment: np.ndarray) -> int:
+    """Entries of a moment beside its diagonal."""
+    return max(len(moment) * (len(moment) - 1), 1)

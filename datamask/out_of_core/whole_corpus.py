@@ -1,0 +1,147 @@
+"""All rows of a corpus that is not held in memory: its shards, its columns, and what a row's numbers are made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from datamask.config import CorpusConfig
+from datamask.corpus.checks import check_unique
+from datamask.corpus.columns import Columns
+from datamask.corpus.decode import joined
+from datamask.corpus.opening import feature_dim, open_sources, resolve_columns
+from datamask.corpus.reading import id_batch, refuse_rounded
+from datamask.corpus.row_plan import column_id_type
+from datamask.corpus.shards import Source, scan
+from datamask.corpus.threads import Progress, ShouldStop
+from datamask.errors import OptionError
+from datamask.recipes.batches import RowReader
+from datamask.recipes.quality import FrozenQuality
+from datamask.recipes.recipe import FeatureColumn
+
+
+@dataclass(frozen=True)
+class WholeCorpus:
+    """All rows of a corpus, in the order of its shards; see the module.
+
+    Attributes:
+        source: the shards. columns: the roles. dim: d.
+        quality: the quality columns, with transforms as they are over the sample that the run was learned on.
+        center: float64 ``(d,)``, subtracted from every feature before it is made unit length; None: nothing is.
+        drop_invalid: leave out rows that cannot be used, and count them, instead of refusing them.
+    """
+
+    source: Source
+    columns: Columns
+    dim: int
+    quality: tuple[FrozenQuality, ...]
+    center: np.ndarray | None = None
+    drop_invalid: bool = False
+
+    @classmethod
+    def open(
+        cls,
+        config: CorpusConfig,
+        *,
+        quality: Sequence[FrozenQuality] | None = None,
+        center: np.ndarray | None = None,
+        progress: Progress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> WholeCorpus:
+        """Look at the shards of a corpus; no row is read.
+
+        Args:
+            config: its ``rows`` and ``seed`` are not looked at: they say which rows a sample has.
+            quality, center: of the sample; None: the quality columns are plain weighted sums, nothing is subtracted.
+
+        Raises:
+            InputError: a file or column that cannot be used. OptionError: features or scores lie in shards of their
+                own. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+        """
+        check_wholly_readable(config)
+        sources = open_sources(config, should_stop, progress=progress)
+        columns = resolve_columns(config, sources)
+        source = sources["input"]
+        refuse_rounded(source, [column.name for column in columns.quality])
+        if quality is None:
+            if ranked := [column.name for column in columns.quality if column.transform != "raw"]:
+                raise ValueError(f"quality column {ranked[0]!r} is transformed by what a sample says of it")
+            quality = [FrozenQuality(column.name, column.weight) for column in columns.quality]
+        dim = feature_dim(source, columns.feature, should_stop)
+        return cls(source, columns, dim, tuple(quality), center, config.drop_invalid)
+
+    @property
+    def reader(self) -> RowReader:
+        """What reads its batches."""
+        return RowReader(
+            self.source,
+            self.drop_invalid,
+            self.quality,
+            FeatureColumn(self.columns.feature, self.dim, self.center),
+            self.columns.id,
+            column_id_type(self.source, self.columns.id),
+            self.columns.length,
+        )
+
+    @property
+    def settings(self) -> str:
+        """A digest of everything beside the shards by which a row's numbers are made."""
+        center = None if self.center is None else np.ascontiguousarray(self.center, np.float64).tobytes().hex()
+        record = [
+            [column.to_dict() for column in self.quality],
+            [self.columns.feature, self.columns.id, self.columns.length],
+            [self.dim, center, self.drop_invalid, str(self.reader.id_type)],
+        ]
+        return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
+
+    def ids_at(self, rows: np.ndarray, should_stop: ShouldStop | None = None) -> pa.Array:
+        """The ids of a few rows of the long table, read from the shards.
+
+        Args:
+            rows: int64, rising.
+        """
+        parts: list[tuple[int, pa.Array]] = []
+        kind = column_id_type(self.source, self.columns.id)
+
+        def work(numbers: np.ndarray, batch: pa.RecordBatch) -> None:
+            wanted = np.flatnonzero(np.isin(numbers, rows))
+            if len(wanted):
+                ids = id_batch(self.source, numbers, batch, self.columns.id, kind).take(pa.array(wanted))
+                parts.append((int(numbers[wanted[0]]), ids))  # appending is one step, whatever thread does it
+
+        scan(self.source, [self.columns.id], work, row_bytes=64, only_rows=rows, should_stop=should_stop)
+        return joined([ids for _, ids in sorted(parts, key=lambda part: part[0])], kind)
+
+    def refuse_repeated(self, rows: np.ndarray, should_stop: ShouldStop | None = None) -> None:
+        """Refuse ids that occur twice among a few rows, which have a hash in common with another each.
+
+        Args:
+            rows: int64, rising rows of the long table.
+
+        Raises:
+            InputError: an id occurs twice.
+        """
+
+        def place(row: int) -> str:
+            return self.source.place(int(rows[row]))
+
+        check_unique(self.ids_at(rows, should_stop), place, self.columns.id)
+
+
+def check_wholly_readable(config: CorpusConfig) -> None:
+    """Refuse a corpus whose rows are put together from several shards each.
+
+    Raises:
+        OptionError: features or scores lie in shards of their own.
+    """
+    for name in ("features", "scores"):
+        if config.paths.get(name):
+            raise OptionError(
+                f"--{name} joins shards by id, which work on a whole corpus does not: it reads each shard once; write "
+                "the columns into the shards of --input, or leave --scope out for a sample"
+            )
