@@ -104,11 +104,18 @@ def _numbers(values: list) -> list:
     return [None if value is None else float(str(value)) for value in values]
 
 
-def check_same(corpus: Corpus) -> None:
+class NoOtherReader(Finding):
+    """What was accepted is not read by anybody else, so that there is nothing to hold it against."""
+
+
+def check_same(corpus: Corpus, files: Sequence[str | Path] | None = None) -> None:
     """Everything an open corpus holds is whole, and is what the shards say.
 
+    Args:
+        files: to be read in the place of the corpus's own, which they must equal.
+
     Raises:
-        Finding: it is not.
+        NoOtherReader: nobody else reads the files. Finding: it is not.
     """
     for name, data in (("ids", corpus.ids), ("metadata", corpus.metadata)):
         try:
@@ -124,14 +131,13 @@ def check_same(corpus: Corpus) -> None:
     lengths = np.concatenate([np.linalg.norm(block, axis=1) for _, block in _blocks(corpus.features)])
     if np.abs(lengths - 1).max() > 1e-3:
         raise Finding(f"accepted, but a feature has length {lengths[np.abs(lengths - 1).argmax()]:.6g}, not 1")
-    _compare(corpus)
+    _compare(corpus, corpus.provenance.files if files is None else files)
 
 
-def _compare(corpus: Corpus) -> None:
+def _compare(corpus: Corpus, files: Sequence[str | Path]) -> None:
     roles = corpus.provenance.columns
     quality = roles["quality"][0]
     wanted = dict.fromkeys([roles["id"], quality])
-    files = corpus.provenance.files
     try:
         columns = read(files, list(wanted))
         starts = np.cumsum([0, *(rows_of(path) for path in files)])
@@ -140,11 +146,12 @@ def _compare(corpus: Corpus) -> None:
         if any(_reading(path) is _read_sheet for path in files) and pa.types.is_integer(corpus.ids.type):
             columns[roles["id"]] = [int(value) for value in columns[roles["id"]]]
         # numpy's, which no NaN escapes
-        difference = np.max([_furthest(corpus, number) for number in range(len(files))])
+        difference = np.max([_furthest(corpus, number, Path(path)) for number, path in enumerate(files)])
     except NotDefined:
         return
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, AttributeError, csv.Error) as error:
-        raise Finding(f"accepted, but no other reader takes it: {type(error).__name__}: {str(error)[:300]}") from error
+        what = f"accepted, but no other reader takes it: {type(error).__name__}: {str(error)[:300]}"
+        raise NoOtherReader(what) from error
     rows = starts[corpus.source_file] + corpus.source_row
     ids = [columns[roles["id"]][row] for row in rows]
     if [str(value) for value in ids] != [str(value) for value in corpus.ids.to_pylist()]:
@@ -155,13 +162,12 @@ def _compare(corpus: Corpus) -> None:
         raise Finding(f"accepted with features that differ by {difference:.3g} from those of an independent reading")
 
 
-def _furthest(corpus: Corpus, file: int) -> float:
+def _furthest(corpus: Corpus, file: int, path: Path) -> float:
     """The largest difference between a file's features as the corpus has them and as they are read here; NaN is one.
 
     A feature is thousands of numbers: nothing here makes a Python object of each, and no copy of all is made.
     """
     name = corpus.provenance.columns["feature"]
-    path = Path(corpus.provenance.files[file])
     places = np.flatnonzero(corpus.source_file == file)
     rows = corpus.source_row[places]
     if not len(rows):
