@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,15 @@ ROOT = Path(__file__).parents[2]
 SQUARE = "tests.out_of_core.toy:square"
 PATIENCE = 120.0
 
+NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: requirements-dev.txt names it")
+EVERY_ENGINE = [pytest.param(name, marks=NEEDS_RAY if name == "ray" else ()) for name in sorted(ENGINES)]
+
 
 def no_poll() -> None:
     """Nobody stops."""
 
 
-@pytest.fixture(scope="module", params=sorted(ENGINES))
+@pytest.fixture(scope="module", params=EVERY_ENGINE)
 def engine(request):
     """Each engine with two workers, shared by the tests of this file: starting one takes long."""
     with open_engine(request.param, workers=2) as opened:
@@ -181,7 +185,7 @@ with open_engine(name, workers=2) as engine:
 """
 
 
-@pytest.mark.parametrize("name", sorted(ENGINES))
+@pytest.mark.parametrize("name", EVERY_ENGINE)
 def test_a_driver_that_is_killed_takes_its_workers_along_and_only_what_was_in_flight_is_done_again(name, tmp_path):
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, name, str(tmp_path), "3 6"], cwd=ROOT)
     # two workers hang in 3 and 6 when all before 6 is done
@@ -196,6 +200,40 @@ def test_a_driver_that_is_killed_takes_its_workers_along_and_only_what_was_in_fl
         results = engine.run(SQUARE, squares(tmp_path, range(8)), poll=no_poll)
     assert [result["square"] for result in results] == [number**2 for number in range(8)]
     assert [toy.times(tmp_path, number) for number in range(8)] == [1, 1, 1, 2, 1, 1, 2, 1]
+
+
+CLUSTER = """
+import sys
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3, "object_store_memory": 78643200})
+print(cluster.address, flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+
+
+@NEEDS_RAY
+def test_a_cluster_is_joined_and_left(tmp_path):
+    # not from within this process, which can be joined to one cluster at a time
+    cluster = subprocess.Popen(
+        [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    address = cluster.stdout.readline().strip()
+    code = (
+        "import sys\nfrom datamask.out_of_core.engines import open_engine\nfrom tests.out_of_core import toy\n"
+        "with open_engine('ray', address=sys.argv[1]) as engine:\n"
+        "    arguments = [{'folder': sys.argv[2], 'number': number} for number in range(5)]\n"
+        "    results = engine.run('tests.out_of_core.toy:square', arguments, poll=lambda: None)\n"
+        "    print(engine.workers, *(result['square'] for result in results))\n"
+    )
+    words = [sys.executable, "-c", code, address, str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout.split() == ["3", "0", "1", "4", "9", "16"], done.stderr
+    # it is there still for others, and not any more when it has been shut down
+    assert cluster.poll() is None
+    cluster.communicate()
+    gone = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert f"RemoteError: the Ray cluster cannot be joined at {address}" in gone.stderr
 
 
 # -- what may cross --------------------------------------------------------------------------------------------------

@@ -35,7 +35,13 @@ def _local(workers: int | None, address: str | None) -> Engine:
     return LocalEngine(workers)
 
 
-ENGINES: dict[str, Callable[[int | None, str | None], Engine]] = {"local": _local}
+def _ray(workers: int | None, address: str | None) -> Engine:
+    from datamask.out_of_core.engines.ray_core import RayEngine
+
+    return RayEngine(workers, address)
+
+
+ENGINES: dict[str, Callable[[int | None, str | None], Engine]] = {"local": _local, "ray": _ray}
 """Name -> what opens it, given the number of workers and the address of a cluster, None where it is to choose."""
 
 
