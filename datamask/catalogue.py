@@ -212,6 +212,9 @@ AUTOMATIC = ("relaxed", "counterfactual", "reinforce", "blocks")
 PAPERS_FLAGS = ("partial", "max_lr", "min_lr")
 """Options of the paper's quick-test line; given, they mean its method, so that the line stays the paper's."""
 
+OUT_OF_CORE = ("scope", "block_rows")
+"""Options of a selection from a corpus beyond memory."""
+
 AUTO_RULE = (
     f"relaxed for {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'dual')} alone and for sums "
     f"of {', '.join(entry.name for entry in OBJECTIVES if entry.proof == 'relaxation')}, else counterfactual; "
@@ -323,7 +326,9 @@ def auto(objectives: str, given: Iterable[str] = ()) -> str:
     special = {name for name, option in OPTIONS.items() if option.owners} & set(given)
     if special & set(PAPERS_FLAGS):
         return "reinforce"
-    able = [name for name in AUTOMATIC[0 if solved else 1 :] if special <= set(estimator(name).defaults)]
+    # prices solve facility location in memory alone
+    first = 0 if solved and not (proofs == ["dual"] and special & set(OUT_OF_CORE)) else 1
+    able = [name for name in AUTOMATIC[first:] if all(OPTIONS[option].of(name) for option in special)]
     # an option that none of them has is refused by the name of the usual one
     return able[0] if able else "counterfactual"
 

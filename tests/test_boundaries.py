@@ -65,7 +65,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "out_of_core.engines": {"errors"},
     "runs": BOTTOM | WORK | READERS,
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
-    "runs.execute": BOTTOM | WORK | LEARN | {"corpus", "evaluation", "runs"},
+    "runs.execute": BOTTOM
+    | WORK
+    | LEARN
+    | READERS
+    | {"corpus", "evaluation", "runs", "recipes", "out_of_core", "runs.recipe"},
     "runs.run_queue": BOTTOM | WORK | {"runs"},
     "runs.sweep": BOTTOM | WORK | LEARN | RUNS | {"corpus", "evaluation", "runs.execute"},
     "cli": BOTTOM | WORK | RUNS | {"recipes"},
@@ -109,6 +113,7 @@ ALIASES = {
             "runs.toy",
             "runs.digests",
             "runs.recording",
+            "runs.whole",
         ),
         "runs.execute",
     ),

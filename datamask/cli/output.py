@@ -49,10 +49,14 @@ class Progress:
             self._stream.flush()
 
     def warn(self, sentence: str) -> None:
-        """A sentence on a line of its own, which the bar does not run over."""
+        """What is wrong, on a line of its own, which the bar does not run over."""
+        self.note(f"warning: {sentence}")
+
+    def note(self, sentence: str) -> None:
+        """A sentence on a line of its own, likewise."""
         if self._terminal:
             self._stream.write("\r\x1b[K")
-        self._stream.write(f"datamask: warning: {sentence}\n")
+        self._stream.write(f"datamask: {sentence}\n")
         self._stream.flush()
 
     def __call__(self, share: float, what: str) -> None:

@@ -24,6 +24,8 @@ def select(options: argparse.Namespace) -> int:
     config = run_config(options)
     output = check_output(options.output, config.corpus.inputs)
     check_apart("runs_dir", options.runs_dir, config.corpus.inputs)
+    if config.selection.scratch_dir is not None:
+        check_apart("scratch-dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
@@ -71,7 +73,9 @@ def _work(run: Run, output: str | None, options: argparse.Namespace, *, new: boo
         if not new:
             with run.writer() as writer:
                 writer.set_status("queued")
-        outcome = attempt(run, should_stop=stop.is_set, progress=progress, warn=progress.warn, pace=pace)
+        outcome = attempt(
+            run, should_stop=stop.is_set, progress=progress, warn=progress.warn, pace=pace, note=progress.note
+        )
     error = outcome.error
     if error is not None and outcome.faulty:
         traceback.print_exception(error)

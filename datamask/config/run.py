@@ -90,7 +90,7 @@ class RunConfig:
         own = catalogue.estimator(selection.estimator).defaults
         for name, option in OPTIONS.items():
             value, default = getattr(selection, name), own.get(name, option.default)
-            of_another = bool(option.owners) and name not in own
+            of_another = not option.of(catalogue.estimator(selection.estimator).name)
             if name in left_out or of_another or value is None or (value == default and not option.always):
                 continue
             words += option.words(value)

@@ -88,7 +88,7 @@ class SelectionConfig(SelectionOptions):
         )
         merged["estimator"] = catalogue.estimator_name(merged["estimator"])
         for name, option in OPTIONS.items():
-            if name in merged and option.owners and entry.name not in option.owners:
+            if name in merged and not option.of(entry.name):
                 raise OptionError(
                     f"--{name} is not an option of --estimator {entry.name}; estimators that have it: "
                     f"{', '.join(option.owners)}"
@@ -98,9 +98,9 @@ class SelectionConfig(SelectionOptions):
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", _canonical_objective(self.objective))
         entry = catalogue.estimator(self.estimator)
-        check_options(
-            self, {name: option for name, option in OPTIONS.items() if not option.owners or entry.name in option.owners}
-        )
+        held = {name: option for name, option in OPTIONS.items() if not option.owners or entry.name in option.owners}
+        besides = {name: option for name, option in OPTIONS.items() if option.of(entry.name) and name not in held}
+        check_options(self, held | {name: each for name, each in besides.items() if getattr(self, name) is not None})
         self._check_together(entry)
 
     @property
@@ -119,6 +119,11 @@ class SelectionConfig(SelectionOptions):
             raise OptionError(
                 "--score exact is the gradient of free draws, and --pin, --quota, --given and --budget "
                 "bind them; leave them out, or take --score mask"
+            )
+        if self.scope == "block" and entry.name != "blocks":
+            raise OptionError(
+                f"--scope block is of --estimator blocks; {entry.name} solves {self.objective} over all rows at once, "
+                "so leave it out, or take --scope global"
             )
         if self.budget is not None and not entry.spends:
             raise OptionError(

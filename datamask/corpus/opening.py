@@ -55,8 +55,7 @@ def open_corpus(
     main = sources["input"]
     limit = row_limit
     if limit is None:
-        feature = columns.feature if columns.feature_from == "input" else None
-        limit = default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
+        limit = _fitting_rows(main, columns, dim)
     looked, planned, read = _shares(sources, dim, limit if config.rows is None else config.rows)
     plan = plan_rows(
         sources,
@@ -69,6 +68,24 @@ def open_corpus(
     )
     rows = _read(sources, columns, plan, dim, config.rows is not None, within(progress, planned, read), should_stop)
     return finish(config, main, columns, plan, rows, within(progress, read, 1.0), should_stop)
+
+
+def _fitting_rows(main: Source, columns: Columns, dim: int) -> int:
+    """The most rows of these shards that are opened where nobody says how many."""
+    feature = columns.feature if columns.feature_from == "input" else None
+    return default_row_limit(dim, None, metadata_bytes=metadata_bytes(main, feature, dim))
+
+
+def fits_in_memory(config: CorpusConfig, should_stop: ShouldStop | None = None) -> bool:
+    """Whether all rows would be opened, were no number of them given.
+
+    Raises:
+        InputError, RemoteError, Stopped: as `open_corpus`.
+    """
+    sources = open_sources(config, should_stop)
+    columns, main = resolve_columns(config, sources), sources["input"]
+    dim = feature_dim(sources[columns.feature_from], columns.feature, should_stop)
+    return main.rows <= _fitting_rows(main, columns, dim)
 
 
 def _shares(sources: dict[str, Source], dim: int, most: int) -> tuple[float, float, float]:

@@ -146,6 +146,11 @@ class IdFile(Text):
 
 
 @dataclass(frozen=True)
+class Folder(Text):
+    """A folder of this machine that is written into; runs keep its absolute path."""
+
+
+@dataclass(frozen=True)
 class Device(Kind):
     """Where to compute."""
 

@@ -31,6 +31,7 @@ class Option:
         help: the form's help for a newcomer.
         default: of every estimator; None: there is none.
         owners: for an option that only some estimators have, each of them with its default there; else empty.
+        also: estimators that may be given it besides, and have no default of it.
         varied: what a sweep calls it, as in ``λ 0.3``; empty: its values speak for themselves; None: not varied.
         control: it is on the form among others of its kind, drawn so; None: the form has its own place for it, or none.
         always: whether the command line that repeats a run names it even at its default.
@@ -48,6 +49,7 @@ class Option:
     listed: str = ""
     default: Any = None
     owners: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    also: tuple[str, ...] = ()
     varied: str | None = None
     control: Control | None = None
     always: bool = False
@@ -58,6 +60,10 @@ class Option:
     def word(self) -> str:
         """What the command line calls it, without hyphens in front."""
         return self.flags[0].removeprefix("--") if self.flags else self.name
+
+    def of(self, estimator: str) -> bool:
+        """Whether that estimator may be given it."""
+        return not self.owners or estimator in self.owners or estimator in self.also
 
     @property
     def title(self) -> str:

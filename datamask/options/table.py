@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamask.options.kinds import Choice, Copies, Device, Flag, IdFile, Number, Quotas, Text, Tokens, Whole
+from datamask.options.kinds import Choice, Copies, Device, Flag, Folder, IdFile, Number, Quotas, Text, Tokens, Whole
 from datamask.options.option import Control, option, options_of
 from datamask.options.quotas import Quota
 
@@ -296,11 +296,13 @@ class SelectionOptions:
         Choice({"global": "blocks of neighbours that see the others", "block": "random blocks, each alone"}),
         "Scope of a block",
         "of blocks: global (blocks of neighbouring cells, in rounds against what the others hold) or block (random "
-        "blocks, each alone, equal shares: the paper's way)",
+        "blocks, each alone, equal shares: the paper's way). Of a corpus that does not fit into memory it asks for "
+        "all rows, out of core; without it such a corpus is opened as a uniform sample",
         "SCOPE",
         FIND,
         listed="Scope",
         owners={"blocks": "global"},
+        also=("relaxed",),
         varied="scope",
         control=Control(),
         help="How blocks hang together. Global: blocks of neighbouring samples, solved again in rounds, each against "
@@ -310,13 +312,22 @@ class SelectionOptions:
     block_rows: int | None = option(
         Whole(2),
         "Rows of a block",
-        "rows of a block, about",
+        "rows of a block, about; out of core it bounds the memory",
         "ROWS",
         FIND,
         owners={"blocks": 1_000_000},
+        also=("relaxed",),
         varied="block rows",
         control=Control({"min_value": 2, "max_value": 100_000_000, "step": 10_000}),
         help="About so many rows are solved together.",
+    )
+    scratch_dir: str | None = option(
+        Folder(),
+        "Scratch folder",
+        "all rows, out of core, whether they fit into memory or not: raw files of them are written below this folder, "
+        "and removed when the run is done (with --scope: the system's folder of temporary files)",
+        "FOLDER",
+        FIND,
     )
     seed: int = option(
         Whole(0, 2**63 - 1, "2^63 - 1"),

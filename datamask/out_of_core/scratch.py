@@ -135,6 +135,14 @@ class Scratch:
                 self._widen(kept[inside[start : start + ROWS_READ]], features[part])
         return features
 
+    def id_hash_at(self, rows: np.ndarray) -> np.ndarray:
+        """`id_hash` of some rows, uint64 ``(k,)``, without reading all. rows: int64 ``(k,)``, rising."""
+        hashes = np.empty(len(rows), np.uint64)
+        for number, places in self._by_shard(rows):
+            low, high = int(self.starts[number]), int(self.starts[number + 1])
+            hashes[places] = self._mapped(number, "id_hash", high - low)[rows[places] - low]
+        return hashes
+
     def place(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where rows come from: the shard's number and the row in it, int64 ``(k,)`` each.
 

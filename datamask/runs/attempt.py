@@ -62,11 +62,12 @@ def attempt(
     warn: Callable[[str], None] | None = None,
     take: Callable[[Selection], None] | None = None,
     pace: PhasePace | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Execute `run` from where it stands and leave a status that tells how that went; raises no `Exception`.
 
     `pool` is the run's corpus where it is open already (`datamask.runs.sweep`); `warn` is told what is wrong with it;
-    `take` is given the selection; `pace` is told of the phases.
+    `take` is given the selection; `pace` is told of the phases; `note` of what people should know before long work.
 
     A run that is done, or whose lock somebody else holds, keeps its status: it is not ours to write.
     """
@@ -77,7 +78,15 @@ def attempt(
         from datamask.runs.execute import execute
 
         summary = execute(
-            run, should_stop=stop, progress=progress, threads=threads, pool=pool, warn=warn, take=take, pace=pace
+            run,
+            should_stop=stop,
+            progress=progress,
+            threads=threads,
+            pool=pool,
+            warn=warn,
+            take=take,
+            pace=pace,
+            note=note,
         )
     except Stopped:
         _record(run, "stopped", ending="stopped", message="stopped before learning began")

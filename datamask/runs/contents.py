@@ -40,6 +40,7 @@ class ShardRows:
         ids: what the id column held there, in the same order.
         selected: bool ``(n,)``.
         id_name: the id column.
+        all_considered: whether the file's other rows were in the corpus too: `rows` are then the selected ones alone.
     """
 
     path: FilePath
@@ -47,6 +48,7 @@ class ShardRows:
     ids: pa.ChunkedArray
     selected: np.ndarray
     id_name: str
+    all_considered: bool = False
 
 
 def shards_of(run: Run) -> list[ShardRows]:
@@ -55,10 +57,15 @@ def shards_of(run: Run) -> list[ShardRows]:
     Raises:
         StoreError: that table is damaged, or has not the columns that it must have.
     """
-    everything = run.rows()
-    id_name = run.id_column(everything)
-    table = run.rows(("source_file", "source_row", "selected"))
     facts = run.facts()
+    if run.whole is not None:  # rows.parquet is of a sample of them
+        everything = table = run.selection()
+        table = table.append_column("selected", pa.array(np.ones(len(table), bool)))
+        id_name = run.id_column(everything)
+    else:
+        everything = run.rows()
+        id_name = run.id_column(everything)
+        table = run.rows(("source_file", "source_row", "selected"))
     names = table["source_file"].combine_chunks().dictionary_encode()
     if isinstance(names, pa.ChunkedArray):
         names = names.combine_chunks()
@@ -72,7 +79,7 @@ def shards_of(run: Run) -> list[ShardRows]:
         where = np.flatnonzero(codes == with_rows.index(file)) if file in with_rows else np.zeros(0, np.int64)
         where = where[np.argsort(rows[where], kind="stable")]
         ids = everything[id_name].take(pa.array(where))
-        shards.append(ShardRows(path_of(file), rows[where], ids, selected[where], id_name))
+        shards.append(ShardRows(path_of(file), rows[where], ids, selected[where], id_name, run.whole is not None))
     return shards
 
 

@@ -23,7 +23,7 @@ from datamask.corpus.shared_corpora import shared_corpora
 from datamask.corpus.threads import thread_count
 from datamask.errors import DatamaskError, RunStateError, Stopped
 from datamask.evaluation.pool import Pool
-from datamask.evaluation.problems import pose
+from datamask.evaluation.problems import PosedProblem, pose
 from datamask.evaluation.selection import Selection
 from datamask.learning.device import resolve
 from datamask.learning.loop import Estimator, Learned, learn
@@ -84,6 +84,7 @@ def execute(
     warn: Callable[[str], None] | None = None,
     take: Callable[[Selection], None] | None = None,
     pace: PhasePace | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Do a run from where it stands to its end, or to where it is stopped.
 
@@ -98,6 +99,7 @@ def execute(
             seen.
         take: called with the selection once everything of it is written.
         pace: told of the run's phases, so that it knows the time left.
+        note: called with sentences that people should read before long work begins: what it takes.
 
     Returns:
         The summary (keys as documented in the README; ``warnings`` has those sentences that still hold), with
@@ -116,18 +118,32 @@ def execute(
         threads = int(run.facts().get("threads") or threads or DEFAULT_THREADS)
         torch.set_num_threads(threads)
         writer.update_facts(threads=threads)
+        execution: Execution | None = None
         try:
-            execution = _Execution(run, writer, poll, report, tell, pace or PhasePace(lanes.clock))
+            way = execution_of(run, poll)
+            execution = way(run, writer, poll, report, tell, pace or PhasePace(lanes.clock), note)
             summary = execution.go(pool)
         except Stopped:
-            writer.finish("stopped", ending="stopped on request")
+            kept = "" if execution is None else execution.kept()
+            writer.finish("stopped", ending=f"stopped on request{kept}")
             return {"run_id": run.id, "status": "stopped"}
     if take is not None and execution.selection is not None:
         take(execution.selection)
     return summary
 
 
-class _Execution:
+def execution_of(run: Run, poll: Poll) -> type[Execution]:
+    """What does a run: on a corpus in memory, or over all rows of one that is not.
+
+    Raises:
+        InputError, RemoteError: the corpus cannot be looked at. Stopped: on request.
+    """
+    from datamask.runs.whole import WholeExecution, wants_all_rows
+
+    return WholeExecution if wants_all_rows(run, poll.stopped) else Execution
+
+
+class Execution:
     """One attempt at a run, with what its stages share."""
 
     def __init__(
@@ -138,7 +154,9 @@ class _Execution:
         progress: Progress,
         warn: Callable[[str], None],
         pace: PhasePace,
+        note: Callable[[str], None] | None = None,
     ) -> None:
+        self.note: Callable[[str], None] = note or (lambda sentence: None)
         self.run, self.writer, self.poll, self.progress, self.warn = run, writer, poll, progress, warn
         self.config = run.config.selection
         self.clock, self.pace = Clock(), pace
@@ -184,6 +202,19 @@ class _Execution:
             corpus, self.config, posed, learned.mask, estimator.logits(learned.state), self.poll, recorder.traced
         )
         recorder.count_seconds()
+        return self.ended(pool, posed, estimator, learned, recorder, selection)
+
+    def ended(
+        self,
+        pool: Pool,
+        posed: PosedProblem,
+        estimator: Estimator,
+        learned: Learned,
+        recorder: Recorder,
+        selection: Selection,
+    ) -> dict[str, Any]:
+        """Write down what was selected; the run is done. The summary."""
+        corpus = pool.corpus
         summary = (
             {"run_id": self.run.id, "status": "done"}
             | selection.summary
@@ -216,6 +247,10 @@ class _Execution:
         self.pace.over()
         self.progress(1.0, "done")
         return summary
+
+    def kept(self) -> str:
+        """What a stopped attempt leaves behind beside its checkpoint, as the end of a sentence; mostly nothing."""
+        return ""
 
     def open(self) -> Pool:
         """The run's corpus, on its device."""

@@ -161,7 +161,7 @@ def mask_per_shard(
     names = output_names([shard.path for shard in shards], ".mask.parquet")
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
-        selected, considered = np.zeros(count, np.uint8), np.zeros(count, bool)
+        selected, considered = np.zeros(count, np.uint8), np.full(count, shard.all_considered)
         selected[shard.rows] = shard.selected
         considered[shard.rows] = True
         target = Path(folder) / name

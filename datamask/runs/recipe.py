@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datamask.config import CorpusConfig, QualityColumn
+from datamask.config import CorpusConfig, QualityColumn, RunConfig
 from datamask.corpus.centered import centered, common_mean
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import open_corpus
 from datamask.corpus.shared_corpora import shared_corpora
-from datamask.errors import OptionError, RunStateError, poll_of
+from datamask.errors import OptionError, RunStateError, Stopped, poll_of
 from datamask.recipes.derive import derive, refusal
-from datamask.recipes.learned import LearningSelection
+from datamask.recipes.learned import LearningSelection, Poll
 from datamask.recipes.quality import FrozenQuality
-from datamask.recipes.recipe import Recipe
+from datamask.recipes.recipe import Recipe, read_recipe
 from datamask.runs.contents import changed, open_file
 from datamask.runs.store import Run
 from datamask.storage.address import path_of
 
+if TYPE_CHECKING:
+    from datamask.evaluation.problems import PosedProblem
+    from datamask.evaluation.selection import Selection
+
 Progress = Callable[[float, str], None]
+
+WHOLE_RULE = "recipe.json"
+"""In the folder of a run on all rows of a corpus beyond memory: its rule."""
 
 OPENED = 0.8
 """Share of the work that is done when the corpus is open."""
@@ -56,6 +63,8 @@ def recipe_of(
         open_file(path_of(path), should_stop)
     if "anchors" not in facts:
         raise RunStateError(f"run {run.id} kept no ends of its scales, without which its score cannot be made again")
+    if run.whole is not None and (run.path / WHOLE_RULE).is_file():
+        return read_recipe(run.path / WHOLE_RULE)  # made of all rows, of which the sample says less
     report = progress or (lambda share, what: None)
     if corpus is None:
         corpus = shared_corpora().get(
@@ -63,7 +72,7 @@ def recipe_of(
         )
     _check_same(run, corpus, facts)
     report(OPENED, "finding the rule")
-    columns, values = _quality_columns(corpus, config.corpus, should_stop)
+    columns, values = quality_columns(corpus, config.corpus, should_stop)
     rows = run.rows(("selected", "eligible"), optional=("given",))
     selection = config.selection
     space = centered(corpus, should_stop) if selection.center else corpus
@@ -79,14 +88,69 @@ def recipe_of(
             rows["selected"].to_numpy(),
             rows["eligible"].to_numpy(),
             rows["given"].to_numpy() if "given" in rows.column_names else np.zeros(len(corpus), bool),
-            _named(corpus, selection.pin),
-            _named(corpus, selection.ban),
+            named_rows(corpus, selection.pin),
+            named_rows(corpus, selection.ban),
         ),
         poll,
         **_provenance(run, facts),
     )
     report(1.0, "finding the rule")
     return recipe
+
+
+@dataclass(frozen=True)
+class SampleSelection:
+    """What a selection of a sample says of all rows.
+
+    Attributes:
+        quality: the quality columns, as they are over the sample. center: float64 ``(d,)``, the sample's mean where the
+            features are centered. recipe: its rule; None: its objective has none.
+    """
+
+    quality: tuple[FrozenQuality, ...]
+    center: np.ndarray | None
+    recipe: Recipe | None
+
+
+def selection_of_sample(
+    run_config: RunConfig, corpus: Corpus, posed: PosedProblem, selection: Selection, poll: Poll
+) -> SampleSelection:
+    """What a selection that has just been made of a sample says of all rows.
+
+    Raises:
+        InputError: a shard has changed, or no threshold tells rows apart. Stopped: from `poll`.
+    """
+
+    def asked_to_stop() -> bool:
+        try:
+            poll()
+        except Stopped:
+            return True
+        return False
+
+    config = run_config.selection
+    columns, values = quality_columns(corpus, run_config.corpus, asked_to_stop)
+    frozen = tuple(FrozenQuality.of(column, part) for column, part in zip(columns, values))
+    center = common_mean(corpus, asked_to_stop) if config.center else None
+    if refusal(config):
+        return SampleSelection(frozen, center, None)
+    space = centered(corpus, asked_to_stop) if config.center else corpus
+    nobody = np.zeros(len(corpus), bool)
+    learned = LearningSelection(
+        corpus,
+        space,
+        center,
+        config,
+        posed.anchors(),
+        frozen,
+        values,
+        selection.mask,
+        selection.eligible,
+        selection.given,
+        nobody,
+        nobody,
+    )
+    return SampleSelection(frozen, center, derive(learned, poll, rows_of="a sample"))
 
 
 def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:
@@ -99,7 +163,7 @@ def _check_same(run: Run, corpus: Corpus, facts: dict[str, Any]) -> None:
         raise changed(Path(corpus.provenance.files[0]), "it, or a shard beside it, holds other rows")
 
 
-def _quality_columns(
+def quality_columns(
     corpus: Corpus, config: CorpusConfig, should_stop: Callable[[], bool] | None
 ) -> tuple[tuple[QualityColumn, ...], np.ndarray]:
     """The columns, and what they hold in the shards, float64 ``(Q, N)``."""
@@ -118,7 +182,7 @@ def _quality_columns(
     return columns, reread.quality[None]
 
 
-def _named(corpus: Corpus, path: str | None) -> np.ndarray:
+def named_rows(corpus: Corpus, path: str | None) -> np.ndarray:
     """The rows that a file of ids names, bool ``(N,)``."""
     mask = np.zeros(len(corpus), bool)
     if path is not None:

@@ -82,6 +82,11 @@ class Recorder(Watch):
         self._saved = self._looked = time.monotonic()
         self._since = lanes.clock()
 
+    @property
+    def lines(self) -> int:
+        """The number of the last line of metrics.jsonl."""
+        return self._step + self._traced
+
     def resume(self, state: State, traced: int) -> None:
         """Go on from a checkpoint: the logits that were kept up to it are kept further.
 

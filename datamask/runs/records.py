@@ -108,6 +108,13 @@ STATUS: Schema = {
     "summary": (SUMMARY, NONE),
 }
 
+WHOLE: Schema = {
+    **dict.fromkeys(("sample_rows", "rows", "selected", "shards", "passes", "blocks"), COUNT),
+    **dict.fromkeys(("scratch_bytes", "memory_bytes"), COUNT),
+    "scratch": TEXT | NONE,
+}
+"""Of a run on all rows of a corpus that is not in memory; see `datamask.runs.whole`."""
+
 REFERENCE: Schema = {**TERMS, "calibrated": TERMS}
 FACTS: Schema = {
     "output": TEXT | NONE,
@@ -148,6 +155,7 @@ FACTS: Schema = {
     "swept": {},
     "own_code": {EVERY: TEXT},
     "contents": ({EVERY: TEXT | NONE}, NONE),
+    "whole": (WHOLE, NONE),
 }
 
 OF_KIND: dict[type[Kind], Any] = {

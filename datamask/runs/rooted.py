@@ -7,7 +7,7 @@ from typing import Any
 
 from datamask.config import CorpusConfig, RunConfig
 from datamask.files import user_path
-from datamask.options import CORPUS_OPTIONS, OPTIONS, IdFile, InputPaths
+from datamask.options import CORPUS_OPTIONS, OPTIONS, Folder, IdFile, InputPaths
 from datamask.storage.address import is_address
 
 
@@ -20,7 +20,7 @@ def rooted(config: RunConfig) -> RunConfig:
     paths: dict[str, Any] = {
         name: absolute(getattr(config.selection, name))
         for name, option in OPTIONS.items()
-        if isinstance(option.kind, IdFile)
+        if isinstance(option.kind, (IdFile, Folder))
     }
     return replace(config, corpus=absolute_corpus(config.corpus), selection=replace(config.selection, **paths))
 

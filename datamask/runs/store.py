@@ -6,10 +6,11 @@ The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_lo
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
 rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
 measured elsewhere, if attached), driver.log (what a driver of its own printed), ``stop`` (a request), and the lock
-files ``lock`` and ``queue``. A folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file
-status.json; anything else under the root is ignored. A run id is never used as a path before it matched. No reader
-waits: a pipe or device in the place of a file is a damaged file, and so is one whose entries are not of the types
-`datamask.runs.records` says.
+files ``lock`` and ``queue``. Of a run on all rows of a corpus beyond memory (the fact ``whole``) rows.parquet has the
+rows of a sample, selection.parquet the selected of all in input order, and recipe.json the rule where there is one. A
+folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else under
+the root is ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in the place
+of a file is a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
 checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and
@@ -168,11 +169,28 @@ class Run:
     def config(self) -> RunConfig:
         """The settings, with the name and notes of the latest `relabel`.
 
+        Of a run on all rows of a corpus beyond memory, those of the sample that it is looked at on: whoever opens that
+        corpus gets the rows of rows.parquet.
+
         Raises:
             StoreError: config.json cannot be read.
         """
-        label = self.label()
-        return self._record().config.renamed(label.name, label.notes)
+        label, record = self.label(), self._record()
+        config = record.config.renamed(label.name, label.notes)
+        sample_rows = (record.facts.get("whole") or {}).get("sample_rows")
+        if sample_rows is None:
+            return config
+        return replace(config, corpus=replace(config.corpus, rows=sample_rows))
+
+    @property
+    def whole(self) -> dict[str, Any] | None:
+        """Of a run on all rows of a corpus beyond memory, what it says of these (`datamask.runs.records`); else None.
+
+        Raises:
+            StoreError: config.json cannot be read.
+        """
+        whole: dict[str, Any] | None = self._record().facts.get("whole")
+        return whole
 
     def facts(self) -> dict[str, Any]:
         """What was found out about the run: ``fingerprint, n, selected, total_rows, dim, anchors, versions, columns,

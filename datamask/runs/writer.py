@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from datamask.errors import RunStateError, StoreError
 from datamask.files import replacing, sweep
+from datamask.parquet import gathering
 from datamask.runs.folders import require_folder
 from datamask.runs.formats import (
     load_sealed,
@@ -35,6 +36,9 @@ from datamask.runs.status import ENDED_STATES, WRITTEN_STATES, RunStatus
 
 BEAT_SECONDS = 0.5
 FLOAT16_MAX = 65504.0
+
+LARGE_GROUP_ROWS = 100_000
+"""Rows of a row group of a selection that is written in parts."""
 
 WAY_OUT = "delete it to start this run from its beginning"
 """What to do about a damaged checkpoint."""
@@ -252,6 +256,21 @@ class RunWriter:
         """Replace selection.parquet; `metadata` (the config) goes as JSON under the parquet metadata key `datamask`."""
         stored = {**(table.schema.metadata or {}), b"datamask": json.dumps(to_plain(metadata)).encode()}
         write_table(self.folder / "selection.parquet", table.replace_schema_metadata(stored))
+
+    def write_large_selection(self, schema: pa.Schema, parts: Iterable[pa.Table], metadata: Mapping[str, Any]) -> None:
+        """Replace selection.parquet by rows that come in parts, and need not fit into memory together."""
+        noted = schema.with_metadata({b"datamask": json.dumps(to_plain(metadata)).encode()})
+        with (
+            replacing(self.folder / "selection.parquet") as part,
+            gathering(part, noted, LARGE_GROUP_ROWS) as sink,
+        ):
+            for rows in parts:
+                sink.write(rows.replace_schema_metadata(noted.metadata))
+
+    def write_recipe(self, text: str) -> None:
+        """Replace recipe.json: the rule of a selection from all rows of a corpus beyond memory."""
+        with replacing(self.folder / "recipe.json") as part:
+            part.write_text(text, encoding="ascii")
 
     # -- helpers ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,170 @@
+"""Of the rows near the threshold, which are in: swaps among them alone, on exact values.
+
+A rule says of all but about d rows whether they belong to the best selection. Which of the few near its threshold do is
+a question of whole rows: a member and a row outside are swapped while that raises the value, the best swap first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamask.corpus.threads import ShouldStop
+from datamask.out_of_core.scratch import Scratch
+from datamask.recipes.recipe import ScoreRule
+from datamask.recipes.weights import Weights, moment_pairs
+
+TRIED = 48
+"""Members, and rows outside, of which all pairs are tried at a time: those that stand worst and best alone."""
+
+MOST_SWAPS = 4096
+
+POLLED = 16
+"""Swaps between two looks at whether to stop."""
+
+
+@dataclass
+class Members:
+    """Sums over `size` members, changed as rows come and go.
+
+    Attributes:
+        quality: sum of qualities. total: float64 ``(d,)``, sum of unit features; moments: ``(d, d)``, of y y' without
+            its diagonal; None: the objective has no such part. rule: standardises. swaps: how many were made.
+    """
+
+    size: int
+    quality: float
+    total: np.ndarray | None
+    moments: np.ndarray | None
+    rule: ScoreRule
+    swaps: int = 0
+
+    @property
+    def mean(self) -> np.ndarray | None:
+        return None if self.total is None else self.total / self.size
+
+    @property
+    def moment(self) -> np.ndarray | None:
+        return None if self.moments is None else self.moments / self.size
+
+    def value(self, weights: Weights) -> float:
+        """The joint value."""
+        return weights.value(self.size, self.quality / self.size, self.mean, self.moment)
+
+    def raw(self) -> dict[str, float]:
+        """Each term as its objective defines it: ``quality``, ``pairwise``, ``disf_fixed``; those that there are."""
+        raw, size = {"quality": self.quality / self.size}, self.size
+        if (mean := self.mean) is not None:
+            raw["pairwise"] = -(size * float(mean @ mean) - 1.0) / (size - 1)
+        if (moment := self.moment) is not None:
+            raw["disf_fixed"] = -float((moment * moment).sum()) / moment_pairs(moment)
+        return raw
+
+    def standardised(self, units: np.ndarray) -> np.ndarray:
+        """y of unit features, float64 ``(n, d)``, where there are moments."""
+        y: np.ndarray = (units - self.rule.mean) * self.rule.inverse_sd
+        return y
+
+    def add(self, units: np.ndarray | None, quality: np.ndarray, signs: np.ndarray) -> None:
+        """Take in (1) or out (-1) rows.
+
+        Args:
+            units: float64 ``(n, d)``, None where nothing looks at them. quality, signs: float64 ``(n,)``.
+        """
+        self.quality += float(quality @ signs)
+        if units is not None and self.total is not None:
+            self.total = self.total + signs @ units
+        if units is not None and self.moments is not None:
+            y = self.standardised(units)
+            moment = y.T @ (y * signs[:, None])
+            np.fill_diagonal(moment, 0.0)
+            self.moments = self.moments + moment
+
+
+def rounded(
+    scratch: Scratch,
+    members: Members,
+    selected: np.ndarray,
+    near: np.ndarray,
+    weights: Weights,
+    size: int,
+    rule: ScoreRule,
+    should_stop: ShouldStop | None = None,
+) -> Members:
+    """The members after swaps among the rows near the threshold; `selected`, bool ``(N,)``, is changed with them.
+
+    Args:
+        near: int64, rising, the rows that may change sides. members: the sums before, which stay as they are.
+    """
+    after = Members(size, members.quality, members.total, members.moments, rule)
+    if not rule.needs_features or len(near) < 2:
+        return after
+    band = _Band(scratch.rows_at(near).astype(np.float64), scratch.quality[near], after, weights)
+    inside = selected[near]
+    for swap in range(MOST_SWAPS):
+        if should_stop is not None and swap % POLLED == 0 and should_stop():
+            break
+        best = band.best_swap(inside)
+        if best is None:
+            break
+        leaving, coming = best
+        rows = np.array([leaving, coming])
+        after.add(band.units[rows], band.quality[rows], np.array([-1.0, 1.0]))
+        inside[leaving], inside[coming] = False, True
+        after.swaps += 1
+    selected[near] = inside
+    return after
+
+
+class _Band:
+    """The rows near the threshold, and what a swap of two of them is worth."""
+
+    def __init__(self, units: np.ndarray, quality: np.ndarray, members: Members, weights: Weights) -> None:
+        self.units, self.quality, self._members = units, quality, members
+        self._y = None if members.moments is None else members.standardised(units)
+        size = members.size
+        self._quality_weight = weights.quality / size
+        self._pairs = weights.pairs / (size * (size - 1)) if members.total is not None else 0.0
+        self._moments = 0.0
+        if members.moments is not None:
+            self._moments = weights.moments / (size * size * moment_pairs(members.moments))
+        self._least = 1e-13 * max(1.0, abs(members.value(weights)))
+
+    def best_swap(self, inside: np.ndarray) -> tuple[int, int] | None:
+        """The swap that raises the value most, of those tried: who leaves and who comes; None: none does."""
+        alone = self._alone()
+        members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        if not len(members) or not len(others):
+            return None
+        leaving = members[np.argsort(alone[members], kind="stable")[:TRIED]]
+        coming = others[np.argsort(-alone[others], kind="stable")[:TRIED]]
+        gains = alone[coming][None, :] - alone[leaving][:, None] - self._apart(leaving, coming)
+        best = int(gains.argmax())
+        if gains.flat[best] <= self._least:
+            return None
+        row, column = divmod(best, len(coming))
+        return int(leaving[row]), int(coming[column])
+
+    def _alone(self) -> np.ndarray:
+        """What each row is worth at the members as they are, first order, float64 ``(r,)``."""
+        worth = self._quality_weight * self.quality
+        if self._members.total is not None:
+            worth = worth - 2.0 * self._pairs * (self.units @ self._members.total)
+        if self._y is not None and self._members.moments is not None:
+            worth = worth - 2.0 * self._moments * ((self._y @ self._members.moments) * self._y).sum(axis=1)
+        return worth
+
+    def _apart(self, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
+        """What a swap costs in second order: how far apart the two rows are."""
+        cost = np.zeros((len(leaving), len(coming)))
+        if self._members.total is not None:
+            products = self.units[leaving] @ self.units[coming].T
+            squares = [np.einsum("ij,ij->i", self.units[rows], self.units[rows]) for rows in (leaving, coming)]
+            cost += self._pairs * (squares[0][:, None] + squares[1][None, :] - 2.0 * products)
+        if self._y is not None:
+            first, second = self._y[leaving], self._y[coming]
+            products = np.square(first @ second.T) - np.square(first) @ np.square(second).T
+            norms = [np.square(np.square(y).sum(axis=1)) - np.power(y, 4).sum(axis=1) for y in (first, second)]
+            cost += self._moments * (norms[0][:, None] + norms[1][None, :] - 2.0 * products)
+        return cost

@@ -1,0 +1,170 @@
+"""Who solves what over all rows of a corpus: the table, and what a solver is given and gives back.
+
+To add one: a function from a `WholeProblem` and a `Watch` to a `WholeSolution`, its entry in `SOLVERS`. It may raise
+`Stopped` at any time; what it kept in the scratch's folder until then it finds there when the run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from datamask.config import SelectionConfig
+from datamask.corpus.threads import Progress, ShouldStop
+from datamask.errors import OptionError
+from datamask.out_of_core import streamed_dual
+from datamask.out_of_core.scratch import Scratch
+from datamask.recipes.recipe import RULED, Recipe, ScoreRule, Thresholds
+
+BLOCK_ROWS = 1_000_000
+"""Rows of a block where nobody says how many."""
+
+
+@dataclass(frozen=True)
+class WholeProblem:
+    """What is to be solved.
+
+    Attributes:
+        config: the settings. scratch: all rows. size: S. block_rows: bounds the memory.
+        anchors: the ends of the calibrated scale as the sample has them, as runs keep them.
+        recipe: the rule of the sample's selection; None: its objective has none.
+    """
+
+    config: SelectionConfig
+    scratch: Scratch
+    size: int
+    block_rows: int
+    anchors: dict[str, Any]
+    recipe: Recipe | None
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who looks on.
+
+    Attributes:
+        step: told of every step of the way: numbers by name, among them ``joint`` on the run's scale where it is known.
+            Steps of a stopped attempt that need not be done again are told again.
+        progress: told the share done, from 0 to 1, and what is being done, some ten times a second.
+        should_stop: asked as often.
+    """
+
+    step: Callable[[dict[str, float]], None]
+    progress: Progress
+    should_stop: ShouldStop
+
+
+@dataclass(frozen=True)
+class WholeSolution:
+    """What came out.
+
+    Attributes:
+        selected: bool ``(N,)``, exactly S rows.
+        joint: value on the run's scale. raw: ``quality`` and every objective, each as it defines itself.
+        upper_bound: what no such selection exceeds, on the run's scale; None: nothing is proved.
+        scores: of some rising rows, what each is worth beside the others, in parts: the quality's and the diversity's,
+            float64 ``(k,)`` each, first order, on the run's scale, before they are weighed by lambda.
+        ending: why it ended, in a few words. facts: counts for the run's record: ``passes``, ``blocks``.
+        rule: score and threshold by which rows are selected, but for some near it; None: no rule says so.
+        anchors: ends of the scale where they are not the sample's.
+        summary: entries of the run's summary besides, or in the place of the usual ones.
+    """
+
+    selected: np.ndarray
+    joint: float
+    raw: dict[str, float]
+    upper_bound: float | None
+    scores: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    ending: str
+    facts: dict[str, int] = field(default_factory=dict)
+    rule: tuple[ScoreRule, Thresholds] | None = None
+    anchors: dict[str, Any] | None = None
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WholeSolver:
+    """One way to solve over all rows.
+
+    Attributes:
+        objectives: it solves sums of these, and quality alone. estimators: by which it may be asked for.
+        memory: bytes that it takes at most, by rows, d and block_rows. solve: does it.
+    """
+
+    objectives: tuple[str, ...]
+    estimators: tuple[str, ...]
+    memory: Callable[[int, int, int], int]
+    solve: Callable[[WholeProblem, Watch], WholeSolution]
+
+
+def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
+    """Pair-wise similarity and the DiSF with fixed scale, by passes over the scratch."""
+    assert problem.recipe is not None
+    scratch, config = problem.scratch, problem.config
+
+    def told(dual: streamed_dual.Dual) -> None:
+        last = dual.passes[-1]
+        watch.step({"joint": last["value"], **{name: last[name] for name in ("upper_bound", "gap", "swaps")}})
+
+    dual = streamed_dual.solve(
+        scratch,
+        problem.recipe,
+        problem.size,
+        block_rows=problem.block_rows,
+        on_pass=told,
+        progress=watch.progress,
+        should_stop=watch.should_stop,
+    )
+    passes = len(dual.passes)
+    ending = "bound and value met" if dual.gap <= streamed_dual.CLOSE else "passes came no nearer to the bound"
+    return WholeSolution(
+        dual.selected(scratch.rows),
+        dual.value,
+        dual.raw,
+        dual.bound,
+        streamed_dual.scores_by(scratch, problem.recipe, dual, problem.size, config.lamb),
+        f"{ending} after {passes} pass{'es' if passes != 1 else ''}",
+        {"passes": passes},
+        None if dual.best is None else (dual.best, Thresholds(dual.tau)),
+    )
+
+
+SOLVERS: tuple[WholeSolver, ...] = (WholeSolver(RULED, ("relaxed",), streamed_dual.memory_bytes, _by_passes),)
+"""The first that fits is taken."""
+
+_REFUSED = {
+    "pin": "pins",
+    "ban": "bans",
+    "given": "given rows",
+    "quotas": "quotas",
+    "budget": "a token budget",
+    "prune": "pruning",
+}
+"""Options that hold exactly in memory, and in no solver yet over all rows."""
+
+
+def solver_for(config: SelectionConfig) -> WholeSolver:
+    """The solver for these settings.
+
+    Raises:
+        OptionError: there is none, or one of the options does not go with it; the sentence names a way out.
+    """
+    way_out = "; leave --scope and --scratch-dir out for a sample, and carry its selection over by a recipe"
+    for name, words in _REFUSED.items():
+        if getattr(config, name):
+            flag = name.rstrip("s") if name == "quotas" else name
+            raise OptionError(f"--{flag}: {words} do not hold over all rows of a corpus out of core{way_out}")
+    if config.collapse != "none":
+        raise OptionError(f"--collapse looks for copies in memory, not over all rows of a corpus out of core{way_out}")
+    names = [name for name, _ in config.terms]
+    for solver in SOLVERS:
+        if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
+            return solver
+    able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)
+    raise OptionError(
+        f"--objective {config.objective} by {config.estimator} is not solved over all rows of a corpus out of core "
+        f"(what is: {able}){way_out}"
+    )

@@ -1,0 +1,390 @@
+"""Pair-wise similarity and the DiSF with fixed scale over all rows of a scratch, with a proved bound.
+
+The dual of `datamask.recipes.refit`, carried on until bound and value meet: each pass scores all rows under one rule,
+takes the S of highest score, and steps to the next rule by the means of these and the rows near the threshold. Scores
+are kept, so the threshold and the rows above it are exact in every pass; what the S rows of a pass are worth is
+therefore exact too. At the optimum about d rows lie between in and out: of the rows near the threshold those are
+swapped that raise the value (`rounding`), and nothing else of the corpus need be looked at.
+
+Kept in memory: quality and scores of all rows, a copy of the scores while they are cut, and some thousand rows with
+their features in each thread. Sums are in float64.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask.corpus.threads import Progress, ShouldStop, thread_count
+from datamask.errors import InputError, Stopped, StoreError
+from datamask.files import replacing
+from datamask.out_of_core.rounding import Members, rounded
+from datamask.out_of_core.scratch import ROWS_READ, Scratch
+from datamask.recipes.batches import Judged
+from datamask.recipes.passes import Batches, Pass, pass_of
+from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds
+from datamask.recipes.scoring import Scorer
+from datamask.recipes.stepping import next_rule, rule_of
+from datamask.recipes.weights import Weights
+
+MOST_PASSES = 12
+
+CLOSE = 1e-6
+"""Bound less value at which it ends, on the scale of the objective."""
+
+ROWS_A_TASK = 1 << 16
+
+FEWEST_ROWS = 256
+"""Rows widened to float64 at a time, at least."""
+
+STILL = 0.5
+"""Where the gap after a pass is more than this share of that before, for `TIRED` passes, no more are made."""
+
+TIRED = 3
+
+PILOT_ROWS = 4096
+"""Rows, evenly spaced, that give the standard deviation of the scores."""
+
+STATE = "dual.npz"
+"""In the scratch: what the passes so far came to."""
+
+
+@dataclass
+class Dual:
+    """What the passes so far came to.
+
+    Attributes:
+        rule, expected: for the next pass, and about the threshold there.
+        value, bound: the best so far, on the recipe's scale. packed: uint8, the members of that value, by bits.
+        best: rule under which they were members, and tau: their threshold, which rounding moved some rows across.
+        raw: quality and diversity terms of the members, as the objectives define them.
+        passes: what each came to: ``value``, ``upper_bound``, ``gap``, ``tau``.
+        before: scale of the scores, for the thresholds that a pass tries.
+    """
+
+    rule: ScoreRule
+    expected: float
+    spread: float
+    value: float = -np.inf
+    bound: float = np.inf
+    packed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
+    best: ScoreRule | None = None
+    tau: float = np.nan
+    raw: dict[str, float] = field(default_factory=dict)
+    passes: list[dict[str, float]] = field(default_factory=list)
+
+    @property
+    def gap(self) -> float:
+        """Bound less value, at least 0: both are rounded."""
+        return max(self.bound - self.value, 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether no further pass is worth its time."""
+        if self.gap <= CLOSE or len(self.passes) >= MOST_PASSES or not self.rule.needs_features:
+            return bool(self.passes)
+        gaps = [one_pass["gap"] for one_pass in self.passes]
+        return len(gaps) > TIRED and gaps[-1] > STILL * gaps[-1 - TIRED]
+
+    def selected(self, rows: int) -> np.ndarray:
+        """The members, bool ``(N,)``."""
+        return np.unpackbits(self.packed, count=rows).astype(bool)
+
+
+def memory_bytes(rows: int, dim: int, block_rows: int) -> int:
+    """The most anonymous memory that `solve` takes beside what the program itself takes."""
+    return 600_000_000 + 40 * rows + 10 * block_rows * dim
+
+
+def solve(
+    scratch: Scratch,
+    recipe: Recipe,
+    size: int,
+    *,
+    block_rows: int,
+    on_pass: Callable[[Dual], None] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Dual:
+    """Select `size` of all rows.
+
+    Args:
+        recipe: learned on a sample of them: weights, anchors and standardisation hold for all, its rule and threshold
+            are where the passes begin.
+        block_rows: bounds the memory; see `memory_bytes`.
+        on_pass: told after every pass, those of a stopped attempt included.
+        progress: with the share of `MOST_PASSES`, of which there are mostly fewer.
+
+    Raises:
+        InputError: no such selection is possible.
+        Stopped: `should_stop` answered true; the finished passes are kept in the scratch and not done again.
+    """
+    if not 2 <= size < scratch.rows:
+        raise InputError(f"a selection from {scratch.rows:,} rows has from 2 to {scratch.rows - 1:,}, got {size:,}")
+    weights = Weights.of(recipe)
+    made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
+    path = scratch.folder / STATE
+    dual = _kept(path, made_of, scratch.rows)
+    if dual is None:
+        rule = rule_of(recipe, weights, size)
+        dual = Dual(rule, float(recipe.thresholds.tau or 0.0), _spread(scratch, recipe, rule))
+    elif on_pass is not None:
+        for done in range(1, len(dual.passes) + 1):
+            on_pass(replace(dual, passes=dual.passes[:done]))
+    scores = np.empty(scratch.rows)
+    feed = ScratchFeed(scratch, recipe, scores, block_rows)
+    while not dual.over:
+        number = len(dual.passes)
+        what = f"Pass {number + 1} over"
+        one_pass = pass_of(
+            feed,
+            recipe,
+            dual.rule,
+            dual.expected,
+            dual.spread,
+            what,
+            _within(progress, number),
+            should_stop,
+        )
+        _after(dual, scratch, recipe, one_pass, scores, size, weights, should_stop)
+        _keep(path, dual, made_of)
+        if on_pass is not None:
+            on_pass(dual)
+    return dual
+
+
+def _within(progress: Progress | None, number: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda share, what: progress((number + share) / MOST_PASSES, what)
+
+
+class ScratchFeed:
+    """The rows of a scratch, for a pass; their scores are written down. See `datamask.recipes.passes.Feed`."""
+
+    def __init__(self, scratch: Scratch, recipe: Recipe, scores: np.ndarray, block_rows: int) -> None:
+        """
+        Args:
+            scores: float64 ``(N,)``, filled by every pass. block_rows: bounds the rows in memory.
+        """
+        self._scratch, self._recipe, self._scores = scratch, recipe, scores
+        self.rows, self.dim = scratch.rows, scratch.dim
+        self.tasks = -(-scratch.rows // ROWS_A_TASK)
+        # some eight float64 copies of the rows that a thread works on live at a time
+        self._rows_at_once = int(np.clip(block_rows // (8 * thread_count(self.tasks)), FEWEST_ROWS, ROWS_READ))
+        self._valid = np.ones(self._rows_at_once, bool)
+
+    def under(self, rule: ScoreRule) -> Batches:
+        """See `Feed`."""
+        scorer, scratch = Scorer(replace(self._recipe, rule=rule)), self._scratch
+        quality = scratch.quality  # here, in one thread, before many want it
+
+        def batches(task: int, should_stop: ShouldStop) -> Iterator[tuple[int, Judged, int]]:
+            end = min((task + 1) * ROWS_A_TASK, scratch.rows)
+            for low in range(task * ROWS_A_TASK, end, self._rows_at_once):
+                high = min(low + self._rows_at_once, end)
+                units = scratch.features(low, high).astype(np.float64) if rule.needs_features else None
+                score = scorer(quality[low:high], units)
+                self._scores[low:high] = score
+                valid = self._valid[: high - low]
+                yield (
+                    low,
+                    Judged(valid, valid, score, quality[low:high], None, None, units, {}),
+                    2 * self.dim * (high - low),
+                )
+
+        return batches
+
+
+def _spread(scratch: Scratch, recipe: Recipe, rule: ScoreRule) -> float:
+    """The standard deviation of the scores of some rows all over the corpus."""
+    rows = np.unique(np.linspace(0, scratch.rows - 1, min(PILOT_ROWS, scratch.rows)).astype(np.int64))
+    units = scratch.rows_at(rows).astype(np.float64) if rule.needs_features else None
+    spread = float(Scorer(replace(recipe, rule=rule))(scratch.quality[rows], units).std())
+    return spread if spread > 0 else 1.0  # where all score alike the first threshold is the last
+
+
+def scores_by(
+    scratch: Scratch, recipe: Recipe, dual: Dual, size: int, lamb: float
+) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """What some rows are worth under the best rule, as `datamask.out_of_core.solvers.WholeSolution.scores` says it."""
+    assert dual.best is not None
+    scorer = Scorer(replace(recipe, rule=replace(dual.best, quality_weight=0.0)))
+    slope = dual.best.quality_weight / lamb if lamb > 0 else 0.0
+
+    def scores(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        quality = scratch.quality[rows] * (slope / size)
+        diversity = np.zeros(len(rows))
+        if lamb < 1 and dual.best is not None and dual.best.needs_features:
+            for low in range(0, len(rows), ROWS_READ):
+                part = slice(low, low + ROWS_READ)
+                units = scratch.rows_at(rows[part]).astype(np.float64)
+                diversity[part] = scorer(np.zeros(len(units)), units) / (size * (1 - lamb))
+        return quality, diversity
+
+    return scores
+
+
+# -- after a pass ------------------------------------------------------------------------------------------------------
+
+
+def _after(
+    dual: Dual,
+    scratch: Scratch,
+    recipe: Recipe,
+    one_pass: Pass,
+    scores: np.ndarray,
+    size: int,
+    weights: Weights,
+    should_stop: ShouldStop | None,
+) -> None:
+    """Take note of a pass: the exact members, what they are worth, what nothing exceeds, and the next rule."""
+    rule = one_pass.rule
+    tau, selected = top_rows(scores, size, scratch)
+    price = tau + _above(scores, tau) / size
+    # the thresholds that the pass tried prove no less; the exact one proves most, but for rounding
+    bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights))
+    members = _members(scratch, recipe, one_pass, scores, selected, size, should_stop)
+    near = _near(scores, tau, scratch.dim)
+    better = rounded(scratch, members, selected, near, weights, size, rule, should_stop)
+    value = better.value(weights)
+    dual.bound = min(dual.bound, bound)
+    if value > dual.value:
+        dual.value, dual.best, dual.tau, dual.raw = value, rule, tau, better.raw()
+        dual.packed = np.packbits(selected)
+    dual.bound = max(dual.bound, dual.value)
+    dual.passes = [
+        *dual.passes,
+        {"value": value, "upper_bound": dual.bound, "gap": dual.gap, "tau": tau, "swaps": float(better.swaps)},
+    ]
+    mean, moment = members.mean, members.moment
+    known = bool(one_pass.edges[one_pass.cuts[0]] < tau < one_pass.edges[one_pass.cuts[-1]])
+    dual.rule, dual.expected = next_rule(recipe, one_pass, weights, size, tau, mean, moment, known=known)
+
+
+def top_rows(scores: np.ndarray, size: int, scratch: Scratch) -> tuple[float, np.ndarray]:
+    """The threshold, and which rows are the `size` of highest score, bool ``(N,)``; of equal ones by hash of the id."""
+    cut = scores.copy()
+    cut.partition(len(cut) - size)
+    tau = float(cut[len(cut) - size])
+    del cut
+    selected: np.ndarray = scores > tau
+    ties = np.flatnonzero(scores == tau)
+    missing = size - int(selected.sum())
+    if missing < len(ties):
+        hashes = scratch.id_hash_at(ties)
+        ties = ties[np.lexsort((ties, hashes))[:missing]]
+    selected[ties] = True
+    return tau, selected
+
+
+def _above(scores: np.ndarray, tau: float) -> float:
+    """``sum of max(0, score - tau)``, without an array as long as the scores."""
+    step = 1 << 20
+    return float(sum(np.maximum(scores[low : low + step] - tau, 0.0).sum() for low in range(0, len(scores), step)))
+
+
+def _near(scores: np.ndarray, tau: float, dim: int) -> np.ndarray:
+    """The rows nearest to the threshold, rising: some d of them are neither in nor out, and so are swapped."""
+    count = int(min(len(scores), max(512, min(8 * dim, 4096))))
+    width = _width(scores, tau, count)
+    near = np.flatnonzero(np.abs(scores - tau) <= width)
+    if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold
+        near = near[:: -(-len(near) // count)]
+    return near
+
+
+def _width(scores: np.ndarray, tau: float, count: int) -> float:
+    off = np.abs(scores - tau)
+    off.partition(count - 1)
+    return float(off[count - 1])
+
+
+def _members(
+    scratch: Scratch,
+    recipe: Recipe,
+    one_pass: Pass,
+    scores: np.ndarray,
+    selected: np.ndarray,
+    size: int,
+    should_stop: ShouldStop | None,
+) -> Members:
+    """Means over the members: those above the nearest threshold of the pass, and the rows between that and theirs."""
+    cut = one_pass.cut_nearest(size)
+    edge = float(one_pass.edges[one_pass.cuts[cut]])
+    count = one_pass.kept(cut)
+    mean, moment = one_pass.members(cut)
+    members = Members(
+        size=size,
+        quality=one_pass.mean_quality(cut) * count,
+        total=None if mean is None else mean * count,
+        moments=None if moment is None else moment * count,
+        rule=one_pass.rule,
+    )
+    apart = np.flatnonzero(selected != (scores >= edge))
+    for low in range(0, len(apart), ROWS_READ):
+        if should_stop is not None and should_stop():
+            raise Stopped("the pass over all rows was stopped; nothing of it is kept")
+        rows = apart[low : low + ROWS_READ]
+        units = scratch.rows_at(rows).astype(np.float64) if one_pass.rule.needs_features else None
+        members.add(units, scratch.quality[rows], np.where(selected[rows], 1.0, -1.0))
+    return members
+
+
+# -- kept between attempts ---------------------------------------------------------------------------------------------
+
+_RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd")
+_RULE_NUMBERS = ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
+
+
+def _digest(recipe: Recipe) -> str:
+    """Of what decides where the passes begin and what they are worth; not of where the recipe was learned."""
+    return replace(recipe, learned={}, refit={}, notes=(), thresholds=Thresholds(recipe.thresholds.tau)).digest
+
+
+def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:
+    """Write down what the passes so far came to."""
+    arrays: dict[str, np.ndarray] = {"packed": dual.packed}
+    numbers: dict[str, Any] = {}
+    for name, rule in (("rule", dual.rule), ("best", dual.best)):
+        if rule is not None:
+            arrays |= {f"{name}_{part}": array for part in _RULE_ARRAYS if (array := getattr(rule, part)) is not None}
+            numbers[name] = {part: getattr(rule, part) for part in _RULE_NUMBERS}
+    numbers |= {part: getattr(dual, part) for part in ("expected", "spread", "value", "bound", "tau", "raw", "passes")}
+    with replacing(path, ".npz") as part, part.open("wb") as file:
+        np.savez(file, note=np.array(json.dumps({"made_of": made_of, **numbers})), **arrays)  # type: ignore[arg-type]
+
+
+def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
+    """What was written down of an attempt before, of just the same; None: nothing was."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            note = json.loads(str(stored["note"]))
+            arrays = {name: stored[name] for name in stored.files if name != "note"}
+        if note["made_of"] != made_of or len(arrays["packed"]) != -(-rows // 8):
+            return None
+        rules = {
+            name: ScoreRule(
+                **note[name], **{part: arrays[f"{name}_{part}"] for part in _RULE_ARRAYS if f"{name}_{part}" in arrays}
+            )
+            for name in ("rule", "best")
+        }
+        return Dual(
+            rules["rule"],
+            note["expected"],
+            note["spread"],
+            note["value"],
+            note["bound"],
+            arrays["packed"],
+            rules["best"],
+            note["tau"],
+            note["raw"],
+            note["passes"],
+        )
+    except (OSError, ValueError, KeyError, TypeError, EOFError, StoreError):
+        return None

@@ -1,0 +1,381 @@
+"""A run on all rows of a corpus that is not held in memory.
+
+It begins as a run on a uniform sample: that gives the ends of the scales, the weights of the terms and, for objectives
+with a rule, where to begin; it is also what pages draw. Then the shards are read once into scratch, and a solver of
+`datamask.out_of_core.solvers` selects from all of it. rows.parquet has the sample's rows, selected as they are over the
+whole; selection.parquet the selected rows of the whole, in input order, written as they are read.
+
+The fact ``whole`` says so: ``sample_rows``, ``rows`` (valid ones), ``selected``, ``shards``, ``scratch`` (where it
+lies, while it does), ``scratch_bytes``, ``memory_bytes`` (what the solver takes at most) and what the solver counts.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from datamask.corpus.corpus import Corpus
+from datamask.corpus.opening import fits_in_memory
+from datamask.corpus.sampling import row_hash
+from datamask.evaluation.pool import Pool
+from datamask.evaluation.problems import PosedProblem
+from datamask.evaluation.selection import Selection
+from datamask.learning.loop import Estimator, Learned
+from datamask.out_of_core.scratch import HASH_SEED, Scratch, remove_scratch, scratch_bytes, write_scratch
+from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, solver_for
+from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
+from datamask.recipes.batches import shard_batches
+from datamask.recipes.recipe import Recipe
+from datamask.recipes.weights import slope
+from datamask.runs import run_facts
+from datamask.runs.contents import changed
+from datamask.runs.execute import Execution
+from datamask.runs.recipe import selection_of_sample
+from datamask.runs.recording import Recorder
+from datamask.runs.store import Run
+from datamask.storage.address import path_of
+
+SAMPLE_ROWS = 20_000
+"""Rows of the sample where nobody says how many."""
+
+SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
+"""Phases after those of the sample."""
+
+_READ, _PASSED, _WRITTEN = (8e-7, 1.2e-8), (4e-7, 6e-8), (3e-7, 0.0)
+"""Seconds of these phases per row, and per row and dimension."""
+
+
+def wants_all_rows(run: Run, should_stop: Any = None) -> bool:
+    """Whether a run selects from all rows of a corpus out of core: scratch was asked for, or they do not fit.
+
+    Raises:
+        InputError, RemoteError, Stopped: as `datamask.corpus.opening.open_corpus`.
+    """
+    selection = run.config.selection
+    if run.whole is not None or selection.scratch_dir is not None:
+        return True
+    return selection.scope is not None and not fits_in_memory(run.config.corpus, should_stop)
+
+
+class WholeExecution(Execution):
+    """One attempt at such a run."""
+
+    def go(self, pool: Pool | None = None) -> dict[str, Any]:
+        self.solver = solver_for(self.config)
+        corpus = self.run.config.corpus
+        check_wholly_readable(corpus)
+        self.facts: dict[str, Any] = {**(self.run.whole or {}), "sample_rows": corpus.rows or SAMPLE_ROWS}
+        self.writer.update_facts(whole=self.facts)
+        # the corpus of a sweep may be another sample than ours
+        return super().go(None)
+
+    @property
+    def folder(self) -> Path:
+        """Where the scratch lies."""
+        return Path(self.config.scratch_dir or tempfile.gettempdir()) / f"datamask-{self.run.id}"
+
+    def kept(self) -> str:
+        if not self.folder.is_dir():
+            return ""
+        return f"; its scratch stays in {self.folder}, where resuming goes on"
+
+    def plan(self, pool: Pool) -> None:
+        super().plan(pool)
+        rows, dim = pool.corpus.provenance.total_rows, pool.corpus.dim
+        self.pace.plan(
+            self.pace.ahead
+            | {
+                name: rows * (each + dim * every)
+                for name, (each, every) in ((SCRATCH, _READ), (PASSES, _PASSED), (WRITING, _WRITTEN))
+            }
+        )
+
+    def ended(
+        self,
+        pool: Pool,
+        posed: PosedProblem,
+        estimator: Estimator,
+        learned: Learned,
+        recorder: Recorder,
+        selection: Selection,
+    ) -> dict[str, Any]:
+        sample = selection_of_sample(self.run.config, pool.corpus, posed, selection, self.poll)
+        whole = WholeCorpus.open(
+            self.run.config.corpus, quality=sample.quality, center=sample.center, should_stop=self.poll.stopped
+        )
+        block_rows = self.config.block_rows or BLOCK_ROWS
+        self.announce(whole, block_rows)
+        self.pace.begin(SCRATCH, 0.0)
+        scratch = write_scratch(whole, self.folder, progress=self.at_share, should_stop=self.poll.stopped)
+        size = self.config.size(scratch.rows)
+        self.know(rows=scratch.rows, selected=size)
+        self.pace.begin(PASSES, 0.0)
+        recipe = sample.recipe
+        problem = WholeProblem(self.config, scratch, size, block_rows, posed.anchors(), recipe)
+        solution = self.solver.solve(problem, self.watch(recorder))
+        recorder.count_seconds()
+        self.know(**solution.facts)
+        self.pace.begin(WRITING, 0.0)
+        on_sample = self.sample_rows(pool.corpus, scratch, solution)
+        self.selection = _selected_on(posed, selection, on_sample, self)
+        self.writer.update_facts(selected=int(on_sample.sum()), dropped=scratch.dropped)
+        self.writer.write_rows(self.selection.rows_table())
+        self.writer.write_large_selection(
+            _schema(whole),
+            self.selected_parts(whole, scratch, solution, size),
+            run_facts.provenance(self.run),
+        )
+        summary = self.summary(pool, selection, recorder, scratch, solution, size)
+        self.write_rule(recipe, solution, summary)
+        self.know(scratch=None)
+        self.writer.finish("done", summary, solution.ending, step=learned.state.step, total_steps=estimator.total_steps)
+        remove_scratch(self.folder)  # last: whoever is killed before goes on with it
+        self.pace.over()
+        self.progress(1.0, "done")
+        return summary
+
+    def announce(self, whole: WholeCorpus, block_rows: int) -> None:
+        """Say, before anything of it is written, what the work takes."""
+        rows = whole.source.rows
+        disk = scratch_bytes(rows, whole.dim, lengths=whole.columns.length is not None)
+        memory = self.solver.memory(rows, whole.dim, block_rows)
+        self.know(shards=len(whole.source.shards), scratch=str(self.folder), scratch_bytes=disk, memory_bytes=memory)
+        self.note(
+            f"all {rows:,} rows of {len(whole.source.shards):,} shards, out of core: {_gigabytes(disk)} of scratch in "
+            f"{self.folder}, at most {_gigabytes(memory)} of memory (--block_rows {block_rows:,})"
+        )
+
+    def know(self, **facts: Any) -> None:
+        """Add to what the run says of the whole."""
+        self.facts = {**self.facts, **facts}
+        self.writer.update_facts(whole=self.facts)
+
+    def at_share(self, share: float, what: str) -> None:
+        """How far the phase under way is."""
+        self.pace.at(share)
+        self.say(what)
+
+    def watch(self, recorder: Recorder) -> Watch:
+        """What looks on while it is solved: a line of metrics for each step."""
+        line, steps = recorder.lines, 0
+
+        def step(numbers: dict[str, float]) -> None:
+            nonlocal steps
+            steps += 1
+            recorder.count_seconds()
+            record = {"step": line + steps, "seconds": self.clock.learning, "pass": steps, **numbers}
+            self.writer.append_metrics(record)
+
+        return Watch(step, self.at_share, self.poll.stopped)
+
+    def sample_rows(self, corpus: Corpus, scratch: Scratch, solution: WholeSolution) -> np.ndarray:
+        """Which rows of the sample are selected, bool ``(n,)``.
+
+        Raises:
+            InputError: the shards have changed since the sample was read.
+        """
+        if tuple(corpus.provenance.files) != scratch.files:
+            raise changed(path_of(scratch.files[0]), "there are other shards beside it")
+        selected = np.zeros(len(corpus), bool)
+        for number in np.unique(corpus.source_file).tolist():
+            places = np.flatnonzero(corpus.source_file == number)
+            rows = scratch.find(number, corpus.source_row[places])
+            if (rows < 0).any():
+                raise changed(path_of(scratch.files[number]), "it holds other rows")
+            selected[places] = solution.selected[rows]
+        return selected
+
+    def selected_parts(
+        self, whole: WholeCorpus, scratch: Scratch, solution: WholeSolution, size: int
+    ) -> Iterator[pa.Table]:
+        """The selected rows of the whole in input order, with their ids, which are read from the shards again."""
+        rows = np.flatnonzero(solution.selected)
+        quality, diversity = solution.scores(rows)
+        score = self.config.lamb * quality + (1 - self.config.lamb) * diversity
+        rank = np.empty(size, np.int64)
+        rank[np.lexsort((rows, -score))] = np.arange(1, size + 1)
+        reader, done, schema = whole.reader, 0, _schema(whole)
+        for number, shard in enumerate(whole.source.shards):
+            high = int(np.searchsorted(rows, scratch.starts[number + 1]))
+            inside = scratch.place(rows[done:high])[1]
+            if high == done:
+                continue
+            for first, batch in shard_batches(shard, [whole.columns.id], 64, self.poll.stopped):
+                self.poll()
+                low, end = np.searchsorted(inside, [first, first + batch.num_rows])
+                if low == end:
+                    continue
+                part = slice(done + int(low), done + int(end))
+                ids = reader.ids(number, first, batch).take(pa.array(inside[low:end] - first))
+                if not np.array_equal(row_hash(ids, HASH_SEED), scratch.id_hash_at(rows[part])):
+                    raise changed(path_of(shard.path), "it holds other ids")
+                count = int(end - low)
+                columns = [
+                    ids,
+                    rank[part],
+                    pa.nulls(count, pa.float32()),
+                    score[part],
+                    scratch.quality[rows[part]],
+                    quality[part],
+                    diversity[part],
+                    pa.array([shard.path] * count, pa.string()),
+                    inside[low:end],
+                ]
+                yield pa.table(columns, schema=schema)
+            done = high
+            self.at_share(done / size, f"Writing {done:,} of {size:,} selected rows")
+
+    def summary(
+        self,
+        pool: Pool,
+        selection: Selection,
+        recorder: Recorder,
+        scratch: Scratch,
+        solution: WholeSolution,
+        size: int,
+    ) -> dict[str, Any]:
+        """The run's summary; values are over all rows."""
+        anchors, terms = solution.anchors or selection.summary["anchors"], dict(self.config.terms)
+        objectives = {name: solution.raw.get(name) for name in terms}
+        calibrated = {
+            "quality": _share(anchors["quality"], solution.raw["quality"]),
+            "diversity": _weighed(
+                terms, {name: _share(anchors["diversity"][name], objectives[name]) for name in terms}
+            ),
+        }
+        raw = {"quality": solution.raw["quality"], "diversity": _weighed(terms, objectives)}
+        bound = solution.upper_bound
+        return (
+            {"run_id": self.run.id, "status": "done"}
+            | selection.summary
+            | {
+                "n": scratch.rows,
+                "selected": size,
+                "tokens": self.tokens(scratch, solution),
+                **raw,
+                "joint": self.joint(raw),
+                "objectives": objectives,
+                "calibrated": {**calibrated, "joint": self.joint(calibrated)},
+                "values": "exact",
+                "estimate": None,
+                "anchors": anchors,
+                "upper_bound": bound,
+                "gap": None if bound is None else max(bound - solution.joint, 0.0),
+                "bound_holds_for": None if bound is None else selection.summary["bound_holds_for"],
+                "steps": recorder.lines - self.first,
+                "warm_from": None,
+                "seconds": self.clock.learning,
+                "seconds_graph": self.clock.graph,
+                "seconds_total": self.clock.total,
+                "peak_memory_bytes": run_facts.peak_memory(),
+                "device": str(pool.device),
+                "neighbors": None,
+                "warnings": recorder.look(),
+                **solution.facts,
+            }
+            | solution.summary
+        )
+
+    def joint(self, terms: dict[str, float | None]) -> float | None:
+        """Quality and diversity together; None where one that counts is not known."""
+        lamb = self.config.lamb
+        parts = [(lamb, terms["quality"]), (1 - lamb, terms["diversity"])]
+        return _sum([(weight, value) for weight, value in parts if weight > 0])
+
+    def tokens(self, scratch: Scratch, solution: WholeSolution) -> float | None:
+        """Of the selected rows; None where the corpus has no lengths."""
+        if not scratch.has_lengths:
+            return None
+        total, step = 0.0, 1 << 20
+        for low in range(0, scratch.rows, step):
+            high = min(low + step, scratch.rows)
+            total += float(scratch.lengths(low, high)[solution.selected[low:high]].sum())
+        return total
+
+    def write_rule(self, recipe: Recipe | None, solution: WholeSolution, summary: dict[str, Any]) -> None:
+        """Keep the rule over all rows, where there is one."""
+        if recipe is None or solution.rule is None:
+            return
+        rule, thresholds = solution.rule
+        told = {
+            "rows": summary["n"],
+            "kept": summary["selected"],
+            "share_kept": summary["selected"] / summary["n"],
+            "value": solution.joint,
+            "upper_bound": solution.upper_bound,
+            "gap": summary["gap"],
+            **solution.facts,
+        }
+        share = summary["selected"] / summary["n"]
+        made = replace(recipe, rule=rule, thresholds=thresholds, share=share, refit=told)
+        self.writer.write_recipe(made.to_json())
+
+
+def _schema(whole: WholeCorpus) -> pa.Schema:
+    """Of selection.parquet."""
+    return pa.schema(
+        {
+            whole.columns.id: whole.reader.id_type,
+            "rank": pa.int64(),
+            "logit": pa.float32(),
+            **dict.fromkeys(("score", "quality", "marginal_quality", "marginal_diversity"), pa.float64()),
+            "source_file": pa.string(),
+            "source_row": pa.int64(),
+        }
+    )
+
+
+def _selected_on(
+    posed: PosedProblem, selection: Selection, selected: np.ndarray, execution: WholeExecution
+) -> Selection:
+    """The sample's selection with those rows in the place of its own, and what each row is worth beside them."""
+    if selected.sum() < 2:
+        return replace(selection, mask=selected, rows=np.flatnonzero(selected))
+    joint, lamb = posed.problem.joint, execution.config.lamb
+    mask = torch.from_numpy(selected).to(joint.device)
+    quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, execution.poll))
+    score = lamb * quality + (1 - lamb) * diversity
+    rows = np.flatnonzero(selected)
+    rows = rows[np.argsort(-score[rows], kind="stable")]
+    ids = selection.corpus.ids.take(pa.array(rows))
+    return replace(
+        selection,
+        rows=rows,
+        ids=ids,
+        mask=selected,
+        score=score,
+        marginal_quality=quality,
+        marginal_diversity=diversity,
+    )
+
+
+def _share(ends: dict[str, Any], raw: float | None) -> float | None:
+    """A raw value as share of the attainable gain; 0 where there is nothing to gain."""
+    if raw is None:
+        return None
+    return (raw - float(ends["random"])) * slope({"quality": ends}, "calibrated", "quality")
+
+
+def _weighed(weights: dict[str, float], values: dict[str, float | None]) -> float | None:
+    return _sum([(weights[name], values[name]) for name in weights])
+
+
+def _sum(parts: list[tuple[float, float | None]]) -> float | None:
+    """The weighted sum; None where one of the values is not known."""
+    total = 0.0
+    for weight, value in parts:
+        if value is None:
+            return None
+        total += weight * value
+    return total
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"

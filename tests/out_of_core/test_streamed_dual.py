@@ -1,0 +1,188 @@
+"""Solved by passes over scratch: exactly S rows, worth what memory finds, under a bound that no subset exceeds."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.errors import InputError, Stopped
+from datamask.out_of_core.scratch import Scratch, write_scratch
+from datamask.out_of_core.streamed_dual import MOST_PASSES, solve, top_rows
+from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.recipes.recipe import Thresholds
+from datamask.runs.execute import execute
+from datamask.runs.recipe import recipe_of
+from datamask.runs.store import RunStore
+from tests.recipes.made_runs import shard
+from tests.recipes.test_refit import KINDS, _any_recipe, _value, _written
+
+BLOCK = 4096
+
+
+def _scratch(tmp_path, tables) -> Scratch:
+    return write_scratch(WholeCorpus.open(CorpusConfig((_written(tmp_path, tables),))), tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_few_rows_the_best_of_all_subsets_is_met_and_never_above_the_bound(kind, tmp_path):
+    """Every subset of three sizes of 12 rows, beginning at rules drawn at random."""
+    rng = np.random.default_rng(5)
+    reached = []
+    for case in range(4):
+        (tmp_path / str(case)).mkdir()
+        table = shard(12, 70 + case, d=3)
+        scratch = _scratch(tmp_path / str(case), [table.slice(0, 5), table.slice(5)])
+        x, q = scratch.features(0, 12).astype(np.float64), scratch.quality
+        recipe = _any_recipe(rng, 3, **KINDS[kind])
+        for size in (2, 4, 7):
+            dual = solve(scratch, recipe, size, block_rows=BLOCK)
+            members = dual.selected(12)
+            assert members.sum() == size
+            assert dual.value == pytest.approx(_value(recipe, x, q, members), abs=1e-6)
+            best = max(
+                _value(recipe, x, q, np.isin(np.arange(12), subset))
+                for subset in itertools.combinations(range(12), size)
+            )
+            assert dual.bound >= best - 1e-9 and dual.value <= best + 1e-6
+            reached.append(best - dual.value <= 1e-6)
+            (scratch.folder / "dual.npz").unlink()
+    assert np.mean(reached) >= 0.5
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """20,000 rows as a scratch, the same rows as a corpus in memory, and recipes learned on 1,000 of them."""
+    root = tmp_path_factory.mktemp("dual")
+    scratch = _scratch(root, [shard(4000, seed, d=8) for seed in range(5)])
+    kept = np.concatenate([np.fromfile(path, np.float16) for path in sorted(scratch.folder.glob("*.features"))])
+    features = pa.FixedSizeListArray.from_arrays(pa.array(kept), 8)
+    same = pa.table({"id": np.arange(scratch.rows), "quality_score": scratch.quality, "feature_arr": features})
+    pq.write_table(same, root / "same.parquet")
+    recipes = {}
+    for name, options in {
+        "pairwise": {"objective": "pairwise"},
+        "raw": {"objective": "pairwise", "scale": "raw", "lamb": 0.05},
+        "disf_fixed": {"objective": "disf_fixed"},
+        "sum": {"objective": "pairwise:1,disf_fixed:1"},
+        "quality": {"objective": "pairwise", "lamb": 1.0},
+    }.items():
+        recipes[name] = recipe_of(_run(root, root / "same.parquet", rows=1000, select_ratio=0.2, **options))
+    return root, scratch, recipes
+
+
+def _run(root, path, rows=None, **options):
+    selection = SelectionConfig.from_options(device="cpu", **options)
+    run = RunStore(root / "runs").create(RunConfig(CorpusConfig((str(path),), rows=rows), selection))
+    execute(run)
+    return run
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "raw", "disf_fixed", "sum", "quality"])
+def test_bound_and_value_meet_within_twelve_passes(kind, learned):
+    _root, scratch, recipes = learned
+    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    told = []
+    dual = solve(scratch, recipes[kind], 4000, block_rows=BLOCK, on_pass=lambda dual: told.append(dual.passes[-1]))
+    print(kind, [f"{p['gap']:.2e} {p['value']:.9f} {int(p['swaps'])}" for p in dual.passes])
+    assert len(told) == len(dual.passes) <= MOST_PASSES
+    assert dual.selected(scratch.rows).sum() == 4000
+    assert dual.gap <= (1e-6 if kind != "quality" else 1e-12) and dual.bound >= dual.value
+    assert dual.bound == min(one["upper_bound"] for one in told) and dual.value == max(one["value"] for one in told)
+    # what it says of the value is so, by the definitions
+    recipe, members = recipes[kind], dual.selected(scratch.rows)
+    x, q = scratch.features(0, scratch.rows).astype(np.float64)[members], scratch.quality[members]
+    raw = {"quality": q.mean(), "pairwise": -((x.sum(0) ** 2).sum() - 4000) / (4000 * 3999)}
+    if recipe.rule.moment is not None:
+        y = (x - recipe.rule.mean) * recipe.rule.inverse_sd
+        moment = y.T @ y / 4000
+        np.fill_diagonal(moment, 0.0)
+        raw["disf_fixed"] = -(moment**2).sum() / 56
+    value = 0.0
+    terms = [("quality", recipe.lamb), *((name, (1 - recipe.lamb) * weight) for name, weight in recipe.terms)]
+    for name, weight in terms if recipe.lamb < 1 else terms[:1]:
+        ends = recipe.anchors["quality"] if name == "quality" else recipe.anchors["diversity"][name]
+        on_scale = (
+            raw[name] if recipe.scale == "raw" else (raw[name] - ends["random"]) / (ends["best"] - ends["random"])
+        )
+        value += weight * on_scale
+        assert dual.raw[name] == pytest.approx(raw[name], abs=1e-7)
+    assert dual.value == pytest.approx(value, abs=1e-6)
+
+
+def test_it_is_worth_what_the_same_rows_are_in_memory(learned):
+    """On the raw scale, which needs no anchors, both solve one problem."""
+    root, scratch, recipes = learned
+    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    dual = solve(scratch, recipes["raw"], 4000, block_rows=BLOCK)
+    run = _run(root, root / "same.parquet", objective="pairwise", scale="raw", lamb=0.05, select_ratio=0.2)
+    summary = run.status().summary
+    scale = 0.05 * scratch.quality.std()
+    assert summary["joint"] == pytest.approx(dual.value, abs=1e-6 * max(scale, 1.0))
+    assert dual.bound >= summary["joint"] - 1e-9
+    same = run.rows()["selected"].to_numpy() == dual.selected(scratch.rows)
+    assert same.mean() >= 0.999
+
+
+def test_a_stopped_solution_goes_on_behind_its_last_whole_pass(learned):
+    _root, scratch, recipes = learned
+    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    recipe, whole = recipes["disf_fixed"], []
+    unbroken = solve(scratch, recipe, 4000, block_rows=BLOCK, on_pass=lambda dual: whole.append(len(dual.passes)))
+    (scratch.folder / "dual.npz").unlink()
+    seen = []
+    with pytest.raises(Stopped):
+        solve(
+            scratch,
+            recipe,
+            4000,
+            block_rows=BLOCK,
+            on_pass=lambda dual: seen.append(len(dual.passes)),
+            should_stop=lambda: len(seen) == 2,
+        )
+    assert seen == [1, 2]
+    again = []
+    dual = solve(scratch, recipe, 4000, block_rows=BLOCK, on_pass=lambda dual: again.append(dual.passes[-1]["value"]))
+    assert again[:2] == [one["value"] for one in dual.passes[:2]] and len(again) == len(dual.passes)
+    assert dual.value == pytest.approx(unbroken.value, abs=1e-9)
+    # another size, or another rule, is another solution
+    assert solve(scratch, recipe, 3000, block_rows=BLOCK).selected(scratch.rows).sum() == 3000
+
+
+def test_equal_rows_are_cut_by_their_ids(tmp_path):
+    table = shard(2, 0, d=4)
+    alike = pa.concat_tables([table.slice(0, 1)] * 50 + [table.slice(1, 1)] * 50)
+    alike = alike.set_column(0, "id", pa.array([f"row {row}" for row in range(100)]))
+    scratch = _scratch(tmp_path, [alike.slice(0, 30), alike.slice(30)])
+    recipe = _any_recipe(np.random.default_rng(1), 4, lamb=1.0)
+    better = scratch.quality == scratch.quality.max()
+    for size in (20, 50, 70):
+        dual = solve(scratch, recipe, size, block_rows=BLOCK)
+        members = dual.selected(100)
+        assert members.sum() == size and (members & better).sum() == min(size, 50)
+        assert dual.gap <= 1e-12
+    hashes = scratch.id_hash_at(np.arange(100))
+    _tau, members = top_rows(better.astype(np.float64), 20, scratch)
+    assert hashes[members].max() < hashes[better & ~members].min()
+    for kind in ("quality", "pairwise"):
+        (tmp_path / "one" / kind).mkdir(parents=True)
+    for kind in ("quality", "pairwise"):
+        one = _scratch(tmp_path / "one" / kind, [alike.slice(0, 50)])
+        dual = solve(one, _any_recipe(np.random.default_rng(1), 4, **KINDS[kind]), 20, block_rows=BLOCK)
+        assert dual.selected(50).sum() == 20 and dual.gap <= 1e-6
+    for size in (1, 100):
+        with pytest.raises(InputError, match="from 2 to 99"):
+            solve(scratch, recipe, size, block_rows=BLOCK)
+
+
+def test_a_threshold_expected_far_off_costs_a_pass_and_nothing_else(learned):
+    _root, scratch, recipes = learned
+    for far in (-50.0, 50.0):
+        (scratch.folder / "dual.npz").unlink(missing_ok=True)
+        dual = solve(scratch, replace(recipes["pairwise"], thresholds=Thresholds(far)), 4000, block_rows=BLOCK)
+        assert dual.gap <= 1e-6

@@ -1,0 +1,351 @@
+"""Runs on all rows of a corpus out of core: ordinary run folders, in which a sample stands for what is drawn."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.cli import main
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus.opening import open_corpus
+from datamask.errors import InputError, OptionError
+from datamask.options import Quota
+from datamask.out_of_core import solvers
+from datamask.runs import whole
+from datamask.runs.attempt import attempt
+from datamask.runs.execute import execute
+from datamask.runs.exports import filtered_rows, mask_per_shard
+from datamask.runs.recipe import recipe_of
+from datamask.runs.store import Run, RunStore
+from tests.recipes.made_runs import shard
+from tests.runs.helpers import ROOT, wait_for
+
+ROWS = (2500, 1, 0, 3000, 1999)
+N, S, SAMPLE = sum(ROWS), 1500, 2000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("corpus")
+    for number, rows in enumerate(ROWS):
+        pq.write_table(shard(rows, seed=number, d=8), place / f"{number}.parquet")
+    return place
+
+
+def _config(folder, scratch, *, rows=SAMPLE, corpus=None, **selection) -> RunConfig:
+    options = {"objective": "pairwise", "select_ratio": S / N, "device": "cpu", "scratch_dir": str(scratch)} | selection
+    return RunConfig(CorpusConfig((str(folder),), rows=rows, **(corpus or {})), SelectionConfig.from_options(**options))
+
+
+def _created(root, folder, **options) -> Run:
+    return RunStore(root / "runs").create(_config(folder, root / "scratch", **options))
+
+
+@pytest.fixture(scope="module")
+def done(folder, tmp_path_factory):
+    root = tmp_path_factory.mktemp("done")
+    run, notes = _created(root, folder), []
+    execute(run, note=notes.append)
+    return run, notes
+
+
+def test_it_selects_from_all_rows_and_says_so(done, folder):
+    run, notes = done
+    summary, facts = run.status().summary, run.facts()
+    assert (summary["n"], summary["selected"], facts["n"], facts["total_rows"]) == (N, S, SAMPLE, N)
+    assert (
+        summary["gap"] <= 1e-6 and summary["upper_bound"] >= summary["calibrated"]["joint"] and summary["passes"] >= 1
+    )
+    assert run.whole == {
+        "sample_rows": SAMPLE,
+        "rows": N,
+        "selected": S,
+        "shards": len(ROWS),
+        "scratch": None,
+        "scratch_bytes": N * (16 + 32),
+        "memory_bytes": 600_000_000 + 40 * N + 10 * 1_000_000 * 8,
+        "passes": summary["passes"],
+    }
+    assert len(notes) == 1 and f"all {N:,} rows of {len(ROWS)} shards" in notes[0] and "0.4 MB of scratch" in notes[0]
+    assert not (run.path.parents[1] / "scratch").exists() or not list((run.path.parents[1] / "scratch").iterdir())
+    assert json.loads((run.path / "config.json").read_text())["config"]["corpus"]["rows"] == SAMPLE
+
+
+def test_the_selection_has_every_selected_row_once_with_its_id_and_rank(done, folder):
+    run, _ = done
+    selection = run.selection()
+    table = pq.read_table(folder)
+    files = [str(folder / f"{number}.parquet") for number in range(len(ROWS))]
+    starts = dict(zip(files, np.cumsum([0, *ROWS])))
+    rows = (
+        np.array([starts[file] for file in selection["source_file"].to_pylist()]) + selection["source_row"].to_numpy()
+    )
+    assert len(rows) == S and (np.diff(rows) > 0).all()
+    assert selection["id"].equals(table["id"].take(pa.array(rows)))
+    assert np.array_equal(selection["quality"].to_numpy(), table["quality_score"].to_numpy()[rows])
+    assert sorted(selection["rank"].to_pylist()) == list(range(1, S + 1))
+    score = selection["score"].to_numpy()
+    assert (np.diff(score[np.argsort(selection["rank"].to_numpy())]) <= 0).all()
+    halves = selection["marginal_quality"].to_numpy() + selection["marginal_diversity"].to_numpy()
+    assert np.allclose(score, 0.5 * halves)
+    assert json.loads(pq.read_schema(run.path / "selection.parquet").metadata[b"datamask"])["run_id"] == run.id
+    # what it says of the values is so, by the definitions
+    x = np.stack(table["feature_arr"].to_numpy()).astype(np.float64)
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True))[rows]
+    summary = run.status().summary
+    assert summary["quality"] == pytest.approx(table["quality_score"].to_numpy()[rows].mean(), abs=1e-12)
+    pairwise = -((x.sum(0) ** 2).sum() - S) / (S * (S - 1))
+    assert summary["objectives"] == {"pairwise": pytest.approx(pairwise, abs=1e-5)}  # features as float16
+    anchors = summary["anchors"]
+    shares = {
+        name: (raw - ends["random"]) / (ends["best"] - ends["random"])
+        for name, raw, ends in (
+            ("quality", summary["quality"], anchors["quality"]),
+            ("diversity", summary["diversity"], anchors["diversity"]["pairwise"]),
+        )
+    }
+    assert summary["calibrated"] == pytest.approx({**shares, "joint": (shares["quality"] + shares["diversity"]) / 2})
+    assert summary["tokens"] == table["n_tokens"].to_numpy()[rows].sum()
+
+
+def test_what_is_opened_of_it_is_the_sample_with_the_selection_on_it(done, folder):
+    run, _ = done
+    corpus = open_corpus(run.config.corpus)
+    assert corpus.fingerprint == run.facts()["fingerprint"] and len(corpus) == SAMPLE
+    rows = run.rows(("selected", "score", "source_file", "source_row"))
+    chosen = set(run.selection()["id"].to_pylist())
+    expected = [name in chosen for name in corpus.ids.to_pylist()]
+    assert rows["selected"].to_pylist() == expected and sum(expected) == run.facts()["selected"]
+    metrics = run.metrics()
+    passes = run.status().summary["passes"]
+    assert np.isfinite(metrics["pass"]).sum() == passes and (np.diff(metrics["step"]) > 0).all()
+    assert metrics["gap"][-1] == pytest.approx(run.status().summary["gap"], abs=1e-12)
+
+
+def test_its_rows_masks_and_recipe_are_of_all_rows(done, folder, tmp_path):
+    run, _ = done
+    table, ids = pq.read_table(folder), run.selection()["id"]
+    assert filtered_rows(run, tmp_path / "rows.parquet") == S
+    assert pq.read_table(tmp_path / "rows.parquet")["id"].equals(ids)
+    masks = [pq.read_table(path) for path in mask_per_shard(run, tmp_path / "masks")]
+    whole_mask = pa.concat_tables(masks)
+    assert [len(mask) for mask in masks] == list(ROWS)
+    assert table["id"].filter(pa.compute.equal(whole_mask["selected"], 1)).equals(ids)
+    assert pa.compute.all(whole_mask["considered"]).as_py()
+    recipe = recipe_of(run)
+    assert recipe.refit["rows"] == N and recipe.share == S / N and recipe.refit["gap"] <= 1e-6
+    x = np.stack(table["feature_arr"].to_numpy()).astype(np.float64)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    rule = recipe.rule
+    score = rule.quality_weight * table["quality_score"].to_numpy() - rule.crowding_weight * x @ rule.direction
+    kept, selected = score >= recipe.thresholds.tau, whole_mask["selected"].to_numpy() == 1
+    assert (kept != selected).sum() <= 2 * 8 + 8  # about d rows, and what float16 moves
+
+
+def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, capsys):
+    out, runs = tmp_path / "out.parquet", tmp_path / "runs"
+    words = ["select", str(folder), "--output", str(out), "--objective", "pairwise", "--runs-dir", str(runs)]
+    words += ["--scope", "global", "--scratch-dir", str(tmp_path / "scratch"), "--rows", str(SAMPLE), "--json"]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    answer = json.loads(told.out.splitlines()[-1])
+    assert answer["n"] == N and answer["selected"] == round(0.3 * N) == len(pq.read_table(out))
+    assert f"all {N:,} rows of {len(ROWS)} shards, out of core" in told.err
+    assert main(["runs", "show", answer["run_id"], "--runs-dir", str(runs)]) == 0
+    shown = capsys.readouterr().out
+    assert f"Selected {answer['selected']:,} of {N:,} samples" in shown and "--scope global --scratch_dir" in shown
+    ids = tmp_path / "ids.csv"
+    assert main(["runs", "export", answer["run_id"], "--runs-dir", str(runs), "--ids", str(ids)]) == 0
+    assert len(ids.read_text().splitlines()) == answer["selected"] + 1
+
+
+@pytest.mark.parametrize(
+    ("selection", "corpus", "sentence"),
+    [
+        ({"ban": "ids.txt"}, {}, "--ban: bans do not hold over all rows"),
+        ({"quotas": (Quota.parse("source=web:0.1:0.5"),)}, {}, "--quota: quotas do not hold"),
+        ({"prune": 0.1}, {}, "--prune: pruning do"),
+        ({"collapse": "exact"}, {}, "--collapse looks for copies in memory"),
+        ({"objective": "disf"}, {}, "--objective disf by counterfactual is not solved over all rows"),
+        ({}, {"scores": ("x.parquet",)}, "--scores joins shards by id"),
+    ],
+)
+def test_what_does_not_hold_over_all_rows_is_refused_before_anything_is_read(
+    folder, tmp_path, selection, corpus, sentence
+):
+    run = _created(tmp_path, folder, corpus=corpus, **selection)
+    with pytest.raises(InputError, match=sentence):
+        execute(run)
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_pairs_in_blocks_of_their_own_are_no_selection_of_ours():
+    with pytest.raises(OptionError, match="--scope block is of --estimator blocks"):
+        SelectionConfig.from_options(objective="pairwise", scope="block")
+
+
+def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path, monkeypatch):
+    config = _config(folder, tmp_path)
+    config = replace(config, selection=replace(config.selection, scratch_dir=None, scope="global"))
+    run = RunStore(tmp_path / "runs").create(config)
+    assert execute(run)["n"] == SAMPLE and run.whole is None
+    # one that does not fit asks for all of its rows
+    monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
+    monkeypatch.setattr(whole.tempfile, "gettempdir", lambda: str(tmp_path / "system"))
+    run = RunStore(tmp_path / "runs").create(config)
+    assert execute(run)["n"] == N and run.whole is not None
+    without = replace(config, selection=replace(config.selection, scope=None), corpus=replace(config.corpus, rows=None))
+    run = RunStore(tmp_path / "runs").create(without)
+    assert execute(run)["n"] == N - 1 and run.whole is None
+
+
+@pytest.mark.parametrize("lamb", [0.0, 1.0])
+def test_at_both_ends_of_lambda(folder, tmp_path, lamb):
+    run = _created(tmp_path, folder, lamb=lamb)
+    summary = execute(run)
+    # 1500 whole rows of 7500 come no nearer to the bound, in memory neither
+    assert summary["selected"] == S == len(run.selection()) and summary["gap"] <= 1e-5
+    quality = pq.read_table(folder)["quality_score"].to_numpy()
+    if lamb == 1.0:
+        assert summary["quality"] == pytest.approx(np.sort(quality)[-S:].mean(), abs=1e-12)
+        assert summary["calibrated"]["joint"] == pytest.approx(summary["calibrated"]["quality"])
+
+
+@pytest.mark.parametrize("objective", ["disf_fixed", "pairwise:1,disf_fixed:1"])
+def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_path, objective):
+    place = tmp_path / "shards"
+    place.mkdir()
+    bad = shard(900, seed=11, d=8)
+    values = bad["quality_score"].to_numpy().copy()
+    values[::100] = np.nan
+    pq.write_table(bad.set_column(1, "quality_score", pa.array(values)), place / "bad.parquet")
+    for path in folder.iterdir():
+        pq.write_table(pq.read_table(path), place / path.name)
+    corpus = {"drop_invalid": True, "quality_columns": ("quality_score:1:z", "edu:0.5:rank")}
+    run = _created(tmp_path, place, objective=objective, center=True, corpus=corpus)
+    summary = execute(run)
+    assert summary["n"] == N + 900 - 9 and summary["gap"] <= 1e-5
+    assert sum(run.facts()["dropped"].values()) == 9
+    assert not set(run.selection()["id"].to_pylist()) & {f"11-{row}" for row in range(0, 900, 100)}
+
+
+# -- stopped, killed, changed ------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path, monkeypatch):
+    run, stopping = _created(tmp_path, folder), []
+    solve = solvers.streamed_dual.solve
+
+    def stopped_after_a_pass(*given, on_pass, **options):
+        def on(dual):
+            on_pass(dual)
+            stopping.append(True)
+
+        return solve(*given, on_pass=on, **options)
+
+    monkeypatch.setattr(solvers.streamed_dual, "solve", stopped_after_a_pass)
+    outcome = attempt(run, should_stop=lambda: bool(stopping))
+    assert outcome.status.state == "stopped" and f"stays in {tmp_path / 'scratch'}" in outcome.status.message
+    kept = tmp_path / "scratch" / f"datamask-{run.id}"
+    before = {path.name: path.stat().st_mtime_ns for path in kept.glob("0*")}
+    assert len(before) == 6 * len(ROWS) and (kept / "dual.npz").is_file()
+    monkeypatch.undo()
+    resumed = attempt(run, should_stop=lambda: False)
+    assert resumed.status.state == "done" and not kept.exists()
+    other = _created(tmp_path / "other", folder)
+    execute(other)
+    assert other.selection()["id"].equals(run.selection()["id"])
+    assert resumed.summary["passes"] == other.status().summary["passes"]
+    assert np.allclose(run.metrics()["joint"], other.metrics()["joint"], equal_nan=True)
+
+
+def test_a_killed_driver_repeats_no_pass_that_was_over(folder, tmp_path):
+    run = _created(tmp_path, folder, objective="disf_fixed")
+    script = textwrap.dedent(
+        """
+        import sys, time
+        from datamask.out_of_core import streamed_dual
+        from datamask.runs.execute import execute
+        from datamask.runs.store import RunStore
+
+        keep = streamed_dual._keep
+        def slow(path, dual, made_of):
+            keep(path, dual, made_of)
+            if len(dual.passes) == 2:
+                time.sleep(600)
+        streamed_dual._keep = slow
+        execute(RunStore(sys.argv[1]).get(sys.argv[2]))
+        """
+    )
+    kept = tmp_path / "scratch" / f"datamask-{run.id}"
+
+    def passes() -> int:
+        try:
+            with np.load(kept / "dual.npz") as stored:
+                return len(json.loads(str(stored["note"]))["passes"])
+        except (OSError, ValueError):
+            return 0
+
+    child = subprocess.Popen([sys.executable, "-c", script, str(run.path.parent), run.id], cwd=ROOT)
+    try:
+        wait_for(lambda: passes() == 2, seconds=120)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert run.status().state == "interrupted"
+    scored = []
+    real = solvers.streamed_dual.pass_of
+
+    def counted(*given):
+        scored.append(given[5])
+        return real(*given)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(solvers.streamed_dual, "pass_of", counted)
+        summary = execute(run)
+    assert len(scored) == summary["passes"] - 2 and scored[0] == "Pass 3 over"
+    assert summary["selected"] == S
+
+
+def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path, monkeypatch):
+    run = _created(tmp_path, folder)
+    from datamask.out_of_core import scratch
+
+    add = scratch._add
+
+    def asked(*given):
+        run.request_stop()
+        return add(*given)
+
+    monkeypatch.setattr(scratch, "_add", asked)
+    outcome = attempt(run, should_stop=lambda: False)
+    assert outcome.status.state in ("stopped", "done")
+    if outcome.status.state == "stopped":
+        monkeypatch.undo()
+        assert attempt(run, should_stop=lambda: False).status.state == "done"
+
+
+def test_shards_that_change_meanwhile_are_refused(folder, tmp_path, monkeypatch):
+    place = tmp_path / "shards"
+    place.mkdir()
+    for path in folder.iterdir():
+        pq.write_table(pq.read_table(path), place / path.name)
+    run, solve = _created(tmp_path, place), solvers.streamed_dual.solve
+
+    def rewritten(*given, **options):
+        dual = solve(*given, **options)
+        pq.write_table(shard(ROWS[3], seed=77, d=8), place / "3.parquet")
+        return dual
+
+    monkeypatch.setattr(solvers.streamed_dual, "solve", rewritten)
+    with pytest.raises(InputError, match=r"3.parquet (has changed since the run|is damaged or was changed)"):
+        execute(run)
