@@ -144,6 +144,7 @@ with drawing:
         layers,
         height=330,
         shown=view.mask() if view.filters else None,
+        inside=lambda regions: view.meeting(Inside(regions)),
         marked=() if sample is None else (sample,),
         on_pick=lambda row: chosen.choose(corpus, row),
         alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected",

@@ -52,17 +52,15 @@ def ends_of(layer: Layer, cells: Hexagons) -> Ends | None:
     """
     if isinstance(layer, Selection):
         ratio = layer.ratio
-        high = float(np.quantile(cells.shares(layer.selected)[cells.cell], 0.98))
+        high = float(cells.quantiles(cells.shares(layer.selected), 0.98))
         return Ends(0.0, ratio, min(max(high, ratio + 0.25 * (1 - ratio)), 1.0))
     if isinstance(layer, Change):
-        high = max(float(np.quantile(np.abs(net_shares(layer, cells))[cells.cell], 0.98)), 0.02)
+        high = max(float(cells.quantiles(np.abs(net_shares(layer, cells)), 0.98)), 0.02)
         return Ends(-high, 0.0, high)
     if isinstance(layer, Number):
         # means spread less than single values: on the values' own scale every cell would look the same
-        means = cells.means(layer.values)[cells.cell]
-        means = means[np.isfinite(means)]
-        low, high = map(float, np.percentile(means, (2, 98))) if len(means) else (layer.low, layer.high)
-        if not low < high:
+        low, high = map(float, cells.quantiles(cells.means(layer.values), (0.02, 0.98)))
+        if not low < high:  # or no cell has a mean
             low, high = layer.low, layer.high
         return Ends(low, (low + high) / 2, high)
     return None

@@ -6,6 +6,7 @@ every map here has. Only occupied cells exist: where there is no sample there is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,8 @@ class Hexagons:
         """Mean of ``(N,)`` values per cell, float64 ``(C,)``; NaN where a cell has no finite value."""
         values = np.asarray(values, float)
         known = np.isfinite(values)
+        if known.all():
+            return np.bincount(self.cell, values, minlength=len(self.counts)) / self.counts
         sums = np.bincount(self.cell[known], values[known], minlength=len(self.counts))
         sizes = np.bincount(self.cell[known], minlength=len(self.counts))
         return np.divide(sums, sizes, out=np.full(len(sums), np.nan), where=sizes > 0)
@@ -51,12 +54,37 @@ class Hexagons:
         counts = self.counts if of is None else np.bincount(self.cell[of], minlength=len(self.counts))
         return (hits + prior * (float(np.mean(mask)) if usual is None else usual)) / (counts + prior)
 
+    def quantiles(self, values: np.ndarray, shares: float | Sequence[float]) -> np.ndarray:
+        """Quantiles over all rows, each of which has its cell's value: ``np.quantile(values[cell], shares)``.
+
+        They follow from cells and counts, so that nothing as long as the corpus is looked at.
+
+        Args:
+            values: float ``(C,)``; rows of cells without a finite one are left out.
+            shares: from 0 to 1.
+
+        Returns:
+            float64, as many as shares; NaN where no row is left.
+        """
+        values = np.asarray(values, float)
+        known = np.flatnonzero(np.isfinite(values))
+        if not len(known):
+            return np.full(np.shape(shares), np.nan)
+        rising = known[np.argsort(values[known])]
+        ends = np.cumsum(self.counts[rising])
+        place = np.asarray(shares, float) * (ends[-1] - 1)
+        low = np.floor(place).astype(np.int64)
+        below, above = (
+            values[rising[np.searchsorted(ends, row, side="right")]] for row in (low, np.minimum(low + 1, ends[-1] - 1))
+        )
+        return below + (above - below) * (place - low)
+
     def sizes(self, least: float = 0.42) -> np.ndarray:
         """Share of its cell that each hexagon fills, ``(C,)`` in [least, 1]: area grows with the count.
 
         Full where 70 % of the samples live, so that the body of the map is closed and its thin fringes look thin.
         """
-        full = float(np.percentile(self.counts[self.cell], 30))
+        full = float(self.quantiles(self.counts, 0.3))
         return np.clip(np.sqrt(self.counts / full), least, 1.0)
 
 

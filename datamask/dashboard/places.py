@@ -80,7 +80,7 @@ def place(points: np.ndarray, hexagons: bool | None = None, seed: int = 0) -> Pl
 def _cells(points: np.ndarray, across: float) -> Hexagons:
     for count in CELLS_ACROSS:
         cells = bin_hexagons(points, across / count)
-        if np.percentile(cells.counts[cells.cell], 30) >= ENOUGH:
+        if cells.quantiles(cells.counts, 0.3) >= ENOUGH:
             break
     return cells
 

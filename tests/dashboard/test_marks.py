@@ -69,6 +69,29 @@ def test_means_and_shares_by_hand():
     assert shares[far] == pytest.approx((1 + PRIOR * 0.75) / (2 + PRIOR))
 
 
+@pytest.mark.parametrize("rows", [1, 2, 7, 3_000])
+def test_quantiles_of_cells_are_those_of_the_rows_in_them(rows):
+    rng = np.random.default_rng(rows)
+    cells = bin_hexagons(rng.normal(size=(rows, 2)), 0.4)
+    values = rng.normal(size=len(cells.counts)).round(1)  # with ties
+    shares = np.array([0.0, 0.02, 0.3, 0.5, 1 / 3, 0.98, 1.0])
+    assert cells.quantiles(values, shares) == pytest.approx(np.quantile(values[cells.cell], shares), abs=1e-12)
+    assert float(cells.quantiles(values, 0.3)) == pytest.approx(np.quantile(values[cells.cell], 0.3), abs=1e-12)
+    values[rng.random(len(values)) < 0.4] = np.nan
+    of_rows = values[cells.cell][~np.isnan(values[cells.cell])]
+    expected = np.quantile(of_rows, shares) if len(of_rows) else np.full(len(shares), np.nan)
+    assert cells.quantiles(values, shares) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    assert np.isnan(cells.quantiles(np.full(len(values), np.nan), (0.02, 0.98))).all()
+
+
+def test_means_where_every_row_has_a_value_are_those_by_row():
+    rng = np.random.default_rng(0)
+    cells = bin_hexagons(rng.normal(size=(2_000, 2)), 0.4)
+    values = rng.normal(size=2_000).astype(np.float32)
+    expected = [values[cells.cell == number].astype(float).mean() for number in range(len(cells.counts))]
+    assert cells.means(values) == pytest.approx(expected, abs=1e-12)
+
+
 def test_cells_fill_their_place_where_most_samples_are(points):
     cells = bin_hexagons(points, 0.5)
     sizes = cells.sizes()

@@ -66,6 +66,7 @@ def canvas_map(
     alt: str,
     height: int = 340,
     shown: np.ndarray | None = None,
+    inside: Callable[[tuple[Region, ...]], np.ndarray] | None = None,
     marked: Sequence[int] = (),
     on_pick: Callable[[int], None] | None = None,
     ends: Mapping[type, Ends] | None = None,
@@ -82,6 +83,8 @@ def canvas_map(
         alt: the map's subject in a sentence, for screen readers.
         height: of the panels in CSS pixels, without title and key.
         shown: bool ``(N,)``, samples that stay bright; None: all. Regions dim by themselves.
+        inside: answers which samples lie in regions, bool ``(N,)``, where the page keeps such answers; None: each
+            drawing tests them all.
         marked: rows that get a ring.
         on_pick: called with the row of a sample that was clicked, before the page is drawn again.
         ends: common colour scales of panels that are compared, by kind of layer (`ends.common_ends`).
@@ -96,10 +99,13 @@ def canvas_map(
         memory.scope, memory.regions = scope, ()
     counted = shown
     if memory.regions:
-        counted = np.zeros(len(places.points), bool)
-        counted[rows_inside(places.points, memory.regions)] = True
+        if inside is not None:
+            counted = inside(memory.regions)
+        else:
+            counted = np.zeros(len(places.points), bool)
+            counted[rows_inside(places.points, memory.regions)] = True
         if shown is not None:
-            counted &= shown
+            counted = counted & shown
     with st.container(gap=None):
         _carry(name, "ground", ground)
         _carry(name, "dimming", dimming_parcel(places, shown))

@@ -13,13 +13,12 @@ from datamask.dashboard import changes, topics, words
 from datamask.dashboard.charts.changes import first_shifts, shifts
 from datamask.dashboard.comparison import Entry
 from datamask.dashboard.filters import Holding, Rows
-from datamask.dashboard.ui import background, columns, downloads, scene, session, tables
+from datamask.dashboard.ui import background, columns, downloads, ordering, scene, session, tables
 from datamask.runs.exports import table_csv
 
 PAGE = 100
 TEXTS_AT_ONCE, GROUPS_AT_ONCE = 10, 14
 SAMPLES, TOKENS = "samples", "tokens"
-ORDERS = ("best quality", "worst quality", "input order")
 ABOUT = {
     "kept": "Selected by both.",
     "gained": "Selected by the second run only.",
@@ -77,7 +76,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         rows = np.flatnonzero(mask)
         order = st.selectbox(
             "Order",
-            ORDERS,
+            ordering.ORDERS,
             key="compare_order",
             width=140,
             help="By which the list is sorted; equal ones stay in input order.",
@@ -113,10 +112,7 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
         f"{summary}. Mean quality {words.value(float(corpus.quality[rows].mean()))}, of all samples "
         f"{words.value(float(corpus.quality.mean()))}."
     )
-    if order != "input order":
-        sign = -1 if order == "best quality" else 1
-        rows = rows[np.argsort(sign * corpus.quality[rows], kind="stable")]
-    listed = rows[(page - 1) * PAGE : page * PAGE]
+    listed = ordering.in_order(corpus, rows, order)[(page - 1) * PAGE : page * PAGE]
     st.dataframe(
         scene.sample_table(corpus, listed),
         hide_index=True,

@@ -39,9 +39,11 @@ class Linked:
 
     def mask(self, skip: Iterable[str] = ()) -> np.ndarray:
         """The rows that are shown, bool ``(N,)``, but for the conditions named."""
-        return self.filters.mask(
-            self.rows, skip, lambda one, rows: _mask(self.corpus.identity, self.key, _told(one), one, rows)
-        )
+        return self.filters.mask(self.rows, skip, lambda condition, _: self.meeting(condition))
+
+    def meeting(self, condition: Condition) -> np.ndarray:
+        """The rows that meet one condition, be it one of those that hold or not: bool ``(N,)``, read-only."""
+        return _mask(self.corpus.identity, self.key, _told(condition), condition, self.rows)
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

@@ -14,7 +14,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard import words
-from datamask.dashboard.ui import chosen, downloads, sample_panel, scene
+from datamask.dashboard.ui import chosen, downloads, ordering, sample_panel, scene
 from datamask.runs.exports import table_csv
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 PAGE = 100
 ID_WIDTH = 240
 """Pixels: long ids are cut, so that the texts can be read beside them."""
-
-ORDERS = ("best quality", "worst quality", "input order")
 
 
 def show(
@@ -92,7 +90,7 @@ def _list(
                 listed = rows[selected[rows] == (which == "selected")]
         order = st.selectbox(
             "Order",
-            ORDERS,
+            ordering.ORDERS,
             key=f"{name}_order",
             width=140,
             help="By which the list below is sorted; equal ones stay in input order.",
@@ -118,11 +116,7 @@ def _list(
     if not len(listed):
         st.caption("No sample shown is of that kind.")
         return
-    ordered = listed
-    if order != "input order":
-        sign = -1 if order == "best quality" else 1
-        ordered = listed[np.argsort(sign * corpus.quality[listed], kind="stable")]
-    page_rows = ordered[(page - 1) * PAGE : page * PAGE]
+    page_rows = ordering.in_order(corpus, listed, order)[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
     config = {
         "text": st.column_config.TextColumn("text", width=760),
