@@ -8,9 +8,9 @@ rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything o
 measured elsewhere, if attached), driver.log (what a driver of its own printed), ``stop`` (a request), and the lock
 files ``lock`` and ``queue``. Of a run on all rows of a corpus beyond memory (the fact ``whole``) rows.parquet has the
 rows of a sample, selection.parquet the selected of all in input order, and recipe.json the rule where there is one. A
-folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else under
-the root is ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in the place
-of a file is a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
+folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else
+under the root is ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in the
+place of a file is a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
 checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and
