@@ -65,7 +65,7 @@ def finished(
 
 
 def fake_execute(
-    run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None, take=None, pace=None
+    run: Run, *, should_stop, progress=None, threads=None, pool=None, warn=None, take=None, pace=None, note=None
 ) -> dict:
     """Stands in for `datamask.runs.execute.execute`, keeping its promises; the run's name says what happens.
 
