@@ -77,11 +77,17 @@ def numbers(run: Run) -> tuple[Number, ...]:
     size = Number(
         "Selected",
         words.count(selected),
-        f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else ""),
+        f"of {n:,} rows" + (f", {words.count(tokens)} tokens" if tokens else "") + sample_words(run),
         f"{summary.get('steps') or 0:,} steps in {words.duration(summary.get('seconds'))}; with neighbour "
         f"graph, references and polish {took}.",
     )
     return quality, diversity, size
+
+
+def sample_words(run: Run) -> str:
+    """Of a run on all rows of a corpus beyond memory, that pages draw a sample of them; else nothing."""
+    sample = (run.whole or {}).get("sample_rows")
+    return "" if sample is None else f"; drawn is a uniform sample of {sample:,}"
 
 
 def _number(label: str, share: float | None, raw: float | None, anchor: dict | None, best: str, what: str) -> Number:

@@ -43,7 +43,7 @@ def table(run: Run) -> pd.DataFrame:
             (CORPUS_OPTIONS[name].title.lower(), CORPUS_OPTIONS[name].shown(value))
             for name, value in run.config.corpus_given().items()
         ),
-        ("rows", words.of_total(int(n), int(total or n)) if n else "–"),
+        ("rows", _rows_words(run, n, total)),
         ("fingerprint", str(facts.get("fingerprint") or "–")),
         *(
             [("start", f"warm: from where run {warm} ended, under this run's rules")]
@@ -60,6 +60,14 @@ def table(run: Run) -> pd.DataFrame:
         ("platform", str(platform)),
     ]
     return pd.DataFrame([(what, words.printable(value)) for what, value in rows], columns=["what", "value"])
+
+
+def _rows_words(run: Run, n: int | None, total: int | None) -> str:
+    """How many rows the run selected from, of how many."""
+    whole = run.whole or {}
+    if "rows" in whole and total:
+        return f"{words.of_total(int(whole['rows']), int(total))}, out of core{outcome.sample_words(run)}"
+    return words.of_total(int(n), int(total or n)) if n else "–"
 
 
 def command(run: Run, output: str | None = None) -> str:

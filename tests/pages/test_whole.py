@@ -1,0 +1,65 @@
+"""A run on all rows of a corpus beyond memory, on the pages: a selection on the map of its sample, which they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.dashboard.openings import openings
+from datamask.dashboard.views import outcome
+from datamask.runs.execute import execute
+from tests.recipes.made_runs import shard
+
+N, SAMPLE = 3000, 400
+
+
+@pytest.fixture
+def whole(runs_dir, store, tmp_path):
+    """A finished run, and its sample open."""
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    for number in range(3):
+        pq.write_table(shard(N // 3, seed=number, d=8), folder / f"{number}.parquet")
+    selection = SelectionConfig.from_options(
+        objective="pairwise", select_ratio=0.25, device="cpu", scratch_dir=str(tmp_path / "scratch")
+    )
+    run = store.create(RunConfig(CorpusConfig((str(folder),), rows=SAMPLE), selection))
+    execute(run)
+    opening = openings(runs_dir).start(run.config.corpus, "shards")
+    opening.wait(240)
+    assert opening.ready, opening.job.error
+    return run, opening
+
+
+def _text(app) -> str:
+    return " ".join(element.value for element in (*app.markdown, *app.caption, *app.subheader, *app.code))
+
+
+def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole):
+    run, opening = whole
+    app = page("pages/run.py", corpus=opening.key, run=run.id)
+    values = {metric.label: metric.value for metric in app.metric}
+    assert values["Selected"] == "750"
+    text = _text(app)
+    assert f"of {N:,} rows" in text and f"drawn is a uniform sample of {SAMPLE}" in text
+    assert "Proved: no selection of 750 samples" in outcome.certificate(run)
+
+
+@pytest.mark.parametrize("script", ["explore", "compare", "frontier", "export"])
+def test_the_other_pages_open_it(page, whole, script):
+    run, opening = whole
+    app = page(f"pages/{script}.py", corpus=opening.key, run=run.id)
+    assert not app.error
+    if script == "export":
+        tables = " ".join(str(value) for table in app.dataframe for value in table.value.to_numpy().ravel())
+        assert "out of core; drawn is a uniform sample" in tables + _text(app)
+
+
+def test_it_belongs_to_its_sample_and_its_corpus_is_opened_as_that(whole):
+    run, opening = whole
+    assert run.facts()["fingerprint"] == opening.corpus.fingerprint
+    chosen = run.rows(("selected",))["selected"].to_numpy()
+    ids = set(run.selection()["id"].to_pylist())
+    assert np.array_equal(chosen, [name in ids for name in opening.corpus.ids.to_pylist()])
