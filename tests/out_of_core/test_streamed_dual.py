@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,15 +16,16 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
-from datamask.out_of_core.scratch import Scratch, write_scratch
-from datamask.out_of_core.streamed_dual import MOST_PASSES, solve, top_rows
+from datamask.out_of_core.scratch import FORMAT, Scratch, write_scratch
+from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows
 from datamask.out_of_core.whole_corpus import WholeCorpus
-from datamask.recipes.recipe import Thresholds
+from datamask.recipes.recipe import Thresholds, write_recipe
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
 from tests.recipes.made_runs import shard
 from tests.recipes.test_refit import KINDS, _any_recipe, _value, _written
+from tests.runs.helpers import ROOT
 
 BLOCK = 4096
 
@@ -89,7 +94,6 @@ def test_bound_and_value_meet_within_twelve_passes(kind, learned):
     (scratch.folder / "dual.npz").unlink(missing_ok=True)
     told = []
     dual = solve(scratch, recipes[kind], 4000, block_rows=BLOCK, on_pass=lambda dual: told.append(dual.passes[-1]))
-    print(kind, [f"{p['gap']:.2e} {p['value']:.9f} {int(p['swaps'])}" for p in dual.passes])
     assert len(told) == len(dual.passes) <= MOST_PASSES
     assert dual.selected(scratch.rows).sum() == 4000
     assert dual.gap <= (1e-6 if kind != "quality" else 1e-12) and dual.bound >= dual.value
@@ -186,3 +190,66 @@ def test_a_threshold_expected_far_off_costs_a_pass_and_nothing_else(learned):
         (scratch.folder / "dual.npz").unlink(missing_ok=True)
         dual = solve(scratch, replace(recipes["pairwise"], thresholds=Thresholds(far)), 4000, block_rows=BLOCK)
         assert dual.gap <= 1e-6
+
+
+MEASURED = """
+import json, sys, threading, time
+from pathlib import Path
+import numpy as np
+from datamask.out_of_core import streamed_dual
+from datamask.out_of_core.scratch import open_scratch
+from datamask.recipes.recipe import read_recipe
+
+def anonymous():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("RssAnon")).split()[1])
+
+scratch, recipe = open_scratch(sys.argv[1]), read_recipe(sys.argv[2])
+streamed_dual.MOST_PASSES = 2
+before, peak, over = anonymous(), 0, threading.Event()
+
+def watch():
+    global peak
+    while not over.is_set():
+        peak = max(peak, anonymous())
+        time.sleep(0.002)
+
+watcher = threading.Thread(target=watch)
+watcher.start()
+dual = streamed_dual.solve(scratch, recipe, scratch.rows // 10, block_rows=4096)
+over.set()
+watcher.join()
+print(json.dumps([before, peak, len(dual.passes), int(dual.selected(scratch.rows).sum())]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own account of memory")
+def test_memory_is_what_was_said_and_less_than_the_features_take(tmp_path):
+    rows, dim = 1_000_000, 64
+    rng = np.random.default_rng(0)
+    place = tmp_path / "scratch"
+    place.mkdir()
+    rows_of = rng.normal(size=(rows, dim)).astype(np.float32)
+    rows_of += rng.normal(size=dim).astype(np.float32)
+    rows_of /= np.linalg.norm(rows_of, axis=1, keepdims=True)
+    rows_of.astype(np.float16).tofile(place / "000000.features")
+    rng.normal(size=rows).tofile(place / "000000.quality")
+    np.arange(rows, dtype=np.uint64).tofile(place / "000000.id_hash")
+    del rows_of
+    record = {"format": FORMAT, "dim": dim, "rows": [rows], "files": ["a"], "lengths": False, "dropped": {}}
+    (place / "scratch.json").write_text(json.dumps(record | {"digest": "d"}))
+    recipe = _any_recipe(rng, dim)
+    rule = replace(recipe.rule, direction=np.full(dim, 0.1))
+    write_recipe(replace(recipe, rule=rule), tmp_path / "recipe.json")
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(place), str(tmp_path / "recipe.json")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    before, peak, passes, selected = json.loads(done.stdout)
+    assert passes == 2 and selected == rows // 10
+    assert peak <= memory_bytes(rows, dim, 4096)
+    # what grows with the rows stays below what their features would take, in float32 or as they are kept
+    assert peak - before <= 40 * rows + 60_000_000 < 2 * rows * dim
