@@ -84,6 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 LAZY: dict[str, set[str]] = {
     "": {"api"},
     "api": {"runs.sweep"},
+    "out_of_core": {"learning", "objectives"},
     "runs": {"recipes", "runs.recipe"},
     "runs.recipe": {"evaluation"},
     "runs.run_queue": {"objectives", "runs.execute"},

@@ -67,6 +67,21 @@ def row_hash(ids: pa.Array | pa.ChunkedArray, seed: int) -> np.ndarray:
         return _mix(_mix(raw + BASE) ^ salt)
 
 
+def hash_under(hashes: np.ndarray, seed: int) -> np.ndarray:
+    """`row_hash` of ids under another seed, from their hashes under seed 0; uint64 ``(N,)``."""
+    with np.errstate(over="ignore"):
+        plain_salt, salt = (_mix(np.array([each], np.uint64) * BASE + BASE) for each in (0, seed))
+        return _mix(_unmix(hashes) ^ plain_salt ^ salt)
+
+
+def _unmix(x: np.ndarray) -> np.ndarray:
+    """The inverse of `_mix`."""
+    for shift, factor in ((31, 0x319642B2D24D8EC3), (27, 0x96DE1B173F119089), (30, 1)):
+        x = x ^ (x >> np.uint64(shift)) ^ (x >> np.uint64(2 * shift))
+        x = x * np.uint64(factor)
+    return x
+
+
 def _string_hash(ids: pa.Array) -> np.ndarray:
     """``sum_j (byte_j + 1) BASE^j + length`` of each string, modulo 2^64."""
     ids = ids.cast(pa.large_string()).fill_null("")

@@ -20,10 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.learning.medoids import cover, gain_of, greedy, reverse_lists
+from datamask.learning.medoids import greedy, picked_gains, reverse_lists
 from datamask.objectives.contract import Poll, no_poll
-
-COLOURS = 4
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class Block:
         lists = self.offsets, self.listing, self.near
         size = min(size, int((own_bonus != -np.inf).sum()))
         picks = greedy(*lists, own_bonus, size, order[self.candidates], poll, best=best.copy())
-        return self.candidates[picks], _gains(*lists, own_bonus, best.copy(), picks)
+        return self.candidates[picks], picked_gains(*lists, own_bonus, best.copy(), picks)
 
 
 class BlockGreedy:
@@ -141,11 +139,6 @@ class BlockGreedy:
         return part.solve(np.where(part.own, 0.0, np.inf), self._bonus, self._order, size, poll)
 
 
-def colours_of_round(blocks: int, number: int, seed: int, colours: int = COLOURS) -> np.ndarray:
-    """Which turn each block has in a round, int64 ``(B,)``: drawn anew for each round."""
-    return np.random.default_rng([seed % 2**32, number]).integers(0, colours, blocks)
-
-
 def merged(solved: Sequence[tuple[np.ndarray, np.ndarray]], size: int, order: np.ndarray) -> np.ndarray:
     """The S picks with the largest gains over all blocks, bool ``(n,)``: greedy on a sum of independent functions."""
     picks = np.concatenate([block_picks for block_picks, _ in solved])
@@ -153,25 +146,6 @@ def merged(solved: Sequence[tuple[np.ndarray, np.ndarray]], size: int, order: np
     member = np.zeros(len(order), dtype=bool)
     member[picks[np.lexsort((order[picks], -gains))[:size]]] = True
     return member
-
-
-@compiled
-def _gains(
-    offsets: np.ndarray,
-    listing: np.ndarray,
-    near: np.ndarray,
-    bonus: np.ndarray,
-    best: np.ndarray,
-    picks: np.ndarray,
-) -> np.ndarray:
-    """What each pick added when it was made, float64; never above the one before, rounding included."""
-    gains = np.empty(len(picks))
-    last = np.inf
-    for t in range(len(picks)):
-        last = min(last, gain_of(offsets, listing, near, bonus[picks[t]], best, picks[t]))
-        gains[t] = last
-        cover(offsets, listing, near, best, picks[t])
-    return gains
 
 
 @compiled

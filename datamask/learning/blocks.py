@@ -11,13 +11,14 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.learning.block_greedy import BlockGreedy, colours_of_round
+from datamask.learning.block_greedy import BlockGreedy
 from datamask.learning.cell_blocks import CELLS_PER_BLOCK, block_of_cells, cell_centres, nearest_centre
 from datamask.learning.facility_solver import facility_arrays
 from datamask.learning.polish import polish
 from datamask.learning.problem import Problem
 from datamask.learning.state import State, StepRecord, check_state
 from datamask.learning.trace import Trace, no_trace
+from datamask.learning.turns import colours_of_round
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import Facility
 from datamask.options.checks import required

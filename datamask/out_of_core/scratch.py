@@ -97,6 +97,15 @@ class Scratch:
         """
         return self._whole("id_hash")
 
+    def quality_of(self, low: int, high: int) -> np.ndarray:
+        """Quality of the rows from `low` to before `high`, float64 ``(high - low,)``."""
+        return np.concatenate([np.zeros(0), *(self._read(*part, "quality") for part in self._parts(low, high))])
+
+    def id_hash_of(self, low: int, high: int) -> np.ndarray:
+        """Hashes of the ids of the rows from `low` to before `high`, uint64 ``(high - low,)``."""
+        parts = (self._read(*part, "id_hash") for part in self._parts(low, high))
+        return np.concatenate([np.zeros(0, np.uint64), *parts])
+
     def lengths(self, low: int, high: int) -> np.ndarray:
         """Tokens of the rows from `low` to before `high`, float64 ``(high - low,)``, of a corpus that has lengths."""
         return np.concatenate([np.zeros(0), *(self._read(*part, "length") for part in self._parts(low, high))])

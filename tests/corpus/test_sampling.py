@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from datamask.config import CorpusConfig
 from datamask.corpus import default_row_limit, open_corpus, row_hash, sampling
-from datamask.corpus.sampling import BASE, Chosen, memory_bytes
+from datamask.corpus.sampling import BASE, Chosen, hash_under, memory_bytes
 
 
 def plain_hash(value, seed):
@@ -180,3 +180,9 @@ def test_memory_is_what_the_control_group_allows(tmp_path, monkeypatch):
     for text, expected in (("max\n", machine), ("1048576\n", 1048576), ("9223372036854771712\n", machine)):
         limit.write_text(text)
         assert memory_bytes() == expected
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345, 2**63 - 1])
+def test_hashes_under_another_seed_follow_from_those_under_0(seed):
+    ids = pa.array([f"row {number}" for number in range(500)])
+    assert np.array_equal(hash_under(row_hash(ids, 0), seed), row_hash(ids, seed))

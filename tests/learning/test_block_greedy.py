@@ -10,7 +10,7 @@ import torch
 
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
-from datamask.learning.block_greedy import BlockGreedy, colours_of_round
+from datamask.learning.block_greedy import BlockGreedy
 from datamask.learning.blocks import Blocks
 from datamask.learning.cell_blocks import block_of_cells, cell_centres, nearest_centre
 from datamask.learning.facility_solver import facility_arrays
@@ -18,6 +18,7 @@ from datamask.learning.medoids import greedy, reverse_lists
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.learning.state import State
+from datamask.learning.turns import colours_of_round
 from datamask.objectives.facility import Facility, exact_lists
 from datamask.objectives.joint import Joint, Scale, Term
 from datamask.objectives.quality import Quality

@@ -1,0 +1,99 @@
+"""The task that swaps members of a block for others of it, against what the other blocks hold.
+
+`datamask.learning.medoids.swaps` wants one square set of lists. Here rows that list a block's rows are in other blocks
+too, and what covers them outside is one number. That number becomes an entry of their list, of a row that stands for
+all members elsewhere, which is a member and stays one. So a swap is judged by all that it changes, in this block and in
+others; what is left out against swaps in memory is that no member is swapped for a row of another block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from datamask.out_of_core.rounds import BlockAgainstOthers, lists_in
+from datamask.out_of_core.tasks import Argument, Made, once
+
+FEWEST_SWAPS = 1 / 500
+"""Swaps end after a pass over all rows that swapped a smaller share of the members."""
+
+
+def swap(argument: Argument) -> dict[str, Any]:
+    """The members of a block after swaps that help, as many as before."""
+    return once(argument, _swap)
+
+
+def _swap(argument: Argument) -> Made:
+    from datamask.learning.medoids import reverse_lists, swaps
+
+    own = BlockAgainstOthers(argument)
+    indices, similarities, first = lists_of_listers(own)
+    n, rows = len(indices), own.high - own.low
+    bonus, member = np.full(n, -np.inf), np.zeros(n, bool)
+    inside = slice(first, first + rows)
+    bonus[inside], member[inside] = own.bonus, own.member
+    elsewhere = n - 2
+    bonus[elsewhere], member[elsewhere] = 0.0, True
+    # its own rows first, by the hash that decides ties
+    visit = np.concatenate([first + np.argsort(own.order), np.arange(first), np.arange(first + rows, n)])
+    pinned = np.zeros(n, bool)
+    pinned[elsewhere] = True
+    fewest = max(1, int(FEWEST_SWAPS * own.member.sum()))
+    group, low, high, lengths = np.zeros(n, np.int64), np.zeros(1, np.int64), np.full(1, n), np.zeros(n)
+    reverse = reverse_lists(indices, similarities)
+    log = np.empty((n, 2), np.int64)
+    position = quiet = in_pass = 0
+    while quiet < n:
+        began = position
+        position, quiet, count = swaps(
+            indices,
+            similarities,
+            *reverse,
+            bonus,
+            member,
+            visit,
+            position,
+            quiet,
+            n,
+            pinned,
+            group,
+            low,
+            high,
+            lengths,
+            -1.0,
+            np.inf,
+            log,
+        )
+        in_pass += count
+        if position <= began:
+            if in_pass < fewest:
+                break
+            in_pass = 0
+    return own.made(np.flatnonzero(member[inside]))
+
+
+def lists_of_listers(own: BlockAgainstOthers) -> tuple[np.ndarray, np.ndarray, int]:
+    """Lists, falling, of the rows that list rows of a block, as far as they name these, with an entry for the nearest
+    member elsewhere.
+
+    Returns:
+        Indices int32 and similarities float32, ``(m + 2, K)``, and which of the m rows is the block's first: its rows
+        are those from there on. Of the last two rows, one stands for all members elsewhere, one for nobody.
+    """
+    offsets, listing, near = lists_in(own.reverse)
+    m, first = len(own.best), int(own.reverse["lister_starts"][own.number])
+    candidates = (first + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))).astype(np.int32)
+    order = np.lexsort((-near, listing))
+    listing, near, candidates = listing[order], near[order], candidates[order]
+    counts = np.bincount(listing, minlength=m)
+    rank = np.arange(len(listing)) - np.repeat(np.cumsum(counts) - counts, counts)
+    behind = near < own.best[listing]
+    indices = np.full((m + 2, int(counts.max(initial=0)) + 1), m + 1, np.int32)
+    similarities = np.zeros(indices.shape, np.float32)
+    indices[listing, rank + behind] = candidates
+    similarities[listing, rank + behind] = near
+    elsewhere = counts - np.bincount(listing[behind], minlength=m)
+    indices[np.arange(m), elsewhere] = m
+    similarities[np.arange(m), elsewhere] = own.best
+    return indices, similarities, first

@@ -1,0 +1,379 @@
+"""Facility location over a whole corpus by blocks of neighbouring cells, as phases of tasks.
+
+`CellBlocks` says which phases there are and does them: rows into blocks, neighbour lists across them, who lists whom.
+`Rounds` selects on these lists. Whatever of it has a file is not done again, so a run that was stopped or killed goes
+on from the tasks that were in flight; what is selected depends neither on the engine nor on the number of its workers.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.engines.contract import Engine
+from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.tasks import Phase, Poll
+
+FOLDER = "blocks"
+"""Of the tasks' files, in the folder of the scratch."""
+
+RANGE_ROWS = 1 << 18
+"""Rows that are put into blocks by one task, at most."""
+
+LISTED, MOST_LISTED = 32, 256
+"""Rows in a neighbour list, itself included: at least, and at most."""
+
+MEMBERS_LISTED = 3.2
+"""Of a random selection so many are in a list, on average, where there is room."""
+
+ROWS_LOOKED_AT = 8192
+"""Rows in the cells that a row looks into, about. As many more look into its own."""
+
+Tell = Callable[[float, str], None]
+"""Called with the share done, 0 to 1, and what is being done."""
+
+
+def no_tell(share: float, what: str) -> None:
+    """Nobody listens."""
+
+
+def list_length(ratio: float) -> int:
+    """K, the rows in a neighbour list, for selections of this share of the rows."""
+    return min(max(LISTED, math.ceil(MEMBERS_LISTED / ratio)), MOST_LISTED)
+
+
+@dataclass(frozen=True)
+class CellBlocks:
+    """The blocks of a corpus and the neighbour lists across them.
+
+    Attributes:
+        scratch: the corpus. block_rows: rows of a block, about. listed: K, rows in a list, itself included.
+        alone: random blocks that know themselves alone, in the place of neighbouring cells. seed: of both.
+        looked_at: rows in the cells that a row looks into, about.
+    """
+
+    scratch: Scratch
+    block_rows: int
+    listed: int
+    alone: bool = False
+    seed: int = 0
+    looked_at: int = ROWS_LOOKED_AT
+
+    @property
+    def folder(self) -> Path:
+        """Of the files of all tasks."""
+        return self.scratch.folder / FOLDER
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return self.scratch.rows
+
+    @property
+    def blocks(self) -> int:
+        """B."""
+        return min(math.ceil(self.rows / self.block_rows), self.rows)
+
+    @property
+    def ranges(self) -> int:
+        """Parts of the corpus that are put into blocks on their own."""
+        return math.ceil(self.rows / self.range_rows)
+
+    @property
+    def range_rows(self) -> int:
+        """Rows of such a part."""
+        return min(self.block_rows, RANGE_ROWS)
+
+    def phase(self, task: str, count: int, **settings: Any) -> Phase:
+        """A phase of tasks; `task` as ``module:function`` of this package."""
+        return Phase(f"{__package__}.{task}", count, self.folder, settings)
+
+    @functools.cached_property
+    def centres(self) -> Phase | None:
+        """Of the cells that blocks are made of; None where they are random."""
+        if self.alone:
+            return None
+        from datamask.learning.cell_blocks import CELLS_PER_BLOCK
+
+        cells = min(CELLS_PER_BLOCK * self.blocks, self.rows)
+        return self.phase("partition:centres", 1, scratch=self.scratch.digest, cells=cells, seed=self.seed)
+
+    @property
+    def _ranged(self) -> dict[str, Any]:
+        return {
+            "scratch": self.scratch.digest,
+            "centres": None if self.centres is None else self.centres.name,
+            "blocks": self.blocks,
+            "range_rows": self.range_rows,
+            "ranges": self.ranges,
+        }
+
+    @functools.cached_property
+    def assign(self) -> Phase:
+        """Which cell each row is in."""
+        return self.phase("partition:assign", self.ranges, seed=self.seed, **self._ranged)
+
+    @functools.cached_property
+    def layout(self) -> Phase:
+        """Which block each cell is in."""
+        return self.phase("partition:layout", 1, assign=self.assign.name, **self._ranged)
+
+    @functools.cached_property
+    def part(self) -> Phase:
+        """Rows of each range by block; removed once the blocks are there."""
+        return self.phase(
+            "partition:part", self.ranges, assign=self.assign.name, layout=self.layout.name, **self._ranged
+        )
+
+    @functools.cached_property
+    def block(self) -> Phase:
+        """Rows of each block, in their places."""
+        return self.phase("partition:block", self.blocks, part=self.part.name, ranges=self.ranges)
+
+    @functools.cached_property
+    def atlas(self) -> Phase:
+        """Where blocks and cells begin."""
+        return self.phase("partition:atlas", 1, block=self.block.name, blocks=self.blocks)
+
+    @property
+    def _placed(self) -> dict[str, Any]:
+        return {"block": self.block.name, "atlas": self.atlas.name, "blocks": self.blocks}
+
+    @functools.cached_property
+    def probes(self) -> Phase:
+        """Which cells each row looks into; removed once the lists are there."""
+        return self.phase(
+            "neighbour_lists:probes", self.blocks, alone=self.alone, looked_at=self.looked_at, **self._placed
+        )
+
+    @functools.cached_property
+    def lists(self) -> Phase:
+        """The nearest rows of each row."""
+        listed = min(self.listed, self.rows)
+        return self.phase("neighbour_lists:lists", self.blocks, probes=self.probes.name, listed=listed, **self._placed)
+
+    @functools.cached_property
+    def reverse(self) -> Phase:
+        """Who lists each row."""
+        return self.phase(
+            "neighbour_lists:reverse", self.blocks, lists=self.lists.name, atlas=self.atlas.name, blocks=self.blocks
+        )
+
+    def prepare(self, engine: Engine, poll: Poll, tell: Tell = no_tell) -> dict[str, Any]:
+        """Do all of that. Returns facts: blocks, rows of the largest, pairs listed, those of them that cross blocks."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.block.whole:
+            if self.centres is not None:
+                _do(self.centres, engine, poll, tell, 0.0, 0.05, "Cells of a sample")
+            _do(self.assign, engine, poll, tell, 0.05, 0.15, "Cell of every row")
+            _do(self.layout, engine, poll, tell, 0.15, 0.15, "Blocks")
+            _do(self.part, engine, poll, tell, 0.15, 0.2, "Rows by block")
+            _do(self.block, engine, poll, tell, 0.2, 0.25, "Blocks")
+        self.part.remove()
+        _do(self.atlas, engine, poll, tell, 0.25, 0.25, "Blocks")
+        if not self.lists.whole:
+            _do(self.probes, engine, poll, tell, 0.25, 0.3, "Cells near every row")
+            _do(self.lists, engine, poll, tell, 0.3, 0.95, "Nearest rows")
+        self.probes.remove()
+        lists = _do(self.lists, engine, poll, tell, 0.95, 0.95, "Nearest rows")
+        _do(self.reverse, engine, poll, tell, 0.95, 1.0, "Who lists whom")
+        sizes = np.diff(ArrayFile(self.atlas.path(0))["block_starts"])
+        return {
+            "blocks": self.blocks,
+            "block_rows": int(sizes.max()),
+            "listed": self.listed,
+            "entries": sum(facts["entries"] for facts in lists),
+            "crossing": sum(facts["crossing"] for facts in lists),
+        }
+
+
+def _do(
+    phase: Phase, engine: Engine, poll: Poll, tell: Tell, low: float, high: float, what: str
+) -> list[dict[str, Any]]:
+    """Do a phase, which is so much of the whole."""
+
+    def told(done: int, count: int) -> None:
+        tell(low + (high - low) * done / count, f"{what}: {done:,} of {count:,}" if count > 1 else what)
+
+    return phase.done(engine, poll, told)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What members are worth.
+
+    Attributes:
+        size: S. bonus: what a member adds by itself, in the units of summed similarity, is this times its quality less
+            `mean_quality`.
+    """
+
+    size: int
+    bonus: float = 0.0
+    mean_quality: float = 0.0
+
+
+@dataclass(frozen=True)
+class State:
+    """A selection, and what it comes to.
+
+    Attributes:
+        members: the phase whose one file holds it. step: rounds until then.
+        covered: sum over all rows of the similarity to the nearest listed member. lost: rows without one.
+        quality: sum over the members. count: S. changed: members that were none before the round.
+    """
+
+    members: Phase
+    step: int
+    covered: float
+    lost: int
+    quality: float
+    count: int
+    changed: int
+
+    def worth(self, aim: Aim) -> float:
+        """What was maximised, but for a constant."""
+        return self.covered + aim.bonus * (self.quality - aim.mean_quality * self.count)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The blocks of one colour, solved side by side.
+
+    Attributes:
+        round: from 2; what: it is, for people.
+        before, after: selections. solved: new members of the blocks whose turn it is.
+    """
+
+    round: int
+    what: str
+    before: Phase
+    solved: Phase
+    after: Phase
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A selection on the lists of blocks, round by round.
+
+    Attributes:
+        cells: blocks and lists, prepared. aim: what is selected for. rounds: of them, the first of blocks alone; where
+            blocks are random there is no other. swaps: rounds of swaps after these.
+    """
+
+    cells: CellBlocks
+    aim: Aim
+    rounds: int
+    swaps: int = 0
+
+    @property
+    def _solved(self) -> dict[str, Any]:
+        cells = self.cells
+        return {
+            "atlas": cells.atlas.name,
+            "block": cells.block.name,
+            "blocks": cells.blocks,
+            "bonus": self.aim.bonus,
+            "mean_quality": self.aim.mean_quality,
+            "reverse": cells.reverse.name,
+            "seed": cells.seed,
+        }
+
+    @functools.cached_property
+    def alone(self) -> Phase:
+        """Each block alone."""
+        cells = self.cells
+        return cells.phase("rounds:alone", cells.blocks, alone=cells.alone, size=self.aim.size, **self._solved)
+
+    @functools.cached_property
+    def merge(self) -> Phase:
+        """The selection after the first round."""
+        cells = self.cells
+        return cells.phase(
+            "rounds:merge",
+            1,
+            atlas=cells.atlas.name,
+            solved=self.alone.name,
+            size=self.aim.size,
+            blocks=cells.blocks,
+        )
+
+    def cover(self, members: Phase) -> Phase:
+        """How a selection covers all rows."""
+        cells = self.cells
+        return cells.phase(
+            "rounds:cover",
+            cells.blocks,
+            atlas=cells.atlas.name,
+            block=cells.block.name,
+            lists=cells.lists.name,
+            members=members.name,
+        )
+
+    def value(self, members: Phase) -> Phase:
+        """What it comes to."""
+        return self.cells.phase("rounds:value", 1, cover=self.cover(members).name, blocks=self.cells.blocks)
+
+    def turns(self) -> Iterator[Turn]:
+        """All turns after the first round."""
+        from datamask.learning.turns import COLOURS, colours_of_round
+
+        before, cells = self.merge, self.cells
+        for number in range(1, 1 if cells.alone else self.rounds + self.swaps):
+            task, what = ("rounds:again", "Round") if number < self.rounds else ("block_swaps:swap", "Swaps, round")
+            colours = np.bincount(colours_of_round(cells.blocks, number, cells.seed), minlength=COLOURS)
+            for colour in np.flatnonzero(colours).tolist():
+                turned = int(colours[colour])
+                cover = self.cover(before).name
+                solved = cells.phase(
+                    task, turned, members=before.name, cover=cover, round=number, colour=colour, **self._solved
+                )
+                after = cells.phase(
+                    "rounds:turn", 1, atlas=cells.atlas.name, members=before.name, solved=solved.name, turned=turned
+                )
+                yield Turn(number + 1, f"{what} {number + 1}", before, solved, after)
+                before = after
+
+    def run(self, engine: Engine, poll: Poll, tell: Tell = no_tell) -> Iterator[State]:
+        """The selection after each round. A round that is done already only takes the reading of its value."""
+        turns = list(self.turns())
+        done, steps = 1, len(turns) + 1
+        if not self.merge.whole:
+            _do(self.alone, engine, poll, tell, 0.0, 1 / steps, "Blocks alone")
+            self.merge.done(engine, poll)
+        self.alone.remove()
+        yield self._state(self.merge, 1, 0, engine, poll)
+        for number, of_round in itertools.groupby(turns, key=lambda turn: turn.round):
+            changed = 0
+            for turn in of_round:
+                if not turn.after.whole:
+                    self.cover(turn.before).done(engine, poll)
+                    _do(turn.solved, engine, poll, tell, done / steps, (done + 1) / steps, turn.what)
+                done += 1
+                (facts,) = turn.after.done(engine, poll)
+                changed += int(facts["changed"])
+                self.cover(turn.before).remove()
+                turn.solved.remove()
+            yield self._state(turn.after, number, changed, engine, poll)
+
+    def _state(self, members: Phase, step: int, changed: int, engine: Engine, poll: Poll) -> State:
+        value = self.value(members)
+        if not value.whole:
+            self.cover(members).done(engine, poll)
+        (facts,) = value.done(engine, poll)
+        return State(
+            members,
+            step,
+            facts["covered"],
+            int(facts["lost"]),
+            facts["quality"],
+            int(facts["members"]),
+            changed,
+        )

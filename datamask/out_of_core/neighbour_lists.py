@@ -1,0 +1,233 @@
+"""Tasks that list the nearest rows of every row, across blocks.
+
+    probes, for each block -> lists, for each block -> reverse, for each block
+
+Every row looks into the fine cells whose centres it is nearest to, in whatever block they lie, and a pair is compared
+if either of the two looks into the other's cell, as in `datamask.corpus.partition_search`. How many cells those are
+depends on the rows in a cell, not on the corpus, so that time grows with the rows and no faster. Listed similarities
+are exact; which neighbours are missed is measured (`datamask.out_of_core.sampled_rows`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from datamask.corpus.threads import one_blas_thread
+from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.partition import unit_float32
+from datamask.out_of_core.tasks import Argument, Made, once, opened
+
+CELLS_NEAR = 512
+"""Cells near a row's own cell, of which those that it looks into are chosen; four times these where that is more."""
+
+PIECE = 1024
+"""Rows and columns multiplied at once."""
+
+
+def cells_probed(rows: int, cells: int, looked_at: int) -> int:
+    """How many cells a row looks into."""
+    return min(cells, max(1, math.ceil(looked_at * cells / max(rows, 1))))
+
+
+def probes(argument: Argument) -> dict[str, Any]:
+    """Which cells each row of a block looks into, and by cell who does."""
+    return once(argument, _probes)
+
+
+def _probes(argument: Argument) -> Made:
+    here, atlas = opened(argument, "block"), opened(argument, "atlas", 0)
+    number = argument["number"]
+    first_cells, points = atlas["first_cells"], np.asarray(atlas["centres"])
+    # where blocks know themselves alone, their rows look into no other's cells
+    low, high = first_cells[number : number + 2] if argument["alone"] else (0, len(points))
+    candidates = np.arange(low, high)
+    reachable = int(atlas["cell_starts"][high] - atlas["cell_starts"][low])
+    count = cells_probed(reachable, len(candidates), argument["looked_at"])
+    most = max(CELLS_NEAR, 4 * count)
+    starts, features = here["starts"], here["features"]
+    probed = np.empty((len(features), count), np.int32)
+    with one_blas_thread():
+        for own in range(len(starts) - 1):
+            cell = int(first_cells[number]) + own
+            near = candidates
+            if len(near) > most:
+                near = np.sort(candidates[np.argpartition(-(points[candidates] @ points[cell]), most - 1)[:most]])
+            for first in range(int(starts[own]), int(starts[own + 1]), PIECE):
+                rows = slice(first, min(first + PIECE, int(starts[own + 1])))
+                nearness = unit_float32(features[rows]) @ points[near].T
+                # its own cell always: that is where those that look for it look
+                nearness[:, np.searchsorted(near, cell)] = np.inf
+                chosen = np.argpartition(-nearness, count - 1, axis=1)[:, :count]
+                probed[rows] = np.sort(near[chosen], axis=1)
+    order = np.argsort(probed.reshape(-1), kind="stable")
+    counts = np.asarray(np.bincount(probed.reshape(-1), minlength=len(points)))
+    visited = np.flatnonzero(counts)
+    arrays: dict[str, np.ndarray] = {
+        "probed": probed,
+        "visited": visited,
+        "offsets": np.concatenate([[0], np.cumsum(counts[visited])]),
+        "visitors": (order // max(count, 1)).astype(np.int32),
+    }
+    return arrays, {"visits": len(order)}
+
+
+class _Visits:
+    """Which rows of a block look into which cells."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        self._visited, self._offsets = np.asarray(file["visited"]), np.asarray(file["offsets"])
+        self._visitors = file["visitors"]
+
+    def of(self, low: int, high: int) -> list[tuple[int, np.ndarray]]:
+        """Cells from `low` to before `high` that are looked into, each with the rows that do, rising."""
+        where = range(*np.searchsorted(self._visited, [low, high]))
+        ends = self._offsets
+        return [(int(self._visited[at]), np.asarray(self._visitors[ends[at] : ends[at + 1]])) for at in where]
+
+
+def lists(argument: Argument) -> dict[str, Any]:
+    """The K nearest rows of each row of a block, itself first, and by block those that are in others."""
+    return once(argument, _lists)
+
+
+def _lists(argument: Argument) -> Made:
+    from datamask.corpus.kernels import empty_heaps
+    from datamask.out_of_core import list_kernels
+
+    number, blocks = argument["number"], argument["blocks"]
+    atlas = opened(argument, "atlas", 0)
+    block_starts, first_cells = np.asarray(atlas["block_starts"]), np.asarray(atlas["first_cells"])
+    cell_starts = np.asarray(atlas["cell_starts"])
+    first_own, rows = int(block_starts[number]), int(np.diff(block_starts)[number])
+    own_features, probed = opened(argument, "block")["features"], np.asarray(opened(argument, "probes")["probed"])
+    k = argument["listed"] - 1
+    similarities, _ = empty_heaps(rows, k)
+    positions = np.full((rows, k), block_starts[-1], _position_type(int(block_starts[-1])))
+    own_visits = _Visits(opened(argument, "probes"))
+    with one_blas_thread():
+        for other in range(blocks if k else 0):
+            features, first = opened(argument, "block", other)["features"], int(block_starts[other])
+            for cell, guests in own_visits.of(int(first_cells[other]), int(first_cells[other + 1])):
+                low, high = (int(end) - first for end in cell_starts[cell : cell + 2])
+                for start in range(low, high, PIECE):
+                    stop = min(start + PIECE, high)
+                    hosts = unit_float32(features[start:stop])
+                    for at in range(0, len(guests), PIECE):
+                        some = guests[at : at + PIECE]
+                        list_kernels.offer_hosts(
+                            unit_float32(own_features[some]) @ hosts.T,
+                            some,
+                            first + start,
+                            first_own,
+                            similarities,
+                            positions,
+                        )
+            visits = _Visits(opened(argument, "probes", other))
+            for cell, guests in visits.of(int(first_cells[number]), int(first_cells[number + 1])):
+                low, high = (int(end) - first_own for end in cell_starts[cell : cell + 2])
+                guest_cells = np.searchsorted(cell_starts, first + guests, side="right") - 1
+                for at in range(0, len(guests), PIECE):
+                    some, of_cells = guests[at : at + PIECE], guest_cells[at : at + PIECE]
+                    guest_features = unit_float32(features[some])
+                    for start in range(low, high, PIECE):
+                        stop = min(start + PIECE, high)
+                        list_kernels.offer_guests(
+                            guest_features @ unit_float32(own_features[start:stop]).T,
+                            some,
+                            of_cells,
+                            first,
+                            start,
+                            first_own,
+                            probed,
+                            similarities,
+                            positions,
+                        )
+    return _in_order(similarities, positions, first_own, block_starts)
+
+
+def _position_type(rows: int) -> type[np.signedinteger[Any]]:
+    return np.int32 if rows < 2**31 else np.int64
+
+
+def _in_order(similarities: np.ndarray, positions: np.ndarray, first_own: int, block_starts: np.ndarray) -> Made:
+    """The heaps as lists: itself first, others by falling similarity, ties by rising position; and what of them points
+    into other blocks, by block and row there."""
+    rows, k = similarities.shape
+    own = (first_own + np.arange(rows)).astype(positions.dtype)
+    order = np.lexsort((positions, -similarities), axis=-1)
+    listed = np.empty((rows, k + 1), positions.dtype)
+    near = np.empty((rows, k + 1), np.float32)
+    listed[:, 0], near[:, 0] = own, 1.0
+    listed[:, 1:] = np.take_along_axis(positions, order, -1)
+    near[:, 1:] = np.clip(np.take_along_axis(similarities, order, -1), -1.0, 1.0)
+    # a row that was compared with fewer than k others lists itself again, at 0, which changes nothing
+    empty = listed == block_starts[-1]
+    listed = np.where(empty, own[:, None], listed)
+    near[empty] = 0.0
+    flat = listed.reshape(-1)
+    crossing = np.flatnonzero((flat < first_own) | (flat >= first_own + rows))
+    crossing = crossing[np.argsort(flat[crossing], kind="stable")]
+    targets = flat[crossing].astype(np.int64)
+    offsets = np.searchsorted(targets, block_starts)
+    block = np.repeat(np.arange(len(block_starts) - 1), np.diff(offsets))
+    arrays = {
+        "positions": listed,
+        "similarities": near,
+        "crossing_offsets": offsets,
+        "crossing_targets": (targets - block_starts[block]).astype(np.int32),
+        "crossing_listers": (crossing // (k + 1)).astype(np.int32),
+        "crossing_near": near.reshape(-1)[crossing],
+    }
+    return arrays, {
+        "entries": flat.size - int(empty.sum()),
+        "crossing": len(crossing),
+        "short": int(empty.any(1).sum()),
+    }
+
+
+def reverse(argument: Argument) -> dict[str, Any]:
+    """Of each row of a block, who lists it, in this block and in others."""
+    return once(argument, _reverse)
+
+
+def _reverse(argument: Argument) -> Made:
+    from datamask.out_of_core import list_kernels
+
+    number, blocks = argument["number"], argument["blocks"]
+    block_starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
+    low, high = (int(end) for end in block_starts[number : number + 2])
+    rows = high - low
+    listers, lister_starts = [], np.zeros(blocks + 1, np.int64)
+    targets, places, near = [], [], []
+    for other in range(blocks):
+        file = opened(argument, "lists", other)
+        if other == number:
+            flat, k = file["positions"].reshape(-1), file["positions"].shape[1]
+            inside = np.flatnonzero((flat >= low) & (flat < high))
+            targets.append((flat[inside] - low).astype(np.int32))
+            near.append(file["similarities"].reshape(-1)[inside])
+            of_other, place = np.arange(rows, dtype=np.int32), (inside // k).astype(np.int32)
+        else:
+            some = slice(*(int(end) for end in file["crossing_offsets"][number : number + 2]))
+            targets.append(np.asarray(file["crossing_targets"][some]))
+            near.append(np.asarray(file["crossing_near"][some]))
+            of_other, place = np.unique(file["crossing_listers"][some], return_inverse=True)
+        places.append((lister_starts[other] + place).astype(np.int32))
+        listers.append(of_other.astype(np.int32))
+        lister_starts[other + 1] = lister_starts[other] + len(of_other)
+    listed = np.concatenate(targets)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(listed, minlength=rows))])
+    listing, similarities = list_kernels.reversed_entries(
+        offsets, listed, np.concatenate(places), np.maximum(np.concatenate(near), np.float32(0.0))
+    )
+    arrays = {
+        "offsets": offsets,
+        "listing": listing,
+        "near": similarities,
+        "listers": np.concatenate(listers),
+        "lister_starts": lister_starts,
+    }
+    return arrays, {"listers": int(lister_starts[-1])}
