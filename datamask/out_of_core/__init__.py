@@ -6,11 +6,12 @@ The shards are read once, into raw files that every later pass reads in their pl
 |---|---|
 | `whole_corpus` | all rows of a corpus, not held: shards, columns, how features and quality are made |
 | `scratch` | its raw files: written shard by shard, resumable; read by ranges, from any process |
-| `cells` | facility location by blocks of neighbouring cells: which phases of tasks there are, and in which order |
+| `facility` | facility location over all rows: ends of its scale, rounds, what the outcome is worth |
+| `cells` | its blocks of neighbouring cells: which phases of tasks there are, and in which order |
 | `tasks`, `array_file` | what tasks share: each writes one file, once, under a name that says what made it |
 | `partition`, `neighbour_lists` | tasks: rows into blocks; the nearest rows of each row, across blocks |
 | `rounds`, `block_swaps` | tasks: blocks alone, one price, rounds against what the others hold; swaps |
-| `sampled_rows` | tasks: what the lists leave out, measured on uniform samples |
+| `sampled_rows`, `gains` | tasks: what the lists leave out, on uniform samples; what single rows are worth |
 | `engines` | who does tasks |
 
 Nothing here loads torch, or knows a run: `datamask.runs` does such a run.

@@ -159,3 +159,58 @@ def outside(best: np.ndarray, other: np.ndarray, owner: np.ndarray, rows: np.nda
         v = rows[r]
         covered[r] = other[v] if owner[v] == block else best[v]
     return covered
+
+
+@compiled
+def two_nearest(
+    positions: np.ndarray,
+    similarities: np.ndarray,
+    member: np.ndarray,
+    best: np.ndarray,
+    second: np.ndarray,
+    owner: np.ndarray,
+) -> None:
+    """Set the two nearest listed members of each row: float32 ``(n,)``, 0 without one, and the position of the nearest,
+    -1 without one. Arguments as in `coverage`."""
+    for v in range(positions.shape[0]):
+        best[v] = 0.0
+        second[v] = 0.0
+        owner[v] = -1
+        for c in range(positions.shape[1]):
+            if member[positions[v, c]]:
+                near = max(similarities[v, c], np.float32(0.0))
+                if owner[v] < 0:
+                    owner[v] = positions[v, c]
+                    best[v] = near
+                elif positions[v, c] != owner[v]:  # a short list ends with the row itself again
+                    second[v] = near
+                    break
+
+
+@compiled
+def gains_of(
+    offsets: np.ndarray,
+    listing: np.ndarray,
+    near: np.ndarray,
+    best: np.ndarray,
+    second: np.ndarray,
+    owner: np.ndarray,
+    member: np.ndarray,
+    first: int,
+) -> np.ndarray:
+    """What each row of a block adds to the sum, or what is lost without it, float64 ``(n,)``.
+
+    Args:
+        offsets, listing, near: who lists it. best, second, owner: ``(m,)``, of the listers, from `two_nearest`.
+        member: uint8 ``(n,)``. first: position of the block's first row.
+    """
+    gains = np.zeros(len(offsets) - 1)
+    for i in range(len(gains)):
+        for e in range(offsets[i], offsets[i + 1]):
+            v = listing[e]
+            if member[i]:
+                if owner[v] == first + i:
+                    gains[i] += best[v] - second[v]
+            elif near[e] > best[v]:
+                gains[i] += near[e] - best[v]
+    return gains

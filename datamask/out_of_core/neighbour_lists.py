@@ -206,7 +206,10 @@ def _reverse(argument: Argument) -> Made:
         file = opened(argument, "lists", other)
         if other == number:
             flat, k = file["positions"].reshape(-1), file["positions"].shape[1]
-            inside = np.flatnonzero((flat >= low) & (flat < high))
+            own = (flat >= low) & (flat < high)
+            # where a short list names its row again, nobody is listed
+            own.reshape(-1, k)[:, 1:] &= file["positions"][:, 1:] != np.arange(low, high)[:, None]
+            inside = np.flatnonzero(own)
             targets.append((flat[inside] - low).astype(np.int32))
             near.append(file["similarities"].reshape(-1)[inside])
             of_other, place = np.arange(rows, dtype=np.int32), (inside // k).astype(np.int32)

@@ -8,6 +8,8 @@ random                                  a uniformly random selection
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,9 @@ from datamask.out_of_core.partition import unit_float32
 from datamask.out_of_core.tasks import Argument, Made, once, opened
 
 PIECE = 1024
+
+ROUNDING = 1e-6
+"""Cosines of the same pair may differ by so much, where they were computed by different products."""
 
 
 def _smallest(argument: Argument, count: int) -> np.ndarray:
@@ -39,7 +44,7 @@ def sample(argument: Argument) -> dict[str, Any]:
 
 
 def _sample(argument: Argument) -> Made:
-    positions = _smallest(argument, argument["count"])
+    positions = _smallest(argument, argument["drawn"])
     starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
     edges = np.searchsorted(positions, starts)
     features = [
@@ -70,7 +75,7 @@ def _nearest(argument: Argument) -> Made:
 
 
 def true_lists(argument: Argument) -> dict[str, Any]:
-    """The nearest rows of a block to each of the sampled rows."""
+    """How near the nearest rows of a block are to each of the sampled rows."""
     return once(argument, _true_lists)
 
 
@@ -80,17 +85,54 @@ def _true_lists(argument: Argument) -> Made:
     features = opened(argument, "block")["features"]
     low, high = (int(end) for end in opened(argument, "atlas", 0)["block_starts"][argument["number"] :][:2])
     listed = argument["listed"] - 1
-    near, positions = np.full((len(rows), listed), -np.inf, np.float32), np.full((len(rows), listed), -1)
+    near = np.full((len(rows), listed), -np.inf, np.float32)
     with one_blas_thread():
         for start in range(0, high - low, PIECE):
             some = np.arange(low + start, min(low + start + PIECE, high))
             products = rows @ unit_float32(features[some - low]).T
             products[own[:, None] == some] = -np.inf
-            near = np.concatenate([near, products], axis=1)
-            positions = np.concatenate([positions, np.broadcast_to(some, products.shape)], axis=1)
-            best = np.argpartition(-near, listed - 1, axis=1)[:, :listed]
-            near, positions = (np.take_along_axis(each, best, 1) for each in (near, positions))
-    return {"near": near, "positions": positions}, {}
+            near = -np.partition(-np.concatenate([near, products], axis=1), listed - 1, axis=1)[:, :listed]
+    return {"near": near}, {}
+
+
+def shortfalls(argument: Argument) -> dict[str, Any]:
+    """How much nearer the nearest of all members is to each sampled row than the nearest listed one."""
+    return once(argument, _shortfalls)
+
+
+def _shortfalls(argument: Argument) -> Made:
+    covers = [opened(argument, "cover", number) for number in range(argument["blocks"])]
+    best = np.max([opened(argument, "nearest", number)["best"] for number in range(argument["blocks"])], axis=0)
+    listed = np.concatenate(_of_blocks(argument, lambda number, inside: covers[number]["best"][inside]))
+    short = (best - listed).astype(np.float64)
+    short[short < ROUNDING] = 0.0
+    return {"shortfalls": short}, {"covered": math.fsum(each.facts["covered"] for each in covers)}
+
+
+def recall(argument: Argument) -> dict[str, Any]:
+    """The share of the true nearest rows that the sampled rows' lists hold."""
+    return once(argument, _recall)
+
+
+def _recall(argument: Argument) -> Made:
+    files = [opened(argument, "nearest", number) for number in range(argument["blocks"])]
+    listed = files[0]["near"].shape[1]
+    near = -np.sort(-np.concatenate([file["near"] for file in files], axis=1), axis=1)[:, :listed]
+    lists = _of_blocks(argument, lambda number, inside: opened(argument, "lists", number)["similarities"][inside])
+    # of rows that are equally near, any may be listed
+    held = np.concatenate(lists)[:, 1:] >= near[:, -1:] - ROUNDING
+    return {}, {"recall": float(held.mean()) if held.size else 1.0, "rows": len(held)}
+
+
+def _of_blocks(argument: Argument, read: Callable[[int, np.ndarray], np.ndarray]) -> list[np.ndarray]:
+    """What `read` says of the sampled rows of each block, given its number and their places in it."""
+    positions = np.asarray(opened(argument, "sample", 0)["positions"])
+    starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
+    edges = np.searchsorted(positions, starts)
+    return [
+        read(number, positions[low:high] - starts[number])
+        for number, (low, high) in enumerate(itertools.pairwise(edges.tolist()))
+    ]
 
 
 def random(argument: Argument) -> dict[str, Any]:

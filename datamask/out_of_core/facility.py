@@ -1,0 +1,377 @@
+"""Facility location over a whole corpus: the ends of its scale, the rounds, and what the outcome is worth.
+
+Values are read off the neighbour lists, so they are lower bounds; beside them stands an estimate of the exact value,
+with its interval, from uniformly drawn rows that are compared with all members. The random end of the scale is such an
+estimate too, since a row none of whose listed neighbours a random selection holds would count as not covered at all.
+The best end is the best value that these very blocks and rounds reach for diversity alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from datamask.config import SelectionConfig
+from datamask.errors import InputError, OptionError
+from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.cells import Aim, CellBlocks, Rounds, State, Tell, list_length
+from datamask.out_of_core.engines.contract import Engine
+from datamask.out_of_core.scratch import Scratch
+from datamask.out_of_core.tasks import Phase, Poll
+
+SWAP_ROUNDS = 2
+"""Rounds of swaps after the last round of greedy."""
+
+ESTIMATE_ROWS = 10_000
+"""Rows that are compared with all members for an estimate."""
+
+RANDOM_DRAWS = 3
+"""Random selections whose mean value is the random end of the scale, each estimated on rows of its own."""
+
+JUDGES = 400
+"""Rows whose true nearest rows say what share of them the lists hold."""
+
+DRAWS = 1 << 62
+"""Seeds of uniform samples begin here, out of the way of those that people give, by whose hashes ties are decided."""
+
+PREPARED, RANDOM, RECALL = 0.7, 0.05, 0.02
+"""Shares of the work, about: blocks and lists; the random end; what the lists hold."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a selection covers, a mean over all rows.
+
+    Attributes:
+        listed: by listed members, a lower bound. value: an estimate of it by all members, between low and high with a
+            confidence of 95 %. rows: it was made from.
+    """
+
+    listed: float
+    value: float
+    low: float
+    high: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Facility:
+    """Facility location on the blocks of a corpus.
+
+    Attributes:
+        cells: blocks and lists. engine: does the tasks. poll: raises to stop.
+    """
+
+    cells: CellBlocks
+    engine: Engine
+    poll: Poll
+
+    def _done(self, phase: Phase) -> list[dict[str, Any]]:
+        return phase.done(self.engine, self.poll)
+
+    @property
+    def _placed(self) -> dict[str, str]:
+        return {"block": self.cells.block.name, "atlas": self.cells.atlas.name}
+
+    def _sample(self, draw: int, drawn: int) -> Phase:
+        return self.cells.phase("sampled_rows:sample", 1, draw=draw, drawn=min(drawn, self.cells.rows), **self._placed)
+
+    def estimate(self, members: Phase, draw: int) -> Estimate:
+        """Estimate what a selection covers.
+
+        Args:
+            members: the phase of its file. draw: which uniform sample of the rows it is made from.
+        """
+        from datamask.objectives.estimate import estimated
+
+        cells, cover = self.cells, Rounds(self.cells, Aim(1), 1).cover(members)
+        sample = self._sample(draw, ESTIMATE_ROWS)
+        nearest = cells.phase(
+            "sampled_rows:nearest", cells.blocks, members=members.name, sample=sample.name, **self._placed
+        )
+        shortfalls = cells.phase(
+            "sampled_rows:shortfalls",
+            1,
+            atlas=cells.atlas.name,
+            blocks=cells.blocks,
+            cover=cover.name,
+            nearest=nearest.name,
+            sample=sample.name,
+        )
+        if not shortfalls.whole:
+            for phase in (sample, nearest, cover, shortfalls):
+                self._done(phase)
+            nearest.remove()
+        file = ArrayFile(shortfalls.path(0))
+        mean = float(file.facts["covered"]) / cells.rows
+        outcome = estimated(mean, np.asarray(file["shortfalls"]), 1.0)
+        return Estimate(mean, outcome.value, outcome.low, outcome.high, outcome.rows)
+
+    def random_end(self, size: int, tell: Tell) -> float:
+        """What random selections of S rows cover on average, estimated."""
+        cells, ends = self.cells, []
+        for draw in range(RANDOM_DRAWS):
+            tell(draw / RANDOM_DRAWS, "Random selections, for the scale")
+            members = cells.phase("sampled_rows:random", 1, size=size, draw=DRAWS + 2 * draw, **self._placed)
+            self._done(members)
+            ends.append(self.estimate(members, DRAWS + 2 * draw + 1).value)
+            Rounds(cells, Aim(1), 1).cover(members).remove()
+        return math.fsum(ends) / len(ends)
+
+    def recall(self) -> float:
+        """The share of the true nearest rows of uniformly drawn rows that their lists hold."""
+        cells = self.cells
+        sample = self._sample(DRAWS - 1, JUDGES)
+        nearest = cells.phase(
+            "sampled_rows:true_lists",
+            cells.blocks,
+            sample=sample.name,
+            listed=min(cells.listed, cells.rows),
+            **self._placed,
+        )
+        recall = cells.phase(
+            "sampled_rows:recall",
+            1,
+            atlas=cells.atlas.name,
+            blocks=cells.blocks,
+            lists=cells.lists.name,
+            nearest=nearest.name,
+            sample=sample.name,
+        )
+        if not recall.whole:
+            for phase in (sample, nearest, recall):
+                self._done(phase)
+            nearest.remove()
+        return float(ArrayFile(recall.path(0)).facts["recall"])
+
+    def selected(self, members: Phase) -> np.ndarray:
+        """A selection by row, bool ``(N,)``."""
+        cells = self.cells
+        phase = cells.phase("sampled_rows:selected", 1, members=members.name, blocks=cells.blocks, **self._placed)
+        self._done(phase)
+        return np.array(ArrayFile(phase.path(0))["selected"]).view(bool)
+
+    def gains(self, members: Phase) -> Callable[[np.ndarray], np.ndarray]:
+        """What rows add to the sum over all rows, or, as members, keep from being lost, as far as the lists tell.
+
+        Returns:
+            From rising rows of the scratch, int64 ``(k,)``, to float64 ``(k,)``.
+        """
+        cells = self.cells
+        settings = {"blocks": cells.blocks, "members": members.name, **self._placed}
+        nearest = cells.phase("gains:nearest_members", cells.blocks, lists=cells.lists.name, **settings)
+        gains = cells.phase("gains:gains", cells.blocks, nearest=nearest.name, reverse=cells.reverse.name, **settings)
+        if not gains.whole:
+            self._done(nearest)
+            self._done(gains)
+            nearest.remove()
+
+        def of(rows: np.ndarray) -> np.ndarray:
+            outcome = np.zeros(len(rows))
+            for number in range(cells.blocks):
+                of_block = np.asarray(ArrayFile(cells.block.path(number))["rows"])
+                wanted = np.flatnonzero(np.isin(of_block, rows))
+                places = np.searchsorted(rows, of_block[wanted])
+                outcome[places] = ArrayFile(gains.path(number))["gains"][wanted]
+            return outcome
+
+        return of
+
+
+@dataclass(frozen=True)
+class FacilitySolution:
+    """What came out.
+
+    Attributes:
+        selected: bool ``(N,)``, exactly S rows, by row of the scratch.
+        quality: mean over the members. estimate: what they cover. joint: on the scale of `anchors`, of the listed value
+            where blocks know of each other, else of the estimate.
+        anchors: ends of the scale by term, as runs keep them.
+        worth: of rising rows of the scratch, what each is worth beside the others: parts of quality and diversity.
+        ending: why it ended. facts: counts of blocks, pairs, rounds.
+    """
+
+    selected: np.ndarray
+    quality: float
+    estimate: Estimate
+    joint: float
+    anchors: dict[str, dict[str, Any]]
+    worth: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    ending: str
+    facts: dict[str, Any]
+
+
+def solve_facility(
+    scratch: Scratch,
+    config: SelectionConfig,
+    size: int,
+    engine: Engine,
+    *,
+    poll: Poll,
+    tell: Tell,
+    step: Callable[[dict[str, float]], None],
+) -> FacilitySolution:
+    """Select S of all rows.
+
+    Args:
+        config: of `--estimator blocks`. engine: does the tasks. poll: called some ten times a second, raises to stop.
+        step: told of every round: ``joint``, ``quality`` and ``diversity`` on the scale, ``changed``: its new members.
+
+    Raises:
+        InputError: lambda is 1, or all rows are alike.
+        Stopped: from `poll`; what is done by then is in files, and is not done again.
+    """
+    check_solvable(scratch, config, size)
+    alone = config.scope == "block"
+    cells = CellBlocks(scratch, config.block_rows or scratch.rows, list_length(size / scratch.rows), alone, config.seed)
+    prepared = cells.prepare(engine, poll, within(tell, 0.0, PREPARED))
+    facility = Facility(cells, engine, poll)
+    recall = None if alone else facility.recall()
+    low = PREPARED + RECALL
+    random = facility.random_end(size, within(tell, low, low + RANDOM))
+    rounds, swaps = config.n_epochs or 1, SWAP_ROUNDS if config.polish != "none" and not alone else 0
+    by_diversity = Rounds(cells, Aim(size), rounds, swaps)
+    low, twice = low + RANDOM, config.lamb > 0
+    middle = (1 + low) / 2 if twice else 1.0
+    known: list[State] = []
+    scale = _Scale(scratch, config, size, random, cells.rows)
+    for state in by_diversity.run(engine, poll, within(tell, low, middle)):
+        known.append(state)
+        if not twice:
+            step(scale.of_step(state, max(known, key=lambda each: each.covered)))
+    best = max(known, key=lambda each: each.covered)
+    scale.close(best, facility.estimate(best.members, DRAWS - 2) if alone else None)
+    chosen = best
+    if twice:
+        aim = scale.aim()
+        states = []
+        for state in Rounds(cells, aim, rounds, swaps).run(engine, poll, within(tell, middle, 1.0)):
+            states.append(state)
+            step(scale.of_step(state, best))
+        chosen, known = max(states, key=lambda each: each.worth(aim)), states
+    estimate = facility.estimate(chosen.members, DRAWS - 2)
+    quality = chosen.quality / size
+    worth = _worth(facility, chosen, scale)
+    kind = f"{cells.blocks:,} random blocks, each alone" if alone else f"{cells.blocks:,} blocks of cells"
+    ending = kind if alone else f"{kind}, {rounds} rounds" + (f" and {swaps} of swaps" if swaps else "")
+    facts = prepared | {"rounds": len(known), "recall": recall, "lost": chosen.lost}
+    covered = estimate.value if alone else estimate.listed
+    return FacilitySolution(
+        facility.selected(chosen.members),
+        quality,
+        estimate,
+        scale.joint(quality, covered),
+        scale.anchors(),
+        worth,
+        ending,
+        facts,
+    )
+
+
+def check_solvable(scratch: Scratch, config: SelectionConfig, size: int) -> None:
+    """Refuse what blocks cannot solve.
+
+    Raises:
+        OptionError: another objective, or lambda 1. InputError: a size that no selection has.
+    """
+    if [name for name, _ in config.terms] != ["facility"] or config.lamb >= 1:
+        raise OptionError(
+            f"blocks over all rows need --objective facility and a lambda below 1, got --objective {config.objective} "
+            f"at lambda {config.lamb:g}"
+        )
+    if not 1 <= size < scratch.rows:
+        raise InputError(f"a selection from {scratch.rows:,} rows has from 1 to {scratch.rows - 1:,}, got {size:,}")
+
+
+def within(tell: Tell, low: float, high: float) -> Tell:
+    """Tell of one part of the work, which fills the whole from `low` to `high`."""
+    return lambda share, what: tell(low + (high - low) * share, what)
+
+
+class _Scale:
+    """The ends of the scales, as far as they are known."""
+
+    def __init__(self, scratch: Scratch, config: SelectionConfig, size: int, random: float, rows: int) -> None:
+        quality = scratch.quality
+        self.lamb, self.calibrated, self.size, self.rows = config.lamb, config.scale == "calibrated", size, rows
+        self.mean_quality = float(quality.mean())
+        self.best_quality = float(np.partition(quality, rows - size)[rows - size :].mean())
+        self.random, self.best = random, random
+
+    def close(self, best: State, estimate: Estimate | None) -> None:
+        """Take note of the best that diversity alone reaches.
+
+        Raises:
+            InputError: no selection covers more than another, and quality cannot be weighed against that.
+        """
+        self.best = max(self.random, best.covered / self.rows if estimate is None else estimate.value)
+        if self.calibrated and self.lamb > 0 and self._slope(self.random, self.best) == 0:
+            raise InputError(
+                "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
+                "against quality; take --lamb 0, --scale raw, or another objective"
+            )
+
+    @staticmethod
+    def _slope(random: float, best: float) -> float:
+        constant = not best - random > 1e-9 * max(abs(best), abs(random))
+        return 0.0 if constant else 1.0 / (best - random)
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """Of quality and of diversity."""
+        if not self.calibrated:
+            return 1.0, 1.0
+        return self._slope(self.mean_quality, self.best_quality), self._slope(self.random, self.best)
+
+    def aim(self) -> Aim:
+        """What a member adds by itself."""
+        of_quality, of_diversity = self.slopes
+        bonus = self.lamb * of_quality / ((1 - self.lamb) * of_diversity) * self.rows / self.size
+        return Aim(self.size, bonus, self.mean_quality)
+
+    def parts(self, quality: float, covered: float) -> tuple[float, float]:
+        """Mean quality and mean coverage on the run's scale."""
+        of_quality, of_diversity = self.slopes
+        if not self.calibrated:
+            return quality, covered
+        return (quality - self.mean_quality) * of_quality, (covered - self.random) * of_diversity
+
+    def joint(self, quality: float, covered: float) -> float:
+        """The joint value."""
+        of_quality, of_diversity = self.parts(quality, covered)
+        return self.lamb * of_quality + (1 - self.lamb) * of_diversity
+
+    def of_step(self, state: State, best: State) -> dict[str, float]:
+        """Numbers of a round, on the scale as it is known by then."""
+        self.best = max(self.best, best.covered / self.rows)
+        quality, covered = state.quality / self.size, state.covered / self.rows
+        of_quality, of_diversity = self.parts(quality, covered)
+        return {
+            "joint": self.joint(quality, covered),
+            "quality": of_quality,
+            "diversity": of_diversity,
+            "changed": state.changed / self.size,
+        }
+
+    def anchors(self) -> dict[str, dict[str, Any]]:
+        """As runs keep them."""
+        return {
+            "quality": {"random": self.mean_quality, "best": self.best_quality, "best_kind": "proved"},
+            "facility": {"random": self.random, "best": self.best, "best_kind": "best found"},
+        }
+
+
+def _worth(facility: Facility, chosen: State, scale: _Scale) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """What rows are worth beside the others, as `FacilitySolution.worth` says it."""
+    of_quality, of_diversity = scale.slopes
+    scratch, gains = facility.cells.scratch, facility.gains(chosen.members)
+
+    def worth(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        quality = scratch.quality[rows] * (of_quality / scale.size)
+        return quality, gains(rows) * (of_diversity / scale.rows)
+
+    return worth

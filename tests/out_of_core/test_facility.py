@@ -1,0 +1,172 @@
+"""Facility location over a whole corpus: values, ends of the scale and what rows are worth, against definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamask.config import SelectionConfig
+from datamask.errors import InputError, OptionError, Stopped
+from datamask.out_of_core import facility as facilities
+from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.facility import solve_facility
+from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
+from tests.reference import truth
+
+ROWS, SIZE = 1500, 150
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory):
+    features, quality = clustered(ROWS, seed=7)
+    return scratch_of(tmp_path_factory.mktemp("corpus"), features, quality)
+
+
+def config_of(**options) -> SelectionConfig:
+    given = {"objective": "facility", "estimator": "blocks", "lamb": 0.0, "block_rows": 400} | options
+    return SelectionConfig.from_options(**given)
+
+
+def solved(scratch, config, engine=None, size=SIZE, poll=lambda: None):
+    steps: list[dict[str, float]] = []
+    solution = solve_facility(
+        scratch,
+        config,
+        size,
+        engine or SerialEngine(),
+        poll=poll,
+        tell=lambda share, what: None,
+        step=steps.append,
+    )
+    return solution, steps
+
+
+@pytest.fixture(scope="module")
+def exact(scratch):
+    """Features as float64."""
+    return scratch.features(0, scratch.rows).astype(np.float64)
+
+
+@pytest.mark.parametrize("options", [{}, {"lamb": 0.5}, {"lamb": 0.5, "scale": "raw"}, {"scope": "block"}])
+def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact, options):
+    config = config_of(**options)
+    solution, steps = solved(scratch, config)
+    members = np.flatnonzero(solution.selected)
+    assert len(members) == SIZE
+    covers = truth.facility(exact, members)
+    # all rows are sampled, so the estimate is the value
+    assert solution.estimate.rows == ROWS and solution.estimate.value == pytest.approx(covers, abs=2e-6)
+    assert solution.estimate.listed <= covers + 1e-6
+    assert solution.quality == pytest.approx(scratch.quality[members].mean())
+    ends = solution.anchors
+    draws = [truth.facility(exact, np.random.default_rng(seed).choice(ROWS, SIZE, replace=False)) for seed in range(40)]
+    assert ends["facility"]["random"] == pytest.approx(np.mean(draws), abs=4 * np.std(draws) / np.sqrt(3))
+    assert ends["quality"]["random"] == pytest.approx(scratch.quality.mean())
+    assert ends["quality"]["best"] == pytest.approx(np.sort(scratch.quality)[-SIZE:].mean())
+    raw = config.scale == "raw"
+    share = [
+        value if raw else (value - ends[name]["random"]) / (ends[name]["best"] - ends[name]["random"])
+        for name, value in (
+            ("quality", solution.quality),
+            ("facility", solution.estimate.value if config.scope == "block" else solution.estimate.listed),
+        )
+    ]
+    assert solution.joint == pytest.approx(config.lamb * share[0] + (1 - config.lamb) * share[1])
+    assert steps and solution.joint >= max(each["joint"] for each in steps) - 1e-9
+
+
+def test_without_quality_it_ends_at_the_best_end_of_the_scale_above_greedy(scratch, exact):
+    """As near as swaps of pairs come to it in memory: above greedy over all rows, each gain computed anew."""
+    solution, _ = solved(scratch, config_of())
+    assert solution.joint == pytest.approx(1.0) and solution.facts["recall"] == 1.0
+    nearness, best, members = np.maximum(exact @ exact.T, 0), np.zeros(ROWS), []
+    for _ in range(SIZE):
+        members.append(int(np.maximum(nearness - best, 0).sum(axis=1).argmax()))
+        best = np.maximum(best, nearness[members[-1]])
+    assert truth.facility(exact, np.flatnonzero(solution.selected)) > truth.facility(exact, members)
+
+
+def test_quality_is_bought_for_diversity(scratch):
+    without, some, more = (solved(scratch, config_of(lamb=lamb))[0] for lamb in (0.0, 0.3, 0.7))
+    assert without.quality < some.quality < more.quality
+    assert without.estimate.value > some.estimate.value > more.estimate.value
+
+
+def test_random_blocks_have_equal_shares_and_cover_less(scratch):
+    alone, _ = solved(scratch, config_of(scope="block"))
+    assert alone.facts["rounds"] == 1
+    together, _ = solved(scratch, config_of())
+    assert alone.estimate.value < together.estimate.value
+    assert alone.facts["blocks"] == 4 and alone.facts["crossing"] == 0
+
+
+def test_what_rows_are_worth_is_what_adding_or_removing_them_changes(tmp_path):
+    """All rows list all others, so that gains of listed pairs are those of all pairs."""
+    features, quality = clustered(120, seed=6)
+    cells = facilities.CellBlocks(scratch_of(tmp_path, features, quality), 50, 120)
+    engine = SerialEngine()
+    cells.prepare(engine, lambda: None)
+    (state,) = facilities.Rounds(cells, facilities.Aim(15), 1).run(engine, lambda: None)
+    facility = facilities.Facility(cells, engine, lambda: None)
+    members = np.flatnonzero(facility.selected(state.members))
+    exact = cells.scratch.features(0, 120).astype(np.float64)
+    rows = np.flatnonzero(np.arange(120) % 7)
+    worth = facility.gains(state.members)(rows) / 120
+    for row, gain in zip(rows, worth, strict=True):
+        others = np.setdiff1d(members, [row])
+        change = truth.facility(exact, np.append(others, row)) - truth.facility(exact, others)
+        assert gain == pytest.approx(change, abs=1e-6)
+    assert np.isin(rows, members).sum() > 5 and (worth > 1e-3).sum() > 20
+
+
+def test_the_share_of_neighbours_that_lists_hold_is_measured(scratch, exact):
+    cells = facilities.CellBlocks(scratch, 400, 12, looked_at=15)
+    engine = SerialEngine()
+    cells.prepare(engine, lambda: None)
+    recall = facilities.Facility(cells, engine, lambda: None).recall()
+    products = exact @ exact.T
+    np.fill_diagonal(products, -2)
+    nearest = np.argsort(-products, axis=1)[:, :11]
+    rows = np.concatenate([ArrayFile(cells.block.path(number))["rows"] for number in range(cells.blocks)])
+    lists = np.concatenate([ArrayFile(cells.lists.path(number))["positions"] for number in range(cells.blocks)])
+    held = np.array([np.isin(nearest[row], rows[listed[1:]]).mean() for row, listed in zip(rows, lists, strict=True)])
+    assert 0.2 < held.mean() < 0.97
+    # 400 rows of the 1,500
+    assert recall == pytest.approx(held.mean(), abs=4 * held.std() / np.sqrt(400))
+
+
+def test_a_stopped_run_goes_on_and_ends_the_same(tmp_path):
+    features, quality = clustered(600, seed=8)
+    config = config_of(lamb=0.4, block_rows=200, n_epochs=2)
+    unbroken = SerialEngine()
+    expected, steps = solved(scratch_of(tmp_path / "unbroken", features, quality), config, unbroken, 60)
+    scratch = scratch_of(tmp_path / "broken", features, quality)
+    calls, most = [], 10
+    while True:
+        engine = SerialEngine()
+
+        def poll(engine=engine, most=most) -> None:
+            if len(engine.calls) >= most:
+                raise Stopped("stopped")
+
+        try:
+            solution, told = solved(scratch, config, engine, 60, poll)
+            break
+        except Stopped:
+            calls += engine.calls
+            most += 3
+    calls += engine.calls
+    assert np.array_equal(solution.selected, expected.selected) and told == steps
+    assert (solution.joint, solution.estimate, solution.anchors) == (
+        expected.joint,
+        expected.estimate,
+        expected.anchors,
+    )
+    assert sorted(calls) == sorted(unbroken.calls)
+
+
+def test_what_blocks_cannot_solve_is_refused(scratch):
+    with pytest.raises(OptionError, match="a lambda below 1"):
+        solved(scratch, config_of(lamb=1.0))
+    with pytest.raises(InputError, match="from 1 to 1,499, got 1,500"):
+        solved(scratch, config_of(), size=ROWS)
