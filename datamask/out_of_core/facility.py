@@ -18,8 +18,8 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.errors import InputError, OptionError
 from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.cells import Aim, CellBlocks, Rounds, State, Tell, list_length
-from datamask.out_of_core.engines.contract import Engine
+from datamask.out_of_core.cells import MOST_LISTED, Aim, CellBlocks, Rounds, State, Tell, list_length
+from datamask.out_of_core.engines.contract import Engine, usable_cores
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.tasks import Phase, Poll
 
@@ -172,11 +172,11 @@ class Facility:
 
         def of(rows: np.ndarray) -> np.ndarray:
             outcome = np.zeros(len(rows))
-            for number in range(cells.blocks):
+            for number in range(cells.blocks if len(rows) else 0):
                 of_block = np.asarray(ArrayFile(cells.block.path(number))["rows"])
-                wanted = np.flatnonzero(np.isin(of_block, rows))
-                places = np.searchsorted(rows, of_block[wanted])
-                outcome[places] = ArrayFile(gains.path(number))["gains"][wanted]
+                places = np.searchsorted(rows, of_block)
+                wanted = rows[np.minimum(places, len(rows) - 1)] == of_block
+                outcome[places[wanted]] = ArrayFile(gains.path(number))["gains"][wanted]
             return outcome
 
         return of
@@ -188,18 +188,20 @@ class FacilitySolution:
 
     Attributes:
         selected: bool ``(N,)``, exactly S rows, by row of the scratch.
-        quality: mean over the members. estimate: what they cover. joint: on the scale of `anchors`, of the listed value
-            where blocks know of each other, else of the estimate.
+        quality: mean over the members. estimate: what they cover. covered: the listed value of it where blocks know of
+            each other, else the estimate. joint: of these two, on the scale of `anchors`.
         anchors: ends of the scale by term, as runs keep them.
         worth: of rising rows of the scratch, what each is worth beside the others: parts of quality and diversity.
-        ending: why it ended. facts: counts of blocks, pairs, rounds.
+        ending: why it ended.
+        facts: counts of blocks, pairs, rounds; ``listed``: K; ``recall``: the share of the true nearest rows in lists.
     """
 
     selected: np.ndarray
     quality: float
     estimate: Estimate
+    covered: float
     joint: float
-    anchors: dict[str, dict[str, Any]]
+    anchors: dict[str, Any]
     worth: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     ending: str
     facts: dict[str, Any]
@@ -219,7 +221,8 @@ def solve_facility(
 
     Args:
         config: of `--estimator blocks`. engine: does the tasks. poll: called some ten times a second, raises to stop.
-        step: told of every round: ``joint``, ``quality`` and ``diversity`` on the scale, ``changed``: its new members.
+        step: told of every round: ``raw_quality``, ``raw_diversity`` (listed), ``changed`` (share of new members), and
+            ``joint``, ``quality``, ``diversity`` on the run's scale, whose best end is known once lambda 0 is solved.
 
     Raises:
         InputError: lambda is 1, or all rows are alike.
@@ -230,7 +233,7 @@ def solve_facility(
     cells = CellBlocks(scratch, config.block_rows or scratch.rows, list_length(size / scratch.rows), alone, config.seed)
     prepared = cells.prepare(engine, poll, within(tell, 0.0, PREPARED))
     facility = Facility(cells, engine, poll)
-    recall = None if alone else facility.recall()
+    recall = facility.recall()
     low = PREPARED + RECALL
     random = facility.random_end(size, within(tell, low, low + RANDOM))
     rounds, swaps = config.n_epochs or 1, SWAP_ROUNDS if config.polish != "none" and not alone else 0
@@ -242,7 +245,7 @@ def solve_facility(
     for state in by_diversity.run(engine, poll, within(tell, low, middle)):
         known.append(state)
         if not twice:
-            step(scale.of_step(state, max(known, key=lambda each: each.covered)))
+            step(scale.of_step(state))
     best = max(known, key=lambda each: each.covered)
     scale.close(best, facility.estimate(best.members, DRAWS - 2) if alone else None)
     chosen = best
@@ -251,7 +254,7 @@ def solve_facility(
         states = []
         for state in Rounds(cells, aim, rounds, swaps).run(engine, poll, within(tell, middle, 1.0)):
             states.append(state)
-            step(scale.of_step(state, best))
+            step(scale.of_step(state))
         chosen, known = max(states, key=lambda each: each.worth(aim)), states
     estimate = facility.estimate(chosen.members, DRAWS - 2)
     quality = chosen.quality / size
@@ -264,12 +267,19 @@ def solve_facility(
         facility.selected(chosen.members),
         quality,
         estimate,
+        covered,
         scale.joint(quality, covered),
         scale.anchors(),
         worth,
         ending,
         facts,
     )
+
+
+def memory_bytes(rows: int, dim: int, block_rows: int) -> int:
+    """The most anonymous memory that `solve_facility` takes with all of its workers, beside what the program takes."""
+    of_worker = 150_000_000 + block_rows * (40 * MOST_LISTED // 8 + 6 * dim)
+    return 600_000_000 + 40 * rows + usable_cores() * of_worker
 
 
 def check_solvable(scratch: Scratch, config: SelectionConfig, size: int) -> None:
@@ -300,7 +310,7 @@ class _Scale:
         self.lamb, self.calibrated, self.size, self.rows = config.lamb, config.scale == "calibrated", size, rows
         self.mean_quality = float(quality.mean())
         self.best_quality = float(np.partition(quality, rows - size)[rows - size :].mean())
-        self.random, self.best = random, random
+        self.random, self.best, self.known = random, random, not self.calibrated
 
     def close(self, best: State, estimate: Estimate | None) -> None:
         """Take note of the best that diversity alone reaches.
@@ -309,6 +319,7 @@ class _Scale:
             InputError: no selection covers more than another, and quality cannot be weighed against that.
         """
         self.best = max(self.random, best.covered / self.rows if estimate is None else estimate.value)
+        self.known = True
         if self.calibrated and self.lamb > 0 and self._slope(self.random, self.best) == 0:
             raise InputError(
                 "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
@@ -345,23 +356,20 @@ class _Scale:
         of_quality, of_diversity = self.parts(quality, covered)
         return self.lamb * of_quality + (1 - self.lamb) * of_diversity
 
-    def of_step(self, state: State, best: State) -> dict[str, float]:
-        """Numbers of a round, on the scale as it is known by then."""
-        self.best = max(self.best, best.covered / self.rows)
+    def of_step(self, state: State) -> dict[str, float]:
+        """Numbers of a round, on the scale as far as it is known by then."""
         quality, covered = state.quality / self.size, state.covered / self.rows
+        numbers = {"raw_quality": quality, "raw_diversity": covered, "changed": state.changed / self.size}
+        if not self.known:
+            return numbers
         of_quality, of_diversity = self.parts(quality, covered)
-        return {
-            "joint": self.joint(quality, covered),
-            "quality": of_quality,
-            "diversity": of_diversity,
-            "changed": state.changed / self.size,
-        }
+        return {"joint": self.joint(quality, covered), "quality": of_quality, "diversity": of_diversity, **numbers}
 
-    def anchors(self) -> dict[str, dict[str, Any]]:
+    def anchors(self) -> dict[str, Any]:
         """As runs keep them."""
         return {
             "quality": {"random": self.mean_quality, "best": self.best_quality, "best_kind": "proved"},
-            "facility": {"random": self.random, "best": self.best, "best_kind": "best found"},
+            "diversity": {"facility": {"random": self.random, "best": self.best, "best_kind": "best found"}},
         }
 
 

@@ -7,15 +7,16 @@ To add one: a function from a `WholeProblem` and a `Watch` to a `WholeSolution`,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from datamask.config import SelectionConfig
 from datamask.corpus.threads import Progress, ShouldStop
-from datamask.errors import OptionError
-from datamask.out_of_core import streamed_dual
+from datamask.errors import OptionError, poll_of
+from datamask.out_of_core import facility, streamed_dual
+from datamask.out_of_core.engines import open_engine
 from datamask.out_of_core.scratch import Scratch
 from datamask.recipes.recipe import RULED, Recipe, ScoreRule, Thresholds
 
@@ -132,7 +133,46 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
     )
 
 
-SOLVERS: tuple[WholeSolver, ...] = (WholeSolver(RULED, ("relaxed",), streamed_dual.memory_bytes, _by_passes),)
+def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
+    """Facility location, by blocks of neighbouring cells."""
+    with open_engine() as engine:
+        solved = facility.solve_facility(
+            problem.scratch,
+            replace(problem.config, block_rows=problem.block_rows),
+            problem.size,
+            engine,
+            poll=poll_of(watch.should_stop),
+            tell=watch.progress,
+            step=watch.step,
+        )
+    estimate, facts = solved.estimate, dict(solved.facts)
+    listed, recall = facts.pop("listed"), facts.pop("recall")
+    return WholeSolution(
+        solved.selected,
+        solved.joint,
+        {"quality": solved.quality, "facility": solved.covered},
+        None,
+        solved.worth,
+        solved.ending,
+        facts,
+        anchors=solved.anchors,
+        summary={
+            "values": "estimate",
+            "estimate": {
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "rows": estimate.rows,
+            },
+            "neighbors": {"kind": "approximate", "k": listed, "recall": recall, "recall_rows": facility.JUDGES},
+        },
+    )
+
+
+SOLVERS: tuple[WholeSolver, ...] = (
+    WholeSolver(RULED, ("relaxed",), streamed_dual.memory_bytes, _by_passes),
+    WholeSolver(("facility",), ("blocks",), facility.memory_bytes, _by_cells),
+)
 """The first that fits is taken."""
 
 _REFUSED = {

@@ -58,7 +58,7 @@ def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact
     assert solution.estimate.rows == ROWS and solution.estimate.value == pytest.approx(covers, abs=2e-6)
     assert solution.estimate.listed <= covers + 1e-6
     assert solution.quality == pytest.approx(scratch.quality[members].mean())
-    ends = solution.anchors
+    ends = {"quality": solution.anchors["quality"], **solution.anchors["diversity"]}
     draws = [truth.facility(exact, np.random.default_rng(seed).choice(ROWS, SIZE, replace=False)) for seed in range(40)]
     assert ends["facility"]["random"] == pytest.approx(np.mean(draws), abs=4 * np.std(draws) / np.sqrt(3))
     assert ends["quality"]["random"] == pytest.approx(scratch.quality.mean())
@@ -72,7 +72,10 @@ def test_values_and_ends_of_the_scale_are_those_of_the_definition(scratch, exact
         )
     ]
     assert solution.joint == pytest.approx(config.lamb * share[0] + (1 - config.lamb) * share[1])
-    assert steps and solution.joint >= max(each["joint"] for each in steps) - 1e-9
+    best = max(steps, key=lambda each: each.get("joint", each["raw_diversity"]))
+    assert best["raw_quality"] == pytest.approx(solution.quality)
+    assert best["raw_diversity"] == pytest.approx(solution.estimate.listed)
+    assert ("joint" in best) == (config.lamb > 0)
 
 
 def test_without_quality_it_ends_at_the_best_end_of_the_scale_above_greedy(scratch, exact):

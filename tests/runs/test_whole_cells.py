@@ -1,0 +1,95 @@
+"""Facility location on all rows of a corpus out of core: an ordinary run folder, by blocks of cells in workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.corpus.opening import open_corpus
+from datamask.errors import OptionError
+from datamask.runs.attempt import attempt
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.recipes.made_runs import shard
+from tests.reference import truth
+
+ROWS = (900, 1, 1099)
+N, S, SAMPLE = sum(ROWS), 200, 600
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("corpus")
+    for number, rows in enumerate(ROWS):
+        pq.write_table(shard(rows, seed=number, d=8), place / f"{number}.parquet")
+    return place
+
+
+def created(root, folder, **options):
+    given = {
+        "objective": "facility",
+        "estimator": "blocks",
+        "select_ratio": S / N,
+        "block_rows": 600,
+        "n_epochs": 2,
+        "lamb": 0.3,
+        "device": "cpu",
+        "scratch_dir": str(root / "scratch"),
+    }
+    config = RunConfig(CorpusConfig((str(folder),), rows=SAMPLE), SelectionConfig.from_options(**given | options))
+    return RunStore(root / "runs").create(config)
+
+
+@pytest.mark.parametrize("scope", ["global", "block"])
+def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, tmp_path, scope):
+    run = created(tmp_path, folder, scope=scope)
+    summary = execute(run)
+    corpus = open_corpus(CorpusConfig((str(folder),)))
+    selection = pq.read_table(run.path / "selection.parquet")
+    ids = set(selection.column("id").to_pylist())
+    members = np.flatnonzero([value in ids for value in corpus.ids.to_pylist()])
+    assert len(members) == len(ids) == S == summary["selected"] and summary["n"] == N
+    value = truth.facility(corpus.features.astype(np.float64), members)
+    assert summary["estimate"]["value"] == pytest.approx(value, abs=1e-3)  # features were rounded to float16
+    assert summary["values"] == "estimate" and summary["upper_bound"] is None
+    assert summary["quality"] == pytest.approx(corpus.quality[members].mean())
+    assert summary["calibrated"]["joint"] == pytest.approx(
+        0.3 * summary["calibrated"]["quality"] + 0.7 * summary["calibrated"]["diversity"]
+    )
+    assert not (tmp_path / "scratch" / f"datamask-{run.id}").exists()
+    stored = RunStore(tmp_path / "runs").get(run.id)
+    whole = stored.whole
+    assert whole["rows"] == N and whole["blocks"] == 4
+    assert stored.status().state == "done" and stored.status().summary["joint"] == summary["joint"]
+    metrics = stored.metrics()
+    rounds = np.isfinite(metrics["pass"])
+    assert rounds.sum() == summary["rounds"] == (1 if scope == "block" else 4)
+    if scope == "global":  # the best of the rounds is what comes out
+        assert np.nanmax(metrics["joint"][rounds]) == pytest.approx(summary["calibrated"]["joint"])
+
+
+def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_stopped(folder, tmp_path):
+    run, heard = created(tmp_path, folder), []
+
+    def progress(share: float, what: str) -> None:
+        heard.append(what)
+
+    outcome = attempt(
+        run, should_stop=lambda: any(what.startswith("Nearest rows") for what in heard), progress=progress
+    )
+    assert outcome.status.state == "stopped"
+    kept = tmp_path / "scratch" / f"datamask-{run.id}"
+    files = {path.name for path in (kept / "blocks").iterdir()}
+    assert any(name.startswith("block-") for name in files)
+    resumed = attempt(run, should_stop=lambda: False)
+    assert resumed.status.state == "done" and not kept.exists()
+    unbroken = created(tmp_path / "unbroken", folder)
+    execute(unbroken)
+    assert pq.read_table(run.path / "selection.parquet").equals(pq.read_table(unbroken.path / "selection.parquet"))
+
+
+def test_what_no_solver_has_is_refused_before_anything_is_read(folder, tmp_path):
+    with pytest.raises(OptionError, match="lambda below 1"):
+        execute(created(tmp_path, folder, lamb=1.0))
