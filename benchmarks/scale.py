@@ -1,0 +1,177 @@
+"""Selections from all rows of corpora beyond memory: passes, values, memory and seconds, against the same in memory.
+
+    python -m benchmarks.scale --work DIR [--only NAME ...] [--debian SHARDS]
+
+Each step is a command in a process of its own; what it says, and what it took, is kept in DIR/scale.json as it comes,
+and a step that is there is not done again: remove its entry to measure anew. Made shards of float16 features around
+clusters, every second one sorted by cluster (`benchmarks.recipes.write_shard`); memory is the anonymous memory of the
+command and all its workers together, looked at twice a second. The steps:
+
+- pairs-1m, pairs-10m: pair-wise similarity over 1,000,000 and 10,000,000 rows x 128, by passes
+- facility-1m: facility location of 1,000,000 x 128 in memory; blocks-1m: the same by blocks of at most 250,000 rows
+- blocks-5m: 5,000,000 x 128 in 50 shards by blocks
+- debian, debian-alone: 63,666 x 384 in 64 blocks at lambda 0, by blocks of cells and by random blocks each alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus import machine
+from benchmarks.million import commit
+from benchmarks.recipes import write_shard
+from datamask.files import write_text
+
+RESULTS = Path(__file__).parent / "results" / "scale.json"
+SHARD_ROWS, DIM = 100_000, 128
+LOOK_SECONDS = 0.5
+PAIRS = ["--objective", "pairwise", "--lamb", "0.5", "--select_ratio", "0.3"]
+FACILITY = ["--objective", "facility", "--lamb", "0.5", "--select_ratio", "0.1"]
+BLOCK_ROWS = 250_000
+
+
+def shards(work: Path, rows: int) -> list[str]:
+    """The first shards of the made corpus, as many as hold so many rows; written where they are not there."""
+    folder = work / "shards"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{number:04}.parquet" for number in range(rows // SHARD_ROWS)]
+    for number, path in enumerate(paths):
+        if not path.exists():
+            write_shard(path, number, SHARD_ROWS, DIM)
+    return [str(path) for path in paths]
+
+
+def family(process: int) -> list[int]:
+    """A process and all below it."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # the name in the parentheses may hold anything
+            parents.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+        except OSError:  # it has ended meanwhile
+            continue
+    members, waiting = [], [process]
+    while waiting:
+        members.append(waiting.pop())
+        waiting += parents.get(members[-1], [])
+    return members
+
+
+def anonymous_bytes(process: int) -> int:
+    """Memory of a process and all below it that is no part of a file."""
+    total = 0
+    for pid in family(process):
+        try:
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Anonymous:"):
+                    total += int(line.split()[1]) * 1024
+        except OSError:  # it has ended meanwhile
+            continue
+    return total
+
+
+def selected(work: Path, inputs: list[str], words: list[str]) -> dict[str, Any]:
+    """What `datamask select` says of itself, with its seconds and the most memory that it and its workers held."""
+    runs = work / "runs"
+    command = [sys.executable, "-m", "datamask", "select", *inputs, "--output", str(work / "selection.parquet")]
+    command += ["--runs_dir", str(runs), "--device", "cpu", "--json", *words]
+    began = time.perf_counter()
+    # stderr is progress, and a file that nobody reads would fill up
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        most, ended = 0, threading.Event()
+
+        def look() -> None:
+            nonlocal most
+            while not ended.wait(LOOK_SECONDS):
+                most = max(most, anonymous_bytes(process.pid))
+
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        said = process.communicate()[0]
+        ended.set()
+        watcher.join()
+    seconds = time.perf_counter() - began
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    summary = json.loads(said.splitlines()[-1])
+    record = json.loads((runs / summary["run_id"] / "config.json").read_text())
+    lines = [json.loads(line) for line in (runs / summary["run_id"] / "metrics.jsonl").read_text().splitlines()]
+    return {
+        "words": words,
+        "load_average": [round(value, 2) for value in os.getloadavg()],
+        "seconds_of_the_command": seconds,
+        "anonymous_bytes": most,
+        "summary": {name: value for name, value in summary.items() if name not in ("output", "run_id")},
+        "whole": record["facts"].get("whole"),
+        "lines": [
+            {name: line[name] for name in ("step", "seconds", "joint", "upper_bound", "pass_seconds") if name in line}
+            for line in lines
+        ],
+    }
+
+
+def pairs(work: Path, rows: int) -> dict[str, Any]:
+    """Pair-wise similarity by passes, with the bound on memory that it is held to."""
+    words = [*PAIRS, "--scope", "global", "--scratch_dir", str(work / "scratch"), "--block_rows", str(BLOCK_ROWS)]
+    measured = selected(work, shards(work, rows), words)
+    return measured | {"most_bytes_allowed": 0.6e9 + 40 * rows + 2.5 * BLOCK_ROWS * DIM * 4}
+
+
+def blocks(work: Path, rows: int) -> dict[str, Any]:
+    """Facility location by blocks of cells, out of core."""
+    words = [*FACILITY, "--scope", "global", "--scratch_dir", str(work / "scratch"), "--block_rows", str(BLOCK_ROWS)]
+    return selected(work, shards(work, rows), words)
+
+
+def debian(work: Path, corpus: str, scope: str) -> dict[str, Any]:
+    """64 blocks of a real corpus at lambda 0, out of core."""
+    words = ["--objective", "facility", "--lamb", "0", "--select_ratio", "0.1", "--scope", scope]
+    return selected(work, [corpus], [*words, "--scratch_dir", str(work / "scratch"), "--block_rows", "995"])
+
+
+def steps(work: Path, corpus: str | None) -> dict[str, Callable[[], dict[str, Any]]]:
+    """The steps by name."""
+    table: dict[str, Callable[[], dict[str, Any]]] = {
+        "pairs-1m": lambda: pairs(work, 1_000_000),
+        "pairs-10m": lambda: pairs(work, 10_000_000),
+        "facility-1m": lambda: selected(work, shards(work, 1_000_000), FACILITY),
+        "blocks-1m": lambda: blocks(work, 1_000_000),
+        "blocks-5m": lambda: blocks(work, 5_000_000),
+    }
+    if corpus is not None:
+        table["debian"] = lambda: debian(work, corpus, "global")
+        table["debian-alone"] = lambda: debian(work, corpus, "block")
+    return table
+
+
+def main() -> None:
+    """Do the steps that are asked for and not done."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="folder for shards, runs and results, which stay")
+    parser.add_argument("--only", nargs="+", default=[], help="names of steps; others are left out")
+    parser.add_argument("--debian", help="shards of the package descriptions, for the steps on them")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    kept = options.work / "scale.json"
+    result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    for name, step in steps(options.work, options.debian).items():
+        if name in result or (options.only and name not in options.only):
+            continue
+        result[name] = {"commit": commit(), "machine": machine(), **step()}
+        write_text(kept, json.dumps(result, indent=1) + "\n")
+        print(name, json.dumps(result[name]["summary"]), flush=True)
+    write_text(options.output, json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
