@@ -11,7 +11,7 @@ from typing import Any
 from datamask import learning
 from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
-from datamask.errors import poll_of
+from datamask.errors import OptionError, poll_of
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import pose
 from datamask.evaluation.selection import Selection
@@ -58,6 +58,11 @@ def select(
         )
         return replace(selection, run=run.path)
 
+    if config.scratch_dir is not None:
+        raise OptionError(
+            "scratch_dir asks for all rows out of core, and this corpus is open in memory; leave it out, or give "
+            "runs_dir too: such a selection is a run"
+        )
     poll = poll_of(should_stop)
     with tempfile.TemporaryDirectory(prefix="datamask-") as scratch:
         pool = Pool(

@@ -85,7 +85,7 @@ LAZY: dict[str, set[str]] = {
     "": {"api"},
     "api": {"runs.sweep"},
     "out_of_core": {"learning", "objectives"},
-    "runs": {"recipes", "runs.recipe"},
+    "runs": {"recipes", "runs.recipe", "out_of_core"},
     "runs.recipe": {"evaluation"},
     "runs.run_queue": {"objectives", "runs.execute"},
     "cli": {

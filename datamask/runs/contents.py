@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +40,8 @@ class ShardRows:
         ids: what the id column held there, in the same order.
         selected: bool ``(n,)``.
         id_name: the id column.
-        all_considered: whether the file's other rows were in the corpus too: `rows` are then the selected ones alone.
+        left_out: int64, where the file's other rows were in the corpus too (`rows` are then the selected ones alone):
+            those that were not. None: `rows` are all that were.
     """
 
     path: FilePath
@@ -48,7 +49,7 @@ class ShardRows:
     ids: pa.ChunkedArray
     selected: np.ndarray
     id_name: str
-    all_considered: bool = False
+    left_out: np.ndarray | None = None
 
 
 def shards_of(run: Run) -> list[ShardRows]:
@@ -79,8 +80,20 @@ def shards_of(run: Run) -> list[ShardRows]:
         where = np.flatnonzero(codes == with_rows.index(file)) if file in with_rows else np.zeros(0, np.int64)
         where = where[np.argsort(rows[where], kind="stable")]
         ids = everything[id_name].take(pa.array(where))
-        shards.append(ShardRows(path_of(file), rows[where], ids, selected[where], id_name, run.whole is not None))
-    return shards
+        shards.append(ShardRows(path_of(file), rows[where], ids, selected[where], id_name))
+    return shards if run.whole is None else _with_left_out(run, shards)
+
+
+def _with_left_out(run: Run, shards: list[ShardRows]) -> list[ShardRows]:
+    """The shards of a run on all rows of a corpus beyond memory, each with the rows of it that could not be used."""
+    table = run.left_out()
+    if table is None:
+        return [replace(shard, left_out=np.zeros(0, np.int64)) for shard in shards]
+    files, rows = table["source_file"], table["source_row"].to_numpy()
+    return [
+        replace(shard, left_out=rows[pc.equal(files, str(shard.path)).to_numpy(zero_copy_only=False)])
+        for shard in shards
+    ]
 
 
 def open_file(path: FilePath, should_stop: Callable[[], bool] | None = None) -> files.Shard:

@@ -161,9 +161,11 @@ def mask_per_shard(
     names = output_names([shard.path for shard in shards], ".mask.parquet")
     written = []
     for index, (shard, count, name) in enumerate(zip(shards, counts, names)):
-        selected, considered = np.zeros(count, np.uint8), np.full(count, shard.all_considered)
+        selected, considered = np.zeros(count, np.uint8), np.full(count, shard.left_out is not None)
         selected[shard.rows] = shard.selected
         considered[shard.rows] = True
+        if shard.left_out is not None:
+            considered[shard.left_out] = False
         target = Path(folder) / name
         write_table(target, pa.table({"selected": selected, "considered": considered}))
         written.append(target)

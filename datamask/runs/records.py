@@ -109,7 +109,8 @@ STATUS: Schema = {
 }
 
 WHOLE: Schema = {
-    **dict.fromkeys(("sample_rows", "rows", "selected", "shards", "passes", "blocks"), COUNT),
+    "sample_rows": ValueType("a whole number from 2", lambda value: COUNT.fits(value) and value >= 2),
+    **dict.fromkeys(("rows", "selected", "shards", "passes", "blocks"), COUNT),
     **dict.fromkeys(("scratch_bytes", "memory_bytes"), COUNT),
     "scratch": TEXT | NONE,
 }

@@ -7,7 +7,8 @@ The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_lo
 rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
 measured elsewhere, if attached), driver.log (what a driver of its own printed), ``stop`` (a request), and the lock
 files ``lock`` and ``queue``. Of a run on all rows of a corpus beyond memory (the fact ``whole``) rows.parquet has the
-rows of a sample, selection.parquet the selected of all in input order, and recipe.json the rule where there is one. A
+rows of a sample, selection.parquet the selected of all in input order, left_out.parquet those that could not be used,
+where there are any, and recipe.json the rule where there is one. A
 folder is a run if its name matches ``^[a-z0-9-]{1,200}$`` and it holds an ordinary file status.json; anything else
 under the root is ignored. A run id is never used as a path before it matched. No reader waits: a pipe or device in the
 place of a file is a damaged file, and so is one whose entries are not of the types `datamask.runs.records` says.
@@ -146,10 +147,19 @@ class RunStore:
     def remove(self, run_id: str) -> None:
         """Delete a run and all its files; of one that is a link to a folder elsewhere, the link.
 
+        What a run out of core keeps beside its folder, to be gone on with, goes with it.
+
         Raises:
             RunStateError: it is running.
         """
-        remove_folder(self.get(run_id).path)
+        run, scratch = self.get(run_id), None
+        with contextlib.suppress(StoreError):  # a damaged record names none
+            scratch = (run.whole or {}).get("scratch")
+        remove_folder(run.path)
+        if scratch is not None:
+            from datamask.out_of_core.scratch import remove_scratch
+
+            remove_scratch(scratch)
 
 
 class Run:
@@ -341,6 +351,16 @@ class Run:
             RunStateError: the run has not finished. StoreError: the table is damaged.
         """
         return self._table("selection.parquet")
+
+    def left_out(self) -> pa.Table | None:
+        """``source_file``, ``source_row`` of the rows that a run on all rows of a corpus beyond memory could not use.
+
+        None: there were none, or it is no such run.
+
+        Raises:
+            StoreError: the table is damaged.
+        """
+        return self._table("left_out.parquet") if (self.path / "left_out.parquet").is_file() else None
 
     @property
     def has_rows(self) -> bool:

@@ -11,6 +11,7 @@ lies, while it does), ``scratch_bytes``, ``memory_bytes`` (what the solver takes
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory
 from datamask.corpus.sampling import row_hash
@@ -42,8 +44,8 @@ from datamask.runs.recording import Recorder
 from datamask.runs.store import Run
 from datamask.storage.address import path_of
 
-SAMPLE_ROWS = 20_000
-"""Rows of the sample where nobody says how many."""
+SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
+"""Rows of the sample where nobody says how many; more, to the last, where fewer members than that were among them."""
 
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
 """Phases after those of the sample."""
@@ -71,7 +73,7 @@ class WholeExecution(Execution):
         self.solver = solver_for(self.config)
         corpus = self.run.config.corpus
         check_wholly_readable(corpus)
-        self.facts: dict[str, Any] = {**(self.run.whole or {}), "sample_rows": corpus.rows or SAMPLE_ROWS}
+        self.facts: dict[str, Any] = {**(self.run.whole or {}), "sample_rows": corpus.rows or _sample_rows(self.config)}
         self.writer.update_facts(whole=self.facts)
         # the corpus of a sweep may be another sample than ours
         return super().go(None)
@@ -127,12 +129,15 @@ class WholeExecution(Execution):
         self.selection = _selected_on(posed, selection, on_sample, self)
         self.writer.update_facts(selected=int(on_sample.sum()), dropped=scratch.dropped)
         self.writer.write_rows(self.selection.rows_table())
+        if scratch.dropped:
+            self.writer.write_left_out(_left_out(whole, scratch))
         self.writer.write_large_selection(
             _schema(whole),
             self.selected_parts(whole, scratch, solution, size),
             run_facts.provenance(self.run),
         )
         summary = self.summary(pool, selection, recorder, scratch, solution, size)
+        self.selection = replace(self.selection, summary=summary)
         self.write_rule(recipe, solution, summary)
         self.know(scratch=None)
         self.writer.finish("done", summary, solution.ending, step=learned.state.step, total_steps=estimator.total_steps)
@@ -318,6 +323,10 @@ class WholeExecution(Execution):
         self.writer.write_recipe(made.to_json())
 
 
+def _sample_rows(config: SelectionConfig) -> int:
+    return min(max(SAMPLE_ROWS, math.ceil(SAMPLE_MEMBERS / config.select_ratio)), LARGEST_SAMPLE)
+
+
 def _schema(whole: WholeCorpus) -> pa.Schema:
     """Of selection.parquet."""
     return pa.schema(
@@ -330,6 +339,18 @@ def _schema(whole: WholeCorpus) -> pa.Schema:
             "source_row": pa.int64(),
         }
     )
+
+
+def _left_out(whole: WholeCorpus, scratch: Scratch) -> pa.Table:
+    """The rows that could not be used: ``source_file``, ``source_row``."""
+    files: list[str] = []
+    rows = []
+    for number, shard in enumerate(whole.source.shards):
+        places = np.arange(shard.rows)
+        missing = places[scratch.find(number, places) < 0]
+        rows.append(missing)
+        files += [shard.path] * len(missing)
+    return pa.table({"source_file": pa.array(files, pa.string()), "source_row": np.concatenate(rows)})
 
 
 def _selected_on(

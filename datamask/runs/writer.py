@@ -267,6 +267,10 @@ class RunWriter:
             for rows in parts:
                 sink.write(rows.replace_schema_metadata(noted.metadata))
 
+    def write_left_out(self, table: pa.Table) -> None:
+        """Replace left_out.parquet: the rows of a corpus beyond memory that could not be used."""
+        write_table(self.folder / "left_out.parquet", table)
+
     def write_recipe(self, text: str) -> None:
         """Replace recipe.json: the rule of a selection from all rows of a corpus beyond memory."""
         with replacing(self.folder / "recipe.json") as part:

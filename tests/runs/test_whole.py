@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.api import select
 from datamask.cli import main
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
@@ -236,6 +237,11 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
     assert summary["n"] == N + 900 - 9 and summary["gap"] <= 1e-5
     assert sum(run.facts()["dropped"].values()) == 9
     assert not set(run.selection()["id"].to_pylist()) & {f"11-{row}" for row in range(0, 900, 100)}
+    masks = {path.name: pq.read_table(path) for path in mask_per_shard(run, tmp_path / "masks")}
+    considered = {name: mask["considered"].to_numpy() for name, mask in masks.items()}
+    assert np.flatnonzero(~considered["bad.mask.parquet"]).tolist() == list(range(0, 900, 100))
+    assert all(mask.all() for name, mask in considered.items() if name != "bad.mask.parquet")
+    assert sum(mask["selected"].to_numpy().sum() for mask in masks.values()) == summary["selected"]
 
 
 # -- stopped, killed, changed ------------------------------------------------------------------------------------------
@@ -332,6 +338,39 @@ def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path
     if outcome.status.state == "stopped":
         monkeypatch.undo()
         assert attempt(run, should_stop=lambda: False).status.state == "done"
+
+
+def test_a_run_that_is_removed_takes_its_scratch_along(folder, tmp_path, monkeypatch):
+    run = _created(tmp_path, folder)
+    monkeypatch.setattr(whole.WholeExecution, "sample_rows", lambda *given: 1 / 0)
+    assert attempt(run, should_stop=lambda: False).status.state == "failed"
+    kept = tmp_path / "scratch" / f"datamask-{run.id}"
+    assert run.whole["scratch"] == str(kept) and kept.is_dir()
+    RunStore(run.path.parent).remove(run.id)
+    assert not kept.exists() and not run.path.exists()
+
+
+def test_the_sample_has_members_however_few_rows_are_to_be_selected():
+    rows = [
+        whole._sample_rows(SelectionConfig.from_options(objective="pairwise", select_ratio=ratio))
+        for ratio in (0.3, 0.005, 0.001, 1e-6)
+    ]
+    assert rows == [20_000, 20_000, 100_000, 200_000]
+
+
+def test_in_python_all_rows_are_asked_for_as_a_run(folder, tmp_path):
+    corpus = open_corpus(CorpusConfig((str(folder),), rows=SAMPLE))
+    options = {
+        "objective": "pairwise",
+        "select_ratio": S / N,
+        "scratch_dir": str(tmp_path / "scratch"),
+        "device": "cpu",
+    }
+    with pytest.raises(OptionError, match="scratch_dir asks for all rows"):
+        select(corpus, **options)
+    selection = select(corpus, **options, runs_dir=tmp_path / "runs")
+    assert selection.summary["n"] == N and len(selection.mask) == SAMPLE
+    assert Run(selection.run).status().summary["selected"] == S
 
 
 def test_shards_that_change_meanwhile_are_refused(folder, tmp_path, monkeypatch):
