@@ -23,6 +23,9 @@ from datamask.out_of_core.tasks import Argument, Made, once, opened
 CELLS_NEAR = 512
 """Cells near a row's own cell, of which those that it looks into are chosen; four times these where that is more."""
 
+ROWS_SORTED = 16_384
+"""Lists put in order at once."""
+
 PIECE = 1024
 """Rows and columns multiplied at once."""
 
@@ -157,12 +160,14 @@ def _in_order(similarities: np.ndarray, positions: np.ndarray, first_own: int, b
     into other blocks, by block and row there."""
     rows, k = similarities.shape
     own = (first_own + np.arange(rows)).astype(positions.dtype)
-    order = np.lexsort((positions, -similarities), axis=-1)
     listed = np.empty((rows, k + 1), positions.dtype)
     near = np.empty((rows, k + 1), np.float32)
     listed[:, 0], near[:, 0] = own, 1.0
-    listed[:, 1:] = np.take_along_axis(positions, order, -1)
-    near[:, 1:] = np.clip(np.take_along_axis(similarities, order, -1), -1.0, 1.0)
+    for low in range(0, rows, ROWS_SORTED):
+        some = slice(low, low + ROWS_SORTED)
+        order = np.lexsort((positions[some], -similarities[some]), axis=-1)
+        listed[some, 1:] = np.take_along_axis(positions[some], order, -1)
+        near[some, 1:] = np.clip(np.take_along_axis(similarities[some], order, -1), -1.0, 1.0)
     # a row that was compared with fewer than k others lists itself again, at 0, which changes nothing
     empty = listed == block_starts[-1]
     listed = np.where(empty, own[:, None], listed)

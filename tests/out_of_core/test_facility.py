@@ -173,3 +173,26 @@ def test_what_blocks_cannot_solve_is_refused(scratch):
         solved(scratch, config_of(lamb=1.0))
     with pytest.raises(InputError, match="from 1 to 1,499, got 1,500"):
         solved(scratch, config_of(), size=ROWS)
+
+
+@pytest.mark.parametrize("scope", ["global", "block"])
+@pytest.mark.parametrize(("rows", "block_rows", "size"), [(2, 2, 1), (5, 2, 4), (30, 4, 3), (40, 39, 20)])
+def test_small_corpora_and_blocks_without_members_have_exactly_so_many_rows(tmp_path, scope, rows, block_rows, size):
+    features, quality = clustered(rows, 3, 2, seed=rows)
+    scratch = scratch_of(tmp_path, features, quality)
+    config = config_of(scope=scope, block_rows=block_rows, lamb=0.5, scale="raw")
+    solution, _ = solved(scratch, config, size=size)
+    assert solution.selected.sum() == size
+    exact = scratch.features(0, rows).astype(np.float64)
+    value = truth.facility(exact, np.flatnonzero(solution.selected))
+    assert solution.estimate.value == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize("scope", ["global", "block"])
+def test_of_rows_that_are_all_the_same_so_many_are_selected_and_quality_is_weighed_against_nothing(tmp_path, scope):
+    features, quality = np.ones((300, 4), np.float32) / 2, np.zeros(300)
+    scratch = scratch_of(tmp_path, features, quality)
+    solution, _ = solved(scratch, config_of(scope=scope, block_rows=100), size=30)
+    assert solution.selected.sum() == 30 and solution.estimate.value == pytest.approx(1.0, abs=1e-3)
+    with pytest.raises(InputError, match="no selection covers the rows better than a random one"):
+        solved(scratch, config_of(scope=scope, block_rows=100, lamb=0.5), size=30)
