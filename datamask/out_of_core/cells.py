@@ -155,10 +155,21 @@ class CellBlocks:
         )
 
     @functools.cached_property
+    def searched(self) -> Phase:
+        """The nearest rows of each row, by parts of blocks; removed once the lists are there. Asks for the atlas."""
+        parts = int(ArrayFile(self.atlas.path(0)).facts["parts"])
+        return self.phase("neighbour_lists:searched", parts, **self._searching, **self._placed)
+
+    @property
+    def _searching(self) -> dict[str, Any]:
+        return {"probes": self.probes.name, "listed": min(self.listed, self.rows)}
+
+    @functools.cached_property
     def lists(self) -> Phase:
         """The nearest rows of each row."""
-        listed = min(self.listed, self.rows)
-        return self.phase("neighbour_lists:lists", self.blocks, probes=self.probes.name, listed=listed, **self._placed)
+        return self.phase(
+            "neighbour_lists:lists", self.blocks, searched=self.searched.name, **self._searching, **self._placed
+        )
 
     @functools.cached_property
     def reverse(self) -> Phase:
@@ -181,9 +192,11 @@ class CellBlocks:
         _do(self.atlas, engine, poll, tell, 0.25, 0.25, "Blocks")
         if not self.lists.whole:
             _do(self.probes, engine, poll, tell, 0.25, 0.3, "Cells near every row")
-            _do(self.lists, engine, poll, tell, 0.3, 0.95, "Nearest rows")
+            _do(self.searched, engine, poll, tell, 0.3, 0.9, "Nearest rows")
+            _do(self.lists, engine, poll, tell, 0.9, 0.95, "Lists")
         self.probes.remove()
-        lists = _do(self.lists, engine, poll, tell, 0.95, 0.95, "Nearest rows")
+        self.searched.remove()
+        lists = _do(self.lists, engine, poll, tell, 0.95, 0.95, "Lists")
         _do(self.reverse, engine, poll, tell, 0.95, 1.0, "Who lists whom")
         sizes = np.diff(ArrayFile(self.atlas.path(0))["block_starts"])
         return {

@@ -1,6 +1,6 @@
 """Tasks that list the nearest rows of every row, across blocks.
 
-    probes, for each block -> lists, for each block -> reverse, for each block
+    probes, for each block -> searched, for each part of a block -> lists, for each block -> reverse, for each block
 
 Every row looks into the fine cells whose centres it is nearest to, in whatever block they lie, and a pair is compared
 if either of the two looks into the other's cell, as in `datamask.corpus.partition_search`. How many cells those are
@@ -22,9 +22,6 @@ from datamask.out_of_core.tasks import Argument, Made, once, opened
 
 CELLS_NEAR = 512
 """Cells near a row's own cell, of which those that it looks into are chosen; four times these where that is more."""
-
-ROWS_SORTED = 16_384
-"""Lists put in order at once."""
 
 PIECE = 1024
 """Rows and columns multiplied at once."""
@@ -91,31 +88,35 @@ class _Visits:
         return [(int(self._visited[at]), np.asarray(self._visitors[ends[at] : ends[at + 1]])) for at in where]
 
 
-def lists(argument: Argument) -> dict[str, Any]:
-    """The K nearest rows of each row of a block, itself first, and by block those that are in others."""
-    return once(argument, _lists)
+def searched(argument: Argument) -> dict[str, Any]:
+    """The K nearest rows of each row of a part of a block, itself first."""
+    return once(argument, _searched)
 
 
-def _lists(argument: Argument) -> Made:
+def _searched(argument: Argument) -> Made:
     from datamask.corpus.kernels import empty_heaps
     from datamask.out_of_core import list_kernels
 
-    number, blocks = argument["number"], argument["blocks"]
     atlas = opened(argument, "atlas", 0)
     block_starts, first_cells = np.asarray(atlas["block_starts"]), np.asarray(atlas["first_cells"])
     cell_starts = np.asarray(atlas["cell_starts"])
-    first_own, rows = int(block_starts[number]), int(np.diff(block_starts)[number])
-    own_features, probed = opened(argument, "block")["features"], np.asarray(opened(argument, "probes")["probed"])
+    low_cell, high_cell = (int(cell) for cell in atlas["part_cells"][argument["number"] :][:2])
+    number = int(np.searchsorted(first_cells, low_cell, side="right")) - 1
+    first_own, behind = int(cell_starts[low_cell]), int(cell_starts[high_cell])
+    of_block = slice(first_own - int(block_starts[number]), behind - int(block_starts[number]))
+    own_features = opened(argument, "block", number)["features"][of_block]
+    own_probes = opened(argument, "probes", number)
+    probed, own_visits = np.asarray(own_probes["probed"][of_block]), _Visits(own_probes)
     k = argument["listed"] - 1
-    similarities, _ = empty_heaps(rows, k)
-    positions = np.full((rows, k), block_starts[-1], _position_type(int(block_starts[-1])))
-    own_visits = _Visits(opened(argument, "probes"))
+    similarities, _ = empty_heaps(len(probed), k)
+    positions = np.full(similarities.shape, block_starts[-1], _position_type(int(block_starts[-1])))
     with one_blas_thread():
-        for other in range(blocks if k else 0):
+        for other in range(argument["blocks"] if k else 0):
             features, first = opened(argument, "block", other)["features"], int(block_starts[other])
-            for cell, guests in own_visits.of(int(first_cells[other]), int(first_cells[other + 1])):
+            for cell, of_cell in own_visits.of(int(first_cells[other]), int(first_cells[other + 1])):
+                guests = of_cell[slice(*np.searchsorted(of_cell, [of_block.start, of_block.stop]))] - of_block.start
                 low, high = (int(end) - first for end in cell_starts[cell : cell + 2])
-                for start in range(low, high, PIECE):
+                for start in range(low, high if len(guests) else low, PIECE):
                     stop = min(start + PIECE, high)
                     hosts = unit_float32(features[start:stop])
                     for at in range(0, len(guests), PIECE):
@@ -129,7 +130,7 @@ def _lists(argument: Argument) -> Made:
                             positions,
                         )
             visits = _Visits(opened(argument, "probes", other))
-            for cell, guests in visits.of(int(first_cells[number]), int(first_cells[number + 1])):
+            for cell, guests in visits.of(low_cell, high_cell):
                 low, high = (int(end) - first_own for end in cell_starts[cell : cell + 2])
                 guest_cells = np.searchsorted(cell_starts, first + guests, side="right") - 1
                 for at in range(0, len(guests), PIECE):
@@ -148,32 +149,48 @@ def _lists(argument: Argument) -> Made:
                             similarities,
                             positions,
                         )
-    return _in_order(similarities, positions, first_own, block_starts)
+    return _in_order(similarities, positions, first_own, int(block_starts[-1]))
 
 
 def _position_type(rows: int) -> type[np.signedinteger[Any]]:
     return np.int32 if rows < 2**31 else np.int64
 
 
-def _in_order(similarities: np.ndarray, positions: np.ndarray, first_own: int, block_starts: np.ndarray) -> Made:
-    """The heaps as lists: itself first, others by falling similarity, ties by rising position; and what of them points
-    into other blocks, by block and row there."""
+def _in_order(similarities: np.ndarray, positions: np.ndarray, first_own: int, behind: int) -> Made:
+    """The heaps as lists: itself first, others by falling similarity, ties by rising position; `behind` is none."""
     rows, k = similarities.shape
     own = (first_own + np.arange(rows)).astype(positions.dtype)
     listed = np.empty((rows, k + 1), positions.dtype)
     near = np.empty((rows, k + 1), np.float32)
     listed[:, 0], near[:, 0] = own, 1.0
-    for low in range(0, rows, ROWS_SORTED):
-        some = slice(low, low + ROWS_SORTED)
-        order = np.lexsort((positions[some], -similarities[some]), axis=-1)
-        listed[some, 1:] = np.take_along_axis(positions[some], order, -1)
-        near[some, 1:] = np.clip(np.take_along_axis(similarities[some], order, -1), -1.0, 1.0)
+    order = np.lexsort((positions, -similarities), axis=-1)
+    listed[:, 1:] = np.take_along_axis(positions, order, -1)
+    near[:, 1:] = np.clip(np.take_along_axis(similarities, order, -1), -1.0, 1.0)
     # a row that was compared with fewer than k others lists itself again, at 0, which changes nothing
-    empty = listed == block_starts[-1]
-    listed = np.where(empty, own[:, None], listed)
+    empty = listed == behind
     near[empty] = 0.0
+    arrays = {"positions": np.where(empty, own[:, None], listed), "similarities": near}
+    return arrays, {"entries": listed.size - int(empty.sum()), "short": int(empty.any(1).sum())}
+
+
+def lists(argument: Argument) -> dict[str, Any]:
+    """The nearest rows of each row of a block, and by block those that are in others."""
+    return once(argument, _lists)
+
+
+def _lists(argument: Argument) -> Made:
+    number, atlas = argument["number"], opened(argument, "atlas", 0)
+    block_starts, part_cells = np.asarray(atlas["block_starts"]), np.asarray(atlas["part_cells"])
+    first_own, behind = (int(end) for end in block_starts[number : number + 2])
+    of_block = range(*np.searchsorted(part_cells, atlas["first_cells"][number : number + 2]))
+    parts = [opened(argument, "searched", part) for part in of_block]
+    none = np.zeros((0, argument["listed"]))
+    listed = np.concatenate(
+        [none.astype(_position_type(int(block_starts[-1]))), *(each["positions"] for each in parts)]
+    )
+    near = np.concatenate([none.astype(np.float32), *(each["similarities"] for each in parts)])
     flat = listed.reshape(-1)
-    crossing = np.flatnonzero((flat < first_own) | (flat >= first_own + rows))
+    crossing = np.flatnonzero((flat < first_own) | (flat >= behind))
     crossing = crossing[np.argsort(flat[crossing], kind="stable")]
     targets = flat[crossing].astype(np.int64)
     offsets = np.searchsorted(targets, block_starts)
@@ -183,14 +200,11 @@ def _in_order(similarities: np.ndarray, positions: np.ndarray, first_own: int, b
         "similarities": near,
         "crossing_offsets": offsets,
         "crossing_targets": (targets - block_starts[block]).astype(np.int32),
-        "crossing_listers": (crossing // (k + 1)).astype(np.int32),
+        "crossing_listers": (crossing // listed.shape[1]).astype(np.int32),
         "crossing_near": near.reshape(-1)[crossing],
     }
-    return arrays, {
-        "entries": flat.size - int(empty.sum()),
-        "crossing": len(crossing),
-        "short": int(empty.any(1).sum()),
-    }
+    entries = sum(int(each.facts["entries"]) for each in parts)
+    return arrays, {"entries": entries, "crossing": len(crossing)}
 
 
 def reverse(argument: Argument) -> dict[str, Any]:

@@ -27,6 +27,9 @@ SAMPLED_PER_CELL = 64
 ROWS_PER_CELL = 1024
 """Rows of a fine cell, about."""
 
+PART_ROWS = 1 << 16
+"""Rows of a part of a block, whose neighbours one task looks for."""
+
 ROUNDS = 6
 """Of k-means inside a cell."""
 
@@ -234,10 +237,30 @@ def _atlas(argument: Argument) -> Made:
     rows = np.array([each.facts["rows"] for each in blocks])
     cells = np.array([each.facts["cells"] for each in blocks])
     sizes = np.concatenate([np.diff(each["starts"]) for each in blocks])
+    cell_starts, first_cells = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0], np.cumsum(cells)])
+    part_cells = parts_of(cell_starts, first_cells, PART_ROWS)
     arrays = {
         "block_starts": np.concatenate([[0], np.cumsum(rows)]),
-        "first_cells": np.concatenate([[0], np.cumsum(cells)]),
-        "cell_starts": np.concatenate([[0], np.cumsum(sizes)]),
+        "first_cells": first_cells,
+        "cell_starts": cell_starts,
+        "part_cells": part_cells,
         "centres": np.concatenate([each["centres"] for each in blocks]),
     }
-    return arrays, {"rows": int(rows.sum()), "cells": int(cells.sum())}
+    return arrays, {"rows": int(rows.sum()), "cells": int(cells.sum()), "parts": len(part_cells) - 1}
+
+
+def parts_of(cell_starts: np.ndarray, first_cells: np.ndarray, rows: int) -> np.ndarray:
+    """Parts of blocks, of whole cells and at least so many rows but for the last of a block.
+
+    Args:
+        cell_starts: int64 ``(C + 1,)``, positions. first_cells: int64 ``(B + 1,)``.
+
+    Returns:
+        int64 ``(P + 1,)``, the first cell of each part.
+    """
+    parts = [0]
+    for high in first_cells[1:].tolist():
+        while parts[-1] < high:
+            enough = int(np.searchsorted(cell_starts, cell_starts[parts[-1]] + rows))
+            parts.append(min(max(enough, parts[-1] + 1), high))
+    return np.array(parts)

@@ -8,6 +8,7 @@ import pytest
 from datamask.corpus.sampling import hash_under
 from datamask.learning.block_greedy import BlockGreedy
 from datamask.learning.turns import colours_of_round
+from datamask.out_of_core import partition
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.local import LocalEngine
@@ -149,9 +150,11 @@ def test_where_every_cell_is_looked_into_lists_are_the_nearest_rows(corpus, prep
     assert all(len(set(row)) == 32 for row in positions)
 
 
-def test_a_pair_is_compared_if_either_looks_into_the_others_cell(corpus, tmp_path):
+@pytest.mark.parametrize("part_rows", [1 << 16, 60])
+def test_a_pair_is_compared_if_either_looks_into_the_others_cell(corpus, tmp_path, monkeypatch, part_rows):
     from datamask.out_of_core.partition import unit_float32
 
+    monkeypatch.setattr(partition, "PART_ROWS", part_rows)
     features, quality = clustered(900, seed=5)
     cells = CellBlocks(scratch_of(tmp_path, features, quality), 220, 12, looked_at=70)
     engine = SerialEngine()
@@ -167,6 +170,8 @@ def test_a_pair_is_compared_if_either_looks_into_the_others_cell(corpus, tmp_pat
     x = unit_float32(whole(cells, cells.block, "features")).astype(np.float64)
     products = np.where(compared, x @ x.T, -np.inf)
     np.fill_diagonal(products, 2.0)
+    cells.searched.done(engine, nobody)
+    assert cells.searched.count == 5 if part_rows > 900 else cells.searched.count > 10
     cells.lists.done(engine, nobody)
     positions, near = whole(cells, cells.lists, "positions"), whole(cells, cells.lists, "similarities")
     expected = -np.sort(-products, axis=1)[:, 1:12]
@@ -246,3 +251,11 @@ def test_workers_select_the_same_and_load_no_torch(tmp_path):
                 (loaded,) = engine.run("tests.out_of_core.corpora:loaded", [{}], poll=nobody)
     np.testing.assert_array_equal(*outcomes)
     assert "numba" in loaded["modules"] and "torch" not in loaded["modules"]
+
+
+def test_parts_are_whole_cells_of_one_block():
+    sizes = np.array([3, 9, 1, 1, 1, 30, 2, 4])
+    cell_starts, first_cells = np.concatenate([[0], np.cumsum(sizes)]), np.array([0, 3, 3, 7, 8])
+    parts = partition.parts_of(cell_starts, first_cells, 10)
+    assert parts.tolist() == [0, 2, 3, 6, 7, 8]
+    assert partition.parts_of(cell_starts, first_cells, 1000).tolist() == [0, 3, 7, 8]
