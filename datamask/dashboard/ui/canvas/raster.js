@@ -3,6 +3,7 @@
 
 const STAMPS = new Map();
 const FINE = 4;
+const AT_ONCE = 128; // hexagons in one path: a path of five thousand takes ten times as long to fill as forty of these
 const VEIL = 0.11; // of the way from the paper to its ink: the one tone of all samples that are left out
 
 const SHAPES = {
@@ -103,7 +104,7 @@ function drawSamples(frame, look, size) {
   }
 }
 
-// Draw hexagons: grouped by byte, so that a few hundred paths hold thousands of cells. What is left out is one grey, as
+// Draw hexagons: grouped by byte, so that few paths hold thousands of cells. What is left out is one grey, as
 // of single samples; on it stands what a filter lets through, in full colour, smaller where less of a cell is shown.
 function drawHexagons(context, { centers, reach }, toX, toY, scale, look, page) {
   const { codes, colors, bright } = look, { paper, ink, growth } = page;
@@ -111,25 +112,27 @@ function drawHexagons(context, { centers, reach }, toX, toY, scale, look, page) 
   const full = scale * reach.reduce((most, one) => Math.max(most, one), 0); // no cell grows into the next one
   const groups = new Map();
   const add = (name, x, y, r) => {
-    let path = groups.get(name);
-    if (!path) groups.set(name, (path = new Path2D()));
+    let group = groups.get(name);
+    if (!group) groups.set(name, (group = { paths: [], cells: 0 }));
+    if (group.cells++ % AT_ONCE === 0) group.paths.push(new Path2D());
+    const path = group.paths.at(-1);
     const w = (r * Math.sqrt(3)) / 2;
     path.moveTo(x + w, y + r / 2); path.lineTo(x, y + r); path.lineTo(x - w, y + r / 2);
     path.lineTo(x - w, y - r / 2); path.lineTo(x, y - r); path.lineTo(x + w, y - r / 2);
     path.closePath();
   };
-  if (bright) groups.set(-1, new Path2D()); // first, so that the others are drawn on top of it
+  if (bright) groups.set(-1, { paths: [], cells: 0 }); // first, so that the others are drawn on top of it
   for (let i = 0; i < codes.length; i++) {
     const x = toX(centers[2 * i]), y = toY(centers[2 * i + 1]), r = reach[i] * scale;
     if (x < -r || y < -r || x > width + r || y > height + r) continue;
     if (bright && bright[i] < 255) add(-1, x, y, r);
     if (!bright || bright[i]) add(codes[i], x, y, bright ? Math.min(full, r * growth * Math.sqrt(bright[i] / 255)) : r);
   }
-  for (const [code, path] of groups) {
+  for (const [code, { paths }] of groups) {
     const color = code < 0 ? veiled(paper, ink) : colors.subarray(4 * code, 4 * code + 3);
     context.globalAlpha = code < 0 ? 1 : colors[4 * code + 3] / 255;
     context.fillStyle = `rgb(${color.join(", ")})`;
-    context.fill(path);
+    for (const path of paths) context.fill(path);
   }
   context.globalAlpha = 1;
 }
