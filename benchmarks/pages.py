@@ -1,41 +1,53 @@
 """How long the pages take with a large corpus open, in a real browser, and what the server holds in memory.
 
     python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128] [--live 100000x384]
-                               [--stored 20000x128]
+                               [--explored 1000000x128] [--stored 20000x128]
 
 Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
 from a typed address. Three tabs on one corpus show whether the features are held once. The live lambda is measured from
-the released slider to the new values and to the redrawn map. Compare is opened with 2 and with 200 stored runs, in the
-same session, since only their ratio says what stored runs cost. What is made stays in the folder for the next time.
+the released slider to the new values and to the redrawn map. What is done on Explore (other colours, a search, a lasso,
+why a sample is kept) is measured from the act to the page that stands still with the answer. Compare is opened with 2
+and with 200 stored runs, in the same session, since only their ratio says what stored runs cost. What is made stays in
+the folder for the next time.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
+import math
 import os
+import platform
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 
-from benchmarks.clustered import build
+from benchmarks.clustered import WORDS, build
 from benchmarks.corpus import machine
+from benchmarks.million import commit
 from datamask.config import CorpusConfig
 from datamask.dashboard.openings import openings
 from datamask.dashboard.ui.frontier_form import LIVE
-from datamask.runs.store import RunStore
-from tests.e2e.serving import serving
+from datamask.runs.store import Run, RunStore
+from tests.e2e.serving import STILL, serving
 
 SIZES = ("20000x128", "200000x128", "1000000x128")
 AT = "100000x384"
+EXPLORED_AT, EXPLORED = "1000000x128", {"pairwise": 0.3, "facility": 0.1}
+"""The objectives of the runs whose samples are explained, and the share that each selects."""
+
 STORED_AT, STORED = "20000x128", (2, 200)
 PATIENCE = 600_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -68,7 +80,13 @@ ANSWERS = {
 }
 """Of each page its path, the question on top, and what must stand before it counts as answered."""
 
-WANTED = {"first_paint_20000": 3.0, "first_paint_1000000": 5.0, "slider_to_values": 0.5, "slider_to_map": 2.0}
+WANTED = {
+    "first_paint_20000": 3.0,
+    "first_paint_1000000": 5.0,
+    "slider_to_values": 0.5,
+    "slider_to_map": 2.0,
+    "explored_again": 2.0,
+}
 """Seconds, at most, on two quiet cores."""
 
 WATCH = """map => {
@@ -87,6 +105,13 @@ WATCH = """map => {
     new MutationObserver(() => window.changed.map = performance.now()).observe(
         map, {attributeFilter: ['data-milliseconds']});
 }"""
+
+
+HEADLINE = """() => [...document.querySelectorAll("[data-testid='stMarkdownContainer'] p")]
+    .map(line => line.textContent).find(text => / samples shown/.test(text)) ?? ''"""
+"""The sentence of Explore that says how many samples are shown, and how many of them are selected."""
+
+PARTS = "[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']"
 
 
 def parse(size: str) -> tuple[int, int]:
@@ -129,6 +154,31 @@ def prepare(work: Path, rows: int, dim: int, runs: bool) -> tuple[Path, str]:
     return folder, opening.key
 
 
+def explored_runs(work: Path, rows: int, dim: int) -> list[Run]:
+    """The newest solved run of each objective whose samples are explained, made where there is none."""
+    folder, shards = work / f"pages-{rows}-{dim}", work / f"clustered-{rows}-{dim}"
+    store = RunStore(folder / "runs")
+    runs = []
+    for objective, ratio in EXPLORED.items():
+
+        def solved(objective: str = objective) -> Run | None:
+            """Such a run, where there is one."""
+            done = [run for run in store.list() if run.status().state == "done"]
+            chosen = [run for run in done if run.config.selection.objective == objective]
+            return next((run for run in chosen if run.config.selection.estimator == "relaxed"), None)
+
+        if solved() is None:
+            words = [
+                *("--vary", "lamb=0.5:0.5:1", "--estimator", "relaxed", "--objective", objective),
+                *("--select_ratio", str(ratio), "--rows", str(rows), "--runs_dir", str(store.root)),
+            ]
+            subprocess.run([sys.executable, "-m", "datamask", "sweep", str(shards), *words], check=True)
+        run = solved()
+        assert run is not None, f"the run by {objective} must have ended"
+        runs.append(run)
+    return runs
+
+
 def memory(pid: int) -> dict[str, float]:
     """MB that a process holds now and has held at most, by Linux's own count."""
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
@@ -139,6 +189,21 @@ def busy_seconds(pid: int) -> float:
     """CPU seconds a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def family_seconds() -> float:
+    """CPU seconds that the processes begun by this one have used: server and browser together, by Linux's own count."""
+    total, waiting = 0.0, [os.getpid()]
+    while waiting:
+        children: list[int] = []
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            for task in Path(f"/proc/{waiting.pop()}/task").iterdir():
+                children += map(int, (task / "children").read_text().split())
+        for child in children:
+            with contextlib.suppress(OSError):
+                total += busy_seconds(child)
+        waiting += children
+    return total
 
 
 def still(pid: int, limit: float = 900.0) -> None:
@@ -223,6 +288,137 @@ def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: in
             "three_more_tabs": three["now"],
             "peak": three["peak"],
         },
+    }
+
+
+@dataclass(frozen=True)
+class Took:
+    """What an act took: seconds on the clock, and CPU seconds of server and browser together."""
+
+    seconds: float
+    cpu: float
+
+
+def until_still(page: Page, act: Callable[[], object], answers: Callable[[], object]) -> Took:
+    """From an act until its answer is there and the whole page stands still."""
+    used, start = family_seconds(), time.perf_counter()
+    act()
+    answers()
+    page.wait_for_function(STILL)
+    seconds = time.perf_counter() - start
+    return Took(round(seconds, 2), round(family_seconds() - used, 2))
+
+
+def until_counted(page: Page, act: Callable[[], object]) -> Took:
+    """From an act that changes which samples are shown until the page shows them and stands still."""
+    before = page.evaluate(HEADLINE)
+    changed = f"before => {{ const now = ({HEADLINE})(); return now && now !== before; }}"
+    return until_still(page, act, lambda: page.wait_for_function(changed, arg=before))
+
+
+def outline(page: Page) -> None:
+    """Draw a circle on the last panel of the map, but for letting go of it."""
+    box = page.locator(".stage").last.bounding_box()
+    assert box is not None, "the map must be on the page"
+    x, y, radius = box["x"] + 0.7 * box["width"], box["y"] + 0.7 * box["height"], 0.2 * box["width"]
+    for corner in range(25):
+        page.mouse.move(x + radius * math.cos(corner / 4), y + radius * math.sin(corner / 4))
+        if not corner:
+            page.mouse.down()
+
+
+def other_colours(page: Page, name: str) -> Took:
+    """From choosing what colours the left panel until the map is drawn so."""
+    page.get_by_role("combobox", name="Left panel").click()
+    option = page.get_by_role("option", name=name, exact=True)
+    option.wait_for()
+    title = page.locator(".map .title").first
+    return until_still(
+        page, option.click, lambda: title.filter(has_text=re.compile(f"^{name}$", re.IGNORECASE)).wait_for()
+    )
+
+
+def why(page: Page, step: int) -> Took:
+    """From marking a sample on the map to the answer why it is kept or not; it is let go of again.
+
+    Args:
+        step: which sample: so many steps to the right from the middle of the map.
+    """
+    page.get_by_role("application").first.focus()
+    for key in ("0", *["ArrowRight"] * step):
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    question = page.get_by_text(re.compile("^Why is it (kept|left out)"))
+    took = until_still(
+        page, lambda: page.keyboard.press("m"), lambda: (question.wait_for(), page.locator(PARTS).wait_for())
+    )
+    page.get_by_role("button", name="Close", exact=True).click()
+    question.wait_for(state="hidden")
+    page.wait_for_function(STILL)
+    return took
+
+
+def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: list[Run], rounds: int) -> dict:
+    """What it takes to see the map, colour it, search, lasso, show all again, compare, and be told why.
+
+    The first time and again, each until the page stands still.
+    """
+    began = os.getloadavg()[0]
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    acts: dict[str, list[Took]] = {}
+
+    def note(name: str, took: Took) -> None:
+        acts.setdefault(name, []).append(took)
+        print(f"{name}: {took.seconds} s, {took.cpu} s of CPU, load {os.getloadavg()[0]:.1f}", flush=True)
+
+    def opened(name: str) -> Took:
+        link = page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True)
+        return until_still(page, link.click, lambda: answered(page, name))
+
+    page.goto(f"{address}/?corpus={key}&run={runs[0].id}")
+    answered(page, "Home")
+    page.wait_for_function(STILL)
+    search, everything = (
+        page.get_by_role("textbox", name="Search the texts"),
+        page.get_by_role("button", name="Show all again"),
+    )
+    for number in range(1 + rounds):
+        note("map", opened("Explore"))
+        note("other colours", other_colours(page, "length" if number % 2 else "domain"))
+        other_colours(page, "quality")
+        search.fill(WORDS[number])
+        note("search", until_counted(page, lambda: search.press("Enter")))
+        note("show all again", until_counted(page, everything.click))
+        outline(page)
+        note("lasso", until_counted(page, page.mouse.up))
+        note("show all again", until_counted(page, everything.click))
+        note("compare", opened("Compare"))
+        if not number:
+            still(pid)
+    for run in runs:
+        page.goto(f"{address}/explore?corpus={key}&run={run.id}")
+        answered(page, "Explore")
+        page.wait_for_function(STILL)
+        for number in range(1 + rounds):
+            note(f"why, {run.config.selection.objective}", why(page, number))
+            if not number:
+                still(pid)
+    page.close()
+    return {
+        "acts": {
+            name: {
+                "first": times[0].seconds,
+                "again": [each.seconds for each in times[1:]],
+                "cpu_again": [each.cpu for each in times[1:]],
+            }
+            for name, times in acts.items()
+        },
+        "memory_mb": memory(pid),
+        "load": [round(began, 1), round(os.getloadavg()[0], 1)],
+        "commit": commit(),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
     }
 
 
@@ -338,6 +534,23 @@ def table(results: dict) -> str:
                 f"{values['worst']}), map after {drawn['median']} s (at most {drawn['worst']}); prepared in "
                 f"{live['prepared']} s.",
             ]
+        if "explored" in found:
+            explored = found["explored"]
+            lines += [
+                "",
+                f"Explore and Compare at {size}, seconds from the act to the page that stands still with the answer",
+                f"({explored['machine']}, load {explored['load'][0]} before and {explored['load'][1]} after, commit "
+                f"{explored['commit']}, {explored['date']}; peak {explored['memory_mb']['peak']:,.0f} MB):",
+                "",
+                "| act | first | then least | median | most | CPU of server and browser, median |",
+                "|---|---|---|---|---|---|",
+            ]
+            for name, times in explored["acts"].items():
+                again, cpu = times["again"], statistics.median(times["cpu_again"])
+                lines.append(
+                    f"| {name} | {times['first']} | {min(again)} | {statistics.median(again):.2f} | {max(again)} | "
+                    f"{cpu:.2f} |"
+                )
         if "stored" in found:
             lines += [
                 "",
@@ -359,6 +572,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="corpora and runs are made here, and kept")
     parser.add_argument("--sizes", nargs="*", default=SIZES, metavar="ROWSxDIM")
     parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
+    parser.add_argument("--explored", nargs="*", default=[EXPLORED_AT], metavar="ROWSxDIM", help="for acts on Explore")
     parser.add_argument("--stored", nargs="*", default=[STORED_AT], metavar="ROWSxDIM", help="for 200 stored runs")
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pages.json")
@@ -366,17 +580,25 @@ def main() -> None:
     browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser_path is None:
         parser.error(f"needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium")
-    kept = json.loads(options.output.read_text())["sizes"] if options.output.exists() else {}
-    load = [round(os.getloadavg()[0], 1)]
-    results = {"date": datetime.date.today().isoformat(), "machine": machine(), "wanted": WANTED, "sizes": kept}
+    results = json.loads(options.output.read_text()) if options.output.exists() else {"sizes": {}}
+    kept, load = results["sizes"], [round(os.getloadavg()[0], 1)]
+    results["wanted"] = WANTED
+    # acts on Explore say their own machine, load and day
+    names_the_rest = bool(options.sizes or options.live or options.stored) or "date" not in results
+    if names_the_rest:
+        results |= {"date": datetime.date.today().isoformat(), "machine": machine(), "load": load}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
-        for size in dict.fromkeys((*options.sizes, *options.live, *options.stored)):
+        for size in dict.fromkeys((*options.sizes, *options.live, *options.explored, *options.stored)):
             rows, dim = parse(size)
             folder, key = prepare(options.work, rows, dim, runs=size in (*options.sizes, *options.stored))
-            with serving(folder) as (address, server):
+            explored = explored_runs(options.work, rows, dim) if size in options.explored else []
+            with serving(folder, DATAMASK_ROOTS=str(options.work.absolute())) as (address, server):
                 if size in options.sizes:
                     kept[size] = kept.get(size, {}) | measure_pages(browser, address, server.pid, key, options.rounds)
+                if size in options.explored:
+                    acts = measure_explored(browser, address, server.pid, key, explored, options.rounds)
+                    kept[size] = kept.get(size, {}) | {"explored": acts}
                 if size in options.live:
                     kept[size] = kept.get(size, {}) | {
                         "live": {
@@ -384,11 +606,12 @@ def main() -> None:
                         }
                     }
             for count in STORED if size in options.stored else ():
-                with serving(many(folder, count)) as (address, server):
+                with serving(many(folder, count), DATAMASK_ROOTS=str(options.work.absolute())) as (address, server):
                     stored = measure_stored(browser, address, server.pid, key, options.rounds)
                 entry = kept.setdefault(size, {})
                 entry["stored"] = entry.get("stored", {}) | {str(count): stored}
-            results["load"] = [*load, round(os.getloadavg()[0], 1)]
+            if names_the_rest:
+                results["load"] = [*load, round(os.getloadavg()[0], 1)]
             options.output.write_text(json.dumps(results, indent=1) + "\n")
             options.output.with_suffix(".md").write_text(table(results))
             print(table(results), flush=True)
