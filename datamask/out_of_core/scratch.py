@@ -297,7 +297,7 @@ def write_scratch(
     def task(number: int) -> dict[str, Any]:
         nonlocal rows_done, decoded
         shard = source.shards[number]
-        made_of = {"format": FORMAT, "shard": list(shard_stamp(shard)), "settings": settings}
+        made_of = {"format": FORMAT, "shard": list(shard_stamp(shard, stop.is_set)), "settings": settings}
         note = _written(place, number, made_of, corpus.dim)
         if note is not None:
             with lock:

@@ -174,7 +174,7 @@ def apply(
     def task(place: int) -> Counts:
         nonlocal decoded, rows_done, shards_done
         shard = source.shards[place]
-        expected = made_of(judge, shard, kind)
+        expected = made_of(judge, shard, kind, stop.is_set)
         counts = written(folder / names[place], expected)
         if counts is None:
             counts = Counts(0, 0, 0.0, 0.0, {})
@@ -251,13 +251,13 @@ def _check_unique(hashes: Sequence[np.ndarray], judge: Judge, shard: Shard) -> N
 # -- what a file was made of ------------------------------------------------------------------------------------------
 
 
-def made_of(judge: Judge, shard: Shard, kind: str) -> dict[str, Any]:
+def made_of(judge: Judge, shard: Shard, kind: str, should_stop: ShouldStop | None = None) -> dict[str, Any]:
     """By what a file is known to be what would be written again: recipe, shard as it is now, settings.
 
     Raises:
-        InputError: the shard is gone. RemoteError: its store does not answer.
+        InputError: the shard is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
     """
-    path, stamp = shard_stamp(shard)
+    path, stamp = shard_stamp(shard, should_stop)
     settings = [kind, judge.drop_invalid, judge.id_column, judge.feature_column, str(judge.id_type)]
     return {
         "recipe": judge.recipe.digest,
@@ -267,14 +267,14 @@ def made_of(judge: Judge, shard: Shard, kind: str) -> dict[str, Any]:
     }
 
 
-def shard_stamp(shard: Shard) -> tuple[str, list[int]]:
+def shard_stamp(shard: Shard, should_stop: ShouldStop | None = None) -> tuple[str, list[int]]:
     """Where a shard lies, and numbers that are others when it was written anew: size and time, or what a store says.
 
     Raises:
-        InputError: it is gone. RemoteError: its store does not answer.
+        InputError: it is gone. RemoteError: its store does not answer. Stopped: `should_stop` answered true.
     """
     try:
-        stamp = file_stamp(shard.path)
+        stamp = file_stamp(shard.path, should_stop)
     except OSError as error:
         raise InputError(f"{shard.path} cannot be read: {error.strerror or error}") from error
     if is_address(shard.path):
