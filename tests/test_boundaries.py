@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "api": BOTTOM | WORK | LEARN | {"corpus", "evaluation"},
     "recipes": BOTTOM | READERS | {"corpus"},
     "out_of_core": BOTTOM | WORK | READERS | {"corpus", "recipes", "out_of_core.engines"},
-    "out_of_core.engines": {"errors"},
+    "out_of_core.engines": {"errors", "files"},
     "runs": BOTTOM | WORK | READERS,
     "runs.recipe": BOTTOM | WORK | READERS | {"corpus", "recipes", "runs"},
     "runs.execute": BOTTOM
@@ -90,6 +90,8 @@ LAZY: dict[str, set[str]] = {
     "runs.run_queue": {"objectives", "runs.execute"},
     "cli": {
         "corpus",
+        "out_of_core",
+        "out_of_core.engines",
         "dashboard.ui",
         "evaluation",
         "learning",

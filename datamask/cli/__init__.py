@@ -24,6 +24,7 @@ from datamask.cli.scoring import score
 from datamask.cli.selecting import prepare, resume, select
 from datamask.cli.stored import runs_export, runs_import, runs_list, runs_show, runs_stop
 from datamask.cli.sweeps import study, sweep
+from datamask.cli.tasks import task
 from datamask.errors import DatamaskError, Stopped
 from datamask.runs.attempt import one_sentence
 
@@ -40,6 +41,7 @@ HANDLERS = {
     "check-objective": check_objective,
     "recipe": recipe,
     "apply": apply,
+    "task": task,
     "runs list": runs_list,
     "runs show": runs_show,
     "runs stop": runs_stop,

@@ -292,6 +292,16 @@ def _check_objective(parser: Parser) -> None:
     add_json(parser)
 
 
+def _task(parser: Parser) -> None:
+    parser.add_argument(
+        "call", metavar="CALL", help="a file FOLDER/NAME.call, or the folder, whose open calls are then done in turn"
+    )
+    parser.add_argument(
+        "--wait", action="store_true", help="of a folder: wait for further calls until the run has ended"
+    )
+    add_json(parser)
+
+
 def _runs_list(parser: Parser) -> None:
     add_runs_dir(parser)
     add_json(parser)
@@ -378,6 +388,7 @@ COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "check-objective": (_check_objective, "Check an objective of your own on small random problems."),
     "recipe": (_recipe, "The rule behind a run's selection (pairwise, disf_fixed), as JSON of a few numbers."),
     "apply": (_apply, "Keep rows of any number of shards by a recipe: ids, masks or filtered shards."),
+    "task": (_task, "Do a piece of a run over a whole corpus, from its file, on any machine (--engine files)."),
     "runs list": (_runs_list, "All runs, newest first."),
     "runs show": (_runs_show, "One run: its settings, how it stands, what it found."),
     "runs stop": (_runs_stop, "Ask a run to stop, whatever process does it; it keeps a checkpoint."),

@@ -24,7 +24,10 @@ SQUARE = "tests.out_of_core.toy:square"
 PATIENCE = 120.0
 
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: requirements-dev.txt names it")
-EVERY_ENGINE = [pytest.param(name, marks=NEEDS_RAY if name == "ray" else ()) for name in sorted(ENGINES)]
+EVERY_ENGINE = [
+    pytest.param(name, marks=NEEDS_RAY if name == "ray" else ()) for name in sorted(set(ENGINES) - {"files"})
+]
+"""Those that have workers of their own; tests/out_of_core/test_files_engine.py tests the other one."""
 
 
 def no_poll() -> None:

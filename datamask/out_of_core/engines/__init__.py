@@ -41,8 +41,16 @@ def _ray(workers: int | None, address: str | None) -> Engine:
     return RayEngine(workers, address)
 
 
-ENGINES: dict[str, Callable[[int | None, str | None], Engine]] = {"local": _local, "ray": _ray}
-"""Name -> what opens it, given the number of workers and the address of a cluster, None where it is to choose."""
+def _files(workers: int | None, address: str | None) -> Engine:
+    from datamask.out_of_core.engines.files import FilesEngine
+
+    if address is None:
+        raise OptionError("--engine files needs --address FOLDER, which all machines that are to do tasks can reach")
+    return FilesEngine(address)
+
+
+ENGINES: dict[str, Callable[[int | None, str | None], Engine]] = {"local": _local, "ray": _ray, "files": _files}
+"""Name -> what opens it, given the number of workers and an address, None where it is to choose."""
 
 
 def open_engine(name: str = "local", *, workers: int | None = None, address: str | None = None) -> Engine:
@@ -50,7 +58,7 @@ def open_engine(name: str = "local", *, workers: int | None = None, address: str
 
     Args:
         workers: how many tasks it does at a time; None: as many as there are cores.
-        address: of a cluster that is to be joined; None: this machine.
+        address: of a cluster that is to be joined, or the folder where calls are put; None: this machine.
 
     Raises:
         OptionError: there is no such engine, it joins no cluster, or a library that it needs is not installed.

@@ -44,7 +44,17 @@ def reply_to(call: str) -> str:
         return _text({"result": answer}, f"what {task} gives back")
     # the worker's last door: whatever it is, it belongs to whoever waits for the reply
     except Exception as error:
-        return json.dumps({"error": _described(error)})
+        return error_reply(error)
+
+
+def error_reply(error: Exception) -> str:
+    """The reply that raises this where it is read, on one line."""
+    return json.dumps({"error": _described(error)})
+
+
+def result_reply(result: Result) -> str:
+    """The reply that gives this back, on one line."""
+    return json.dumps({"result": result})
 
 
 def result_of(reply: str) -> Result:

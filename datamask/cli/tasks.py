@@ -1,0 +1,28 @@
+"""The command `task`: what a run over a whole corpus put into a folder for others to do."""
+
+from __future__ import annotations
+
+import argparse
+
+from datamask.cli.common import DONE, stop_on_signals
+from datamask.cli.output import print_json, say
+
+
+def task(options: argparse.Namespace) -> int:
+    """`task`: one call, or one open call of a folder after another."""
+    from datamask.out_of_core.engines import open_engine
+    from datamask.out_of_core.engines.files import do_calls
+
+    with stop_on_signals("and leaving the call to others") as stop, open_engine("local", workers=1) as engine:
+        done = do_calls(
+            options.call,
+            engine,
+            wait=options.wait,
+            should_stop=stop.is_set,
+            tell=lambda path: say(f"did {path.stem}"),
+        )
+    if options.json:
+        print_json({"done": done})
+    else:
+        say(f"{done:,} call{'s' if done != 1 else ''} done")
+    return DONE

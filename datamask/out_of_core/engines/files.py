@@ -1,0 +1,222 @@
+"""The engine for any scheduler: calls are files in a folder, and who does them comes from elsewhere.
+
+The driver puts ``NAME.call`` into the folder for each task and waits for ``NAME.reply``. ``datamask task FOLDER`` takes
+one open call after another, on whatever machine it is started, and ``datamask task FOLDER/NAME.call`` does one: an
+array of jobs of a batch system, a loop over ssh, a second terminal. A call that is being done is locked, and the kernel
+frees the lock when its process ends, so what a machine that went down was at is taken up by another.
+
+The driver cannot end what others do: on Stop it takes the open calls away, and those that are being done are finished
+by whoever does them. The folder must lie where all machines can read and write, as must shards and scratch, on a file
+system with flock (NFS from version 4).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datamask.errors import InputError, Stopped, StoreError
+from datamask.files import read_bounded, write_text
+from datamask.out_of_core.engines.contract import ASKED_SECONDS, Engine, OnDone, Result
+from datamask.out_of_core.engines.replies import LARGEST, call_text, error_reply, result_of, result_reply
+
+CALL, REPLY, OVER = ".call", ".reply", "over"
+"""Ends of names; the file that tells those who wait that no call will come."""
+
+TASKS = ("datamask.out_of_core.",)
+"""A call may name functions of these modules alone: its file says what is to be done, and may come from anywhere."""
+
+
+class FilesEngine(Engine):
+    """Puts calls into a folder and waits for their replies."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """Raises StoreError: the folder cannot be made."""
+        self._folder = Path(folder).absolute()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"--address {folder} cannot be made a folder: {error.strerror or error}") from error
+
+    @property
+    def workers(self) -> int:
+        """As many as there are, which this end does not know: 1 at least."""
+        return 1
+
+    def run(
+        self,
+        task: str,
+        arguments: Sequence[Mapping[str, Any]],
+        *,
+        poll: Callable[[], None],
+        on_done: OnDone | None = None,
+    ) -> list[Result]:
+        """As `Engine.run` says, but for those at work, who finish what they are at."""
+        places: dict[str, list[int]] = defaultdict(list)
+        results: dict[int, Result] = {}
+        calls = [call_text(task, argument) for argument in arguments]
+        (self._folder / OVER).unlink(missing_ok=True)
+        try:
+            for place, call in enumerate(calls):
+                name = hashlib.blake2b(call.encode(), digest_size=16).hexdigest()
+                places[name].append(place)
+                if len(places[name]) == 1:
+                    # of an attempt before, whose files may be gone
+                    (self._folder / f"{name}{REPLY}").unlink(missing_ok=True)
+                    write_text(self._folder / f"{name}{CALL}", call)
+            while places:
+                for name in self._replied(places):
+                    result = result_of(_read(self._folder / f"{name}{REPLY}"))
+                    for place in places.pop(name):
+                        results[place] = result
+                        if on_done is not None:
+                            on_done(place, result)
+                    self._take_away(name)
+                poll()
+                if places:
+                    time.sleep(ASKED_SECONDS)
+        except BaseException:
+            for name in places:
+                self._take_away(name)
+            raise
+        return [results[place] for place in range(len(calls))]
+
+    def close(self) -> None:
+        """Tell those who wait for calls that none will come."""
+        with contextlib.suppress(OSError):
+            (self._folder / OVER).touch()
+
+    def _replied(self, names: Mapping[str, object]) -> list[str]:
+        """Those of the open calls that have a reply."""
+        with os.scandir(self._folder) as entries:
+            stems = [entry.name.removesuffix(REPLY) for entry in entries if entry.name.endswith(REPLY)]
+        return sorted(stem for stem in stems if stem in names)
+
+    def _take_away(self, name: str) -> None:
+        for end in (CALL, REPLY):
+            with contextlib.suppress(OSError):
+                (self._folder / f"{name}{end}").unlink(missing_ok=True)
+
+
+def do_calls(
+    where: str | os.PathLike[str],
+    engine: Engine,
+    *,
+    wait: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+    tell: Callable[[Path], None] = lambda path: None,
+) -> int:
+    """Do one call, or of a folder one open call after another; how many were done.
+
+    Args:
+        where: a file of a call, or a folder of them. engine: does them.
+        wait: whether to wait for further calls until the driver says that none will come.
+        should_stop: asked some ten times a second. tell: told of each call that is done.
+
+    Raises:
+        InputError: there is no such file or folder, or the file is no call of a task of datamask.
+        RuntimeError: somebody else does this one call. Stopped: `should_stop` answered true; its call stays open.
+    """
+    path = Path(where)
+    if path.is_file():
+        if not _do(path, engine, should_stop):
+            raise InputError(f"{path} is being done by somebody else, or is done")
+        tell(path)
+        return 1
+    if not path.is_dir():
+        raise InputError(f"{path} does not exist; name a call or the folder that --engine files was given as --address")
+    done = 0
+    while True:
+        before = done
+        for call in _open_calls(path):
+            if _do(call, engine, should_stop):
+                done += 1
+                tell(call)
+        if done == before:
+            if not wait or (path / OVER).exists():
+                return done
+            _pause(should_stop)
+
+
+def _open_calls(folder: Path) -> list[Path]:
+    """The calls that have no reply yet, by name; each machine begins with another."""
+    names = {entry.name for entry in os.scandir(folder)}
+    calls = sorted(name for name in names if name.endswith(CALL) and name.removesuffix(CALL) + REPLY not in names)
+    first = os.getpid() % len(calls) if calls else 0
+    return [folder / name for name in calls[first:] + calls[:first]]
+
+
+def _do(path: Path, engine: Engine, should_stop: Callable[[], bool]) -> bool:
+    """Do a call, unless somebody else does or has done it."""
+
+    def poll() -> None:
+        if should_stop():
+            raise Stopped("stopped; the call stays open for others")
+
+    with _claimed(path) as ours:
+        reply = path.with_suffix(REPLY)
+        if not ours or reply.exists() or not path.exists():
+            return False
+        asked = _checked(path)
+        try:
+            (result,) = engine.run(asked["task"], [asked["argument"]], poll=poll)
+            text = result_reply(result)
+        except Stopped:
+            raise
+        # it belongs to the driver, who waits for the reply
+        except Exception as error:
+            text = error_reply(error)
+        write_text(reply, text)
+    return True
+
+
+@contextlib.contextmanager
+def _claimed(path: Path) -> Iterator[bool]:
+    """Hold the lock of a call; false where somebody else does, or where it is gone."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(handle)
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    """What a file asks for.
+
+    Raises:
+        InputError: it is no call of a task of datamask.
+    """
+    try:
+        asked = json.loads(_read(path))
+        if isinstance(asked["argument"], dict) and str(asked["task"]).startswith(TASKS):
+            return dict(asked)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    raise InputError(f"{path} must be a call of a task of datamask, as --engine files puts them into its folder")
+
+
+def _read(path: Path) -> str:
+    return read_bounded(path, 2 * LARGEST).decode()
+
+
+def _pause(should_stop: Callable[[], bool]) -> None:
+    if should_stop():
+        raise Stopped("stopped while waiting for calls")
+    time.sleep(ASKED_SECONDS)

@@ -1,0 +1,178 @@
+"""The engine for any scheduler: calls as files, done by commands that know nothing of each other."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from datamask.errors import InputError, OptionError, Stopped
+from datamask.out_of_core.engines import files, open_engine
+from datamask.out_of_core.engines.contract import Result
+from datamask.out_of_core.engines.replies import call_text
+from tests.out_of_core import toy
+from tests.out_of_core.test_engines import ROOT, SQUARE, alive, squares, wait_until
+
+WORKER = """
+import sys
+from datamask.out_of_core.engines import files
+files.TASKS = ("tests.out_of_core.",)
+from datamask.cli import main
+sys.exit(main(["task", *sys.argv[1:]]))
+"""
+
+
+@pytest.fixture
+def calls(tmp_path):
+    """Where calls lie."""
+    return tmp_path / "calls"
+
+
+@pytest.fixture
+def work(tmp_path):
+    """Where the toy works."""
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def worker(*words: object) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, *map(str, words)], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+
+
+class Driver:
+    """Runs the toy by calls in a folder, in a thread; `results` or `error` when it has ended."""
+
+    def __init__(self, calls: Path, arguments: list[dict]) -> None:
+        self.results: list[Result] = []
+        self.error: Exception | None = None
+        self.stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(calls, arguments))
+        self._thread.start()
+
+    def _run(self, calls: Path, arguments: list[dict]) -> None:
+        def poll() -> None:
+            if self.stopping.is_set():
+                raise Stopped("stopped on request")
+
+        try:
+            with open_engine("files", address=str(calls)) as engine:
+                self.results = engine.run(SQUARE, arguments, poll=poll)
+        except Exception as error:
+            self.error = error
+
+    def ended(self) -> Driver:
+        self._thread.join(120)
+        assert not self._thread.is_alive()
+        return self
+
+
+def test_two_workers_do_all_calls_once_and_end_with_the_run(calls, work):
+    driver = Driver(calls, [*squares(work, range(6)), *squares(work, [3])])
+    wait_until(lambda: len(list(calls.glob("*.call"))) == 6)
+    workers = [worker(calls, "--wait") for _ in range(2)]
+    assert [result["square"] for result in driver.ended().results] == [0, 1, 4, 9, 16, 25, 9]
+    assert sorted(number for number, _ in toy.begun(work)) == list(range(6))
+    for process in workers:
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == 0 and "done" in said
+    assert [path.name for path in calls.iterdir()] == ["over"]
+
+
+def test_one_call_is_done_from_its_file(calls, work):
+    driver = Driver(calls, squares(work, [5, 6]))
+    wait_until(lambda: len(list(calls.glob("*.call"))) == 2)
+    for path in sorted(calls.glob("*.call")):
+        assert json.loads(path.read_text())["task"] == SQUARE
+        process = worker(path)
+        assert "1 call done" in process.communicate(timeout=120)[1]
+    assert [result["square"] for result in driver.ended().results] == [25, 36]
+
+
+def test_what_a_killed_worker_was_at_is_taken_up_by_another(calls, work):
+    arguments = squares(work, [0, 1])
+    arguments[1]["first"] = "hang"
+    driver = Driver(calls, arguments)
+    wait_until(lambda: len(list(calls.glob("*.call"))) == 2)
+    first = worker(calls, "--wait")
+    wait_until(lambda: toy.times(work, 1) == 1)
+    # somebody who comes meanwhile leaves it alone
+    second = worker(calls)
+    second.communicate(timeout=120)
+    assert toy.times(work, 1) == 1
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    wait_until(lambda: not alive(dict(toy.begun(work))[1]))
+    third = worker(calls)
+    assert "1 call done" in third.communicate(timeout=120)[1]
+    assert [result["square"] for result in driver.ended().results] == [0, 1]
+    assert toy.times(work, 1) == 2
+
+
+def test_an_error_reaches_the_driver_as_it_is(calls, work):
+    driver = Driver(calls, squares(work, [1], always="mistake"))
+    wait_until(lambda: list(calls.glob("*.call")))
+    worker(calls).communicate(timeout=120)
+    error = driver.ended().error
+    assert isinstance(error, InputError) and "no column 'quality'" in str(error)
+
+
+def test_stop_takes_the_open_calls_away(calls, work):
+    driver = Driver(calls, squares(work, range(3)))
+    wait_until(lambda: len(list(calls.glob("*.call"))) == 3)
+    driver.stopping.set()
+    assert isinstance(driver.ended().error, Stopped)
+    assert not list(calls.glob("*.call"))
+    assert worker(calls).communicate(timeout=120)[1].endswith("0 calls done\n")
+
+
+def test_a_worker_that_is_stopped_leaves_its_call_open(calls, work):
+    driver = Driver(calls, squares(work, [4], first="hang"))
+    wait_until(lambda: list(calls.glob("*.call")))
+    process = worker(calls)
+    wait_until(lambda: toy.times(work, 4) == 1)
+    process.send_signal(signal.SIGTERM)
+    assert "stays open" in process.communicate(timeout=120)[1] and process.returncode == 130
+    worker(calls).communicate(timeout=120)
+    assert driver.ended().results[0]["square"] == 16
+
+
+@pytest.mark.parametrize(
+    "text",
+    [call_text("os:system", {"command": "true"}), call_text(SQUARE, {}), "[]", "{}", "no json", '{"task": "x"}', ""],
+)
+def test_a_file_that_asks_for_something_else_is_refused(text, calls):
+    calls.mkdir()
+    (calls / "x.call").write_text(text)
+    with (
+        open_engine("local", workers=1) as engine,
+        pytest.raises(InputError, match="must be a call of a task of datam"),
+    ):
+        files.do_calls(calls / "x.call", engine)
+    assert not (calls / "x.reply").exists()
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    with open_engine("local", workers=1) as engine, pytest.raises(InputError, match="name a call or the folder"):
+        files.do_calls(tmp_path / "nowhere", engine)
+    with pytest.raises(OptionError, match="--engine files needs --address FOLDER"):
+        open_engine("files")
+
+
+def test_a_stale_reply_is_not_believed(calls, work):
+    driver = Driver(calls, squares(work, [9]))
+    wait_until(lambda: list(calls.glob("*.call")))
+    (call,) = calls.glob("*.call")
+    driver.stopping.set()
+    driver.ended()
+    call.with_suffix(".reply").write_text(json.dumps({"result": {"square": -1}}))
+    driver = Driver(calls, squares(work, [9]))
+    wait_until(call.exists)
+    assert "1 call done" in worker(calls).communicate(timeout=120)[1]
+    assert driver.ended().results[0]["square"] == 81
