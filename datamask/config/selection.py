@@ -125,6 +125,12 @@ class SelectionConfig(SelectionOptions):
                 f"--scope block is of --estimator blocks; {entry.name} solves {self.objective} over all rows at once, "
                 "so leave it out, or take --scope global"
             )
+        if self.address is not None and self.engine == "local":
+            raise OptionError("--address is of --engine ray or files; local processes need none")
+        if self.address is None and self.engine == "files":
+            raise OptionError(
+                "--engine files needs --address FOLDER, where its calls are put and all machines reach it"
+            )
         if self.budget is not None and not entry.spends:
             raise OptionError(
                 f"--estimator {entry.name} selects a number of rows and cannot fill a --budget; use "

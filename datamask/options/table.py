@@ -329,6 +329,37 @@ class SelectionOptions:
         "FOLDER",
         FIND,
     )
+    engine: str = option(
+        Choice(
+            {
+                "local": "processes of this machine",
+                "ray": "a Ray cluster",
+                "files": "whoever takes calls out of a folder",
+            }
+        ),
+        "Engine",
+        "who does the blocks of a run over all rows out of core: local (processes of this machine), ray (needs the "
+        "library ray), or files (`datamask task`, started by any scheduler); what is selected does not depend on it",
+        "ENGINE",
+        FIND,
+        default="local",
+    )
+    workers: int | None = option(
+        Whole(1),
+        "Workers",
+        "how many blocks are done at a time",
+        "N",
+        FIND,
+        unset="as many as there are cores",
+    )
+    address: str | None = option(
+        Text(),
+        "Address of the engine",
+        "of ray: the cluster to join, HOST:PORT or auto (without it one is started on this machine); of files: the "
+        "folder for the calls, which all machines reach",
+        "WHERE",
+        FIND,
+    )
     seed: int = option(
         Whole(0, 2**63 - 1, "2^63 - 1"),
         "Seed",

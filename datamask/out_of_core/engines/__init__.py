@@ -31,7 +31,7 @@ def _local(workers: int | None, address: str | None) -> Engine:
     from datamask.out_of_core.engines.local import LocalEngine
 
     if address is not None:
-        raise OptionError("--address names a cluster, which --engine local does not join; add --engine ray")
+        raise OptionError("--address is of --engine ray or files; local processes need none")
     return LocalEngine(workers)
 
 
@@ -45,7 +45,7 @@ def _files(workers: int | None, address: str | None) -> Engine:
     from datamask.out_of_core.engines.files import FilesEngine
 
     if address is None:
-        raise OptionError("--engine files needs --address FOLDER, which all machines that are to do tasks can reach")
+        raise OptionError("--engine files needs --address FOLDER, where its calls are put and all machines reach it")
     return FilesEngine(address)
 
 
