@@ -16,7 +16,7 @@ from datamask.config import SelectionConfig
 from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import OptionError, poll_of
 from datamask.out_of_core import facility, streamed_dual
-from datamask.out_of_core.engines import open_engine
+from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.scratch import Scratch
 from datamask.recipes.recipe import RULED, Recipe, ScoreRule, Thresholds
 
@@ -93,12 +93,14 @@ class WholeSolver:
     Attributes:
         objectives: it solves sums of these, and quality alone. estimators: by which it may be asked for.
         memory: bytes that it takes at most, by rows, d and block_rows. solve: does it.
+        tasks: whether it does so by tasks of an engine; else by threads of this process.
     """
 
     objectives: tuple[str, ...]
     estimators: tuple[str, ...]
     memory: Callable[[int, int, int], int]
     solve: Callable[[WholeProblem, Watch], WholeSolution]
+    tasks: bool = False
 
 
 def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
@@ -133,9 +135,18 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
     )
 
 
+def engine_of(config: SelectionConfig) -> Engine:
+    """The engine that the settings name; nothing of it is started yet.
+
+    Raises:
+        OptionError: a library that it needs is not installed. StoreError: its folder cannot be made.
+    """
+    return open_engine(config.engine, workers=config.workers, address=config.address)
+
+
 def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
     """Facility location, by blocks of neighbouring cells."""
-    with open_engine() as engine:
+    with engine_of(problem.config) as engine:
         solved = facility.solve_facility(
             problem.scratch,
             replace(problem.config, block_rows=problem.block_rows),
@@ -171,7 +182,7 @@ def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
 
 SOLVERS: tuple[WholeSolver, ...] = (
     WholeSolver(RULED, ("relaxed",), streamed_dual.memory_bytes, _by_passes),
-    WholeSolver(("facility",), ("blocks",), facility.memory_bytes, _by_cells),
+    WholeSolver(("facility",), ("blocks",), facility.memory_bytes, _by_cells, tasks=True),
 )
 """The first that fits is taken."""
 
@@ -202,6 +213,13 @@ def solver_for(config: SelectionConfig) -> WholeSolver:
     names = [name for name, _ in config.terms]
     for solver in SOLVERS:
         if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
+            if solver.tasks:
+                engine_of(config)  # before anything is read: a library may be missing
+            elif config.engine != "local":
+                raise OptionError(
+                    f"--engine {config.engine} does blocks, and {config.objective} is solved by passes in threads of "
+                    "one machine; leave it out"
+                )
             return solver
     able = "; ".join(f"{' or '.join(s.objectives)} by {' or '.join(s.estimators)}" for s in SOLVERS)
     raise OptionError(

@@ -1,0 +1,87 @@
+"""Whatever engine does the tasks, and with however many workers: the same rows are selected."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.errors import OptionError
+from datamask.out_of_core.engines import files, open_engine
+from datamask.out_of_core.facility import solve_facility
+from datamask.out_of_core.solvers import solver_for
+from datamask.runs.rooted import rooted
+from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
+from tests.out_of_core.test_engines import NEEDS_RAY
+
+ROWS, SIZE = 900, 90
+
+
+def solved(folder, engine) -> np.ndarray:
+    features, quality = clustered(ROWS, seed=3)
+    config = SelectionConfig.from_options(
+        objective="facility", estimator="blocks", lamb=0.4, block_rows=250, n_epochs=2
+    )
+    scratch = scratch_of(folder, features, quality)
+    return solve_facility(
+        scratch, config, SIZE, engine, poll=lambda: None, tell=lambda share, what: None, step=lambda numbers: None
+    ).selected
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """What one process selects, one task after another."""
+    return solved(tmp_path_factory.mktemp("serial"), SerialEngine())
+
+
+@pytest.mark.parametrize(
+    "name, workers", [("local", 1), ("local", 3), pytest.param("ray", 2, marks=NEEDS_RAY)], ids=str
+)
+def test_the_rows_depend_on_no_engine_and_no_number_of_workers(expected, tmp_path, name, workers):
+    with open_engine(name, workers=workers) as engine:
+        selected = solved(tmp_path, engine)
+    assert selected.sum() == SIZE and np.array_equal(selected, expected)
+
+
+def test_nor_on_who_takes_the_calls_out_of_a_folder(expected, tmp_path):
+    calls = tmp_path / "calls"
+    calls.mkdir()
+
+    def work() -> None:
+        with open_engine("local", workers=1) as own:
+            files.do_calls(calls, own, wait=True)
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    with open_engine("files", address=str(calls)) as engine:
+        selected = solved(tmp_path, engine)
+    for worker in workers:
+        worker.join(120)
+    assert np.array_equal(selected, expected) and not any(worker.is_alive() for worker in workers)
+
+
+def refused(**options) -> str:
+    given = {"objective": "facility", "estimator": "blocks", "scratch_dir": "scratch"} | options
+    with pytest.raises(OptionError) as refusal:
+        solver_for(SelectionConfig.from_options(**given))
+    return str(refusal.value)
+
+
+def test_options_that_do_not_go_together_are_refused_before_anything_is_read():
+    assert "--address is of --engine ray or files" in refused(address="head:6379")
+    assert "--engine files needs --address FOLDER" in refused(engine="files")
+    assert "--engine must be 'local', 'ray' or 'files', got 'slurm'" in refused(engine="slurm")
+    assert "--workers must be a whole number of at least 1, got 0" in refused(workers=0)
+    passes = refused(objective="pairwise", estimator="relaxed", engine="ray")
+    assert "--engine ray does blocks, and pairwise is solved by passes" in passes
+
+
+def test_a_run_keeps_where_calls_go_by_its_absolute_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    selection = SelectionConfig.from_options(objective="facility", estimator="blocks", engine="files", address="calls")
+    assert rooted(RunConfig(CorpusConfig(("x",)), selection)).selection.address == str(tmp_path / "calls")
+    selection = SelectionConfig.from_options(objective="facility", estimator="blocks", engine="ray", address="auto")
+    assert rooted(RunConfig(CorpusConfig(("x",)), selection)).selection.address == "auto"
