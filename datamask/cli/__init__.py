@@ -19,6 +19,7 @@ from datamask.cli.opening import open_dashboard
 from datamask.cli.output import say
 from datamask.cli.own import check_objective, permit_own
 from datamask.cli.parser import parse
+from datamask.cli.planning import plan
 from datamask.cli.recipes import apply, recipe
 from datamask.cli.scoring import score
 from datamask.cli.selecting import prepare, resume, select
@@ -31,6 +32,7 @@ from datamask.runs.attempt import one_sentence
 HANDLERS = {
     "open": open_dashboard,
     "select": select,
+    "plan": plan,
     "sweep": sweep,
     "study": study,
     "resume": resume,

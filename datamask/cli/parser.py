@@ -153,6 +153,18 @@ def _select(parser: Parser) -> None:
     _add_detach(parser)
 
 
+def _plan(parser: Parser) -> None:
+    add_corpus(parser)
+    parser.add_argument(
+        "--machines", type=whole, default=8, metavar="N", help="also say how long it takes on so many machines (8)"
+    )
+    parser.add_argument(
+        "--tokens", default="15T", metavar="TOKENS", help="also plan for a corpus of so many tokens, such as 300G (15T)"
+    )
+    add_selection(parser)
+    add_json(parser)
+
+
 def _resume(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run id, as `runs list` shows it")
     parser.add_argument("--output", metavar="OUT.parquet", help="where the selection goes (as the run was given)")
@@ -378,6 +390,7 @@ def _runs_import(parser: Parser) -> None:
 COMMANDS: dict[str, tuple[Callable[[Parser], None], str]] = {
     "open": (_open, "Serve the dashboard on this machine, with the map of a corpus where one is named."),
     "select": (_select, "Learn which rows of a corpus to keep, and write them with ranks and marginals."),
+    "plan": (_plan, "What a run over all rows of a corpus will take, from a probe of its first rows."),
     "sweep": (_sweep, "Many runs of one corpus: every combination of the options that are varied."),
     "study": (_study, "Repeat one of the paper's experiments on a corpus: a table and a figure, with spreads."),
     "resume": (_resume, "Go on with a run that was stopped, killed or failed, from its last checkpoint."),

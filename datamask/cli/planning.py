@@ -1,0 +1,158 @@
+"""The command `plan`: what a run over all rows of a corpus will take."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datamask.cli.common import DONE, stop_on_signals
+from datamask.cli.output import print_json, say, table_text
+from datamask.cli.parser import corpus_config, given_options
+from datamask.config import SelectionConfig
+from datamask.errors import OptionError
+from datamask.options.amounts import parse_tokens, tokens_text
+
+if TYPE_CHECKING:
+    from datamask.out_of_core.plan import Plan, Planned
+
+HOUR, DAY, YEAR = 3600.0, 86_400.0, 365.25 * 86_400.0
+
+
+def plan(options: argparse.Namespace) -> int:
+    """`plan`: a look at the shards, a probe of the first rows, and arithmetic."""
+    from datamask.corpus.sampling import memory_bytes
+    from datamask.out_of_core.plan import plan_run
+
+    if options.machines < 1:
+        raise OptionError(f"--machines must be at least 1, got {options.machines}")
+    tokens = parse_tokens(options.tokens, "tokens")
+    given = given_options(options)
+    # what is planned is a run over all rows, whether that was said or not
+    selection = SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
+    with stop_on_signals("and planning nothing") as stop:
+        say("probing the first rows, which takes some seconds")
+        planned = plan_run(corpus_config(options, selection.seed), selection, tokens, should_stop=stop.is_set)
+    memory, place = memory_bytes(), selection.scratch_dir or tempfile.gettempdir()
+    free = shutil.disk_usage(_there(place)).free
+    if options.json:
+        print_json(
+            {
+                **planned.here.to_dict(options.machines),
+                "fits_in_memory": planned.fits,
+                "machine_memory_bytes": memory,
+                "scratch_free_bytes": free,
+                "measured": asdict(planned.rates),
+                "assumed": list(planned.assumed),
+                "for_tokens": {"tokens": tokens, **planned.there.to_dict(options.machines)},
+            }
+        )
+    else:
+        print(_text(planned, options.machines, memory, place, free))
+    return DONE
+
+
+def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -> str:
+    here, there, rates = planned.here, planned.there, planned.rates
+    label = f"{machines} machines" if machines > 1 else "1 machine"
+    rows = [
+        {
+            "part": part.what,
+            "core time": time_text(part.core_seconds),
+            "here": time_text(part.seconds(here.cores, 1)),
+            label: time_text(part.seconds(here.cores, machines)),
+        }
+        for part in here.parts
+    ]
+    rows.append(
+        {
+            "part": "All of it",
+            "core time": time_text(sum(part.core_seconds for part in here.parts)),
+            "here": time_text(here.seconds()),
+            label: time_text(here.seconds(machines)),
+        }
+    )
+    lines = [
+        _size(here),
+        *(["All of it fits into memory: without --scratch_dir it is solved there."] if planned.fits else []),
+        *_takes(here, memory),
+        f"{place} has {bytes_text(free)} free.",
+        "",
+        table_text(rows),
+        *_recipe(here, machines, label),
+        "",
+        f"For {tokens_text(planned.tokens)} tokens: {_size(there)[0].lower()}{_size(there)[1:]}",
+        *_takes(there, memory),
+        f"Time: {time_text(there.seconds())} here, {time_text(there.seconds(machines))} on {label}.",
+        *_recipe(there, machines, label),
+        "",
+        f"Measured on {rates.rows:,} rows, one core: reading {_rate(rates.read)}, scratch {_rate(rates.write)}"
+        + (f", a pass {_rate(rates.passed)}" if rates.passed else "")
+        + (f", blocks {_rate(sum(each.seconds for each in rates.tasks.values()) / rates.rows)}" if rates.tasks else "")
+        + f". Here are {here.cores} cores.",
+        *(f"Assumed: {sentence}." for sentence in planned.assumed),
+    ]
+    return "\n".join(lines)
+
+
+def _there(place: str) -> Path:
+    """The folder, or the nearest one above it that is there already."""
+    path = Path(place).absolute()
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
+def _size(plan: Plan) -> str:
+    how = f"{plan.blocks:,} blocks" if not plan.passes else "1 pass" if plan.passes == 1 else f"{plan.passes} passes"
+    return (
+        f"{plan.selected:,} of {plan.rows:,} rows of {plan.dim:,} dimensions, in {plan.shards:,} "
+        f"shard{'s' if plan.shards != 1 else ''} of {bytes_text(plan.input_bytes)} together, by {how}."
+    )
+
+
+def _takes(plan: Plan, memory: int) -> list[str]:
+    lines = [
+        f"Reads {bytes_text(plan.read_bytes)}, at most; scratch takes {bytes_text(plan.scratch_bytes)}, memory "
+        f"{bytes_text(plan.memory_bytes)}, at most."
+    ]
+    if plan.memory_bytes > memory:
+        lines.append(
+            f"That is more memory than the {bytes_text(memory)} of this machine: take a larger one, fewer "
+            "--block_rows, or parts of the corpus."
+        )
+    return lines
+
+
+def _recipe(plan: Plan, machines: int, label: str) -> list[str]:
+    if plan.recipe is None:
+        return []
+    here, there = (time_text(plan.recipe.seconds(plan.cores, count)) for count in (1, machines))
+    return [
+        f"Or by a recipe: a selection from a sample, and `apply` over all shards, in {here} here, {there} on {label}."
+    ]
+
+
+def bytes_text(count: float) -> str:
+    """Bytes as people say them: ``"1.2 GB"``."""
+    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count / 1e3:,.1f} kB"
+
+
+def time_text(seconds: float) -> str:
+    """Seconds as people say them, of any length: ``"8 s"``, ``"2.5 h"``, ``"40 days"``."""
+    if seconds < 120:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 2 * HOUR:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 2 * DAY:
+        return f"{seconds / HOUR:.1f} h"
+    return f"{seconds / DAY:,.0f} days" if seconds < 2 * YEAR else f"{seconds / YEAR:,.0f} years"
+
+
+def _rate(seconds: float) -> str:
+    """Seconds per row, as rows per second."""
+    return f"{1 / seconds:,.0f} rows/s" if seconds > 0 else "no time"

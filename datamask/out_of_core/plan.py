@@ -1,0 +1,275 @@
+"""What a run over all rows of a corpus will take: parts, files, memory and time, before any of it is done.
+
+Seconds are core seconds of a probe of the corpus's first rows (`probe`), times what there is more of: rows for nearly
+all; rows times blocks where every row is held against the centres of all blocks; centres squared where these are
+compared with each other. A part is as quick as it can be shared out: over threads of one machine, over blocks that are
+solved side by side on any number of machines, or not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.corpus.opening import fits_in_memory
+from datamask.corpus.threads import ShouldStop
+from datamask.out_of_core.engines.contract import usable_cores
+from datamask.out_of_core.partition import ROWS_PER_CELL
+from datamask.out_of_core.probe import Rates, measured, untransformed
+from datamask.out_of_core.scratch import scratch_bytes
+from datamask.out_of_core.solvers import BLOCK_ROWS, solver_for
+from datamask.out_of_core.streamed_dual import MOST_PASSES
+from datamask.out_of_core.whole_corpus import WholeCorpus
+
+SAMPLE_SECONDS = 60.0
+"""To learn on the sample, at most; see `ASSUMED`."""
+
+PIECE_ROWS = 1 << 16
+"""Rows that one thread reads at a time."""
+
+TOKENS_PER_ROW = 700.0
+"""Of a text of the web, where the corpus has no lengths; see `ASSUMED`."""
+
+ASSUMED = {
+    "sample": f"learning on the sample takes at most {SAMPLE_SECONDS:.0f} s: 2 to 26 CPU seconds for three times as "
+    "many rows of 384 dimensions (benchmarks/results/engine-debian-descriptions.md)",
+    "passes": f"{MOST_PASSES} passes are made at most; mostly fewer are needed",
+    "linear": "a row costs what it costs among the probed ones; side by side, workers do not slow each other down",
+    "machines": "machines are like this one and reach shards and scratch as fast as it does; only tasks are shared out "
+    "among them",
+    "tokens": f"{TOKENS_PER_ROW:.0f} tokens a row: the card of ServiceNow/fineweb-sample on Hugging Face counts some "
+    "140 million in 200,000 texts of FineWeb",
+}
+"""What was not measured, and why it is believed."""
+
+BY_ROWS_AND_BLOCKS, BY_BLOCKS = ("partition:assign",), ("partition:centres",)
+"""Tasks that cost more than so much a row: every row is held against the centres of all blocks; so many are learned."""
+
+IN_TURNS = ("rounds:again", "block_swaps:swap")
+"""Tasks of the blocks of one colour."""
+
+PHASES = {
+    "partition": "Rows into blocks of neighbouring cells",
+    "neighbour_lists": "Nearest rows of every row",
+    "rounds": "Rounds of greedy over the blocks",
+    "block_swaps": "Rounds of swaps",
+    "sampled_rows": "What random and chosen selections are worth",
+    "gains": "What single rows are worth",
+}
+"""Module of tasks -> what they are for."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the work.
+
+    Attributes:
+        what: in words. core_seconds: on one core. shared: among how many cores at most; machines: whether these may be
+            of several machines.
+    """
+
+    what: str
+    core_seconds: float
+    shared: float
+    machines: bool
+
+    def seconds(self, cores: int, machines: int) -> float:
+        """How long it takes on so many machines of so many cores."""
+        return self.core_seconds / max(1.0, min(self.shared, cores * (machines if self.machines else 1)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run over all rows takes; see the module.
+
+    Attributes:
+        rows, dim, selected: N, d, S. shards, input_bytes: of the shards. decoded_bytes: of the columns that are needed.
+        blocks: B, 1 where the objective needs none. passes: over scratch, at most; 0 where there are blocks.
+        scratch_bytes, memory_bytes: at most. parts: of the work, in order. cores: of this machine.
+        recipe: the other way for objectives whose selections are a rule: that of a sample, applied to all shards in one
+            pass; None: there is none.
+    """
+
+    rows: int
+    dim: int
+    selected: int
+    shards: int
+    input_bytes: float
+    decoded_bytes: float
+    blocks: int
+    passes: int
+    scratch_bytes: float
+    memory_bytes: float
+    parts: tuple[Part, ...]
+    cores: int
+    recipe: Part | None
+
+    def seconds(self, machines: int = 1) -> float:
+        """How long all of it takes on so many machines like this one."""
+        return sum(part.seconds(self.cores, machines) for part in self.parts)
+
+    @property
+    def read_bytes(self) -> float:
+        """What is read of shards and scratch together: the shards for the sample, for scratch and for ids."""
+        features = self.rows * 2.0 * self.dim
+        return 3.0 * self.input_bytes + (self.passes or 1) * features
+
+    def to_dict(self, machines: int) -> dict[str, Any]:
+        """Everything, with the time here and on so many machines."""
+
+        def told(part: Part) -> dict[str, Any]:
+            return {
+                "what": part.what,
+                "core_seconds": part.core_seconds,
+                "seconds": part.seconds(self.cores, 1),
+                "seconds_on_machines": part.seconds(self.cores, machines),
+            }
+
+        record = asdict(self)
+        record["parts"] = [told(part) for part in self.parts]
+        record["recipe"] = None if self.recipe is None else told(self.recipe)
+        return record | {
+            "read_bytes": self.read_bytes,
+            "seconds": self.seconds(),
+            "machines": machines,
+            "seconds_on_machines": self.seconds(machines),
+        }
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large a corpus is. input_bytes: of all shards."""
+
+    rows: int
+    shards: int
+    input_bytes: float
+
+    def with_rows(self, rows: int) -> Shape:
+        """A corpus of so many rows, in shards like these."""
+        factor = rows / max(self.rows, 1)
+        return Shape(rows, max(1, math.ceil(self.shards * factor)), self.input_bytes * factor)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan for this corpus, one for a corpus of so many tokens, and what they rest on.
+
+    Attributes:
+        here, there: the plans. tokens: of the other corpus. fits: whether this one would be held in memory.
+        rates: what was measured. assumed: sentences on what was not.
+    """
+
+    here: Plan
+    there: Plan
+    tokens: float
+    fits: bool
+    rates: Rates
+    assumed: tuple[str, ...]
+
+
+def plan_run(
+    corpus: CorpusConfig, selection: SelectionConfig, tokens: float, *, should_stop: ShouldStop | None = None
+) -> Planned:
+    """Look at a corpus, probe its first rows and say what a run over all of it takes.
+
+    Args:
+        selection: of such a run. tokens: of the other corpus that is planned for.
+
+    Raises:
+        OptionError: what is asked for is not solved over all rows. InputError: a shard or row that cannot be used.
+        RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+    """
+    solver_for(selection)
+    whole = WholeCorpus.open(untransformed(corpus), should_stop=should_stop)
+    shards = whole.source.shards
+    shape = Shape(whole.source.rows, len(shards), float(sum(shard.bytes for shard in shards)))
+    rates = measured(corpus, selection, should_stop=should_stop)
+    rows = max(2, round(tokens / (rates.tokens or TOKENS_PER_ROW)))
+    solved_by_tasks = bool(rates.tasks)
+    assumed = [ASSUMED["sample"], ASSUMED["linear"], ASSUMED["machines"]]
+    assumed += [] if solved_by_tasks else [ASSUMED["passes"]]
+    assumed += [ASSUMED["tokens"]] if rates.tokens is None else []
+    return Planned(
+        plan_of(shape, selection, rates),
+        plan_of(shape.with_rows(rows), selection, rates),
+        tokens,
+        fits_in_memory(corpus, should_stop),
+        rates,
+        tuple(assumed),
+    )
+
+
+def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, cores: int | None = None) -> Plan:
+    """The plan for a corpus of this size.
+
+    Args:
+        cores: that work at a time on one machine; None: what the settings say, else all that this process may use.
+    """
+    block_rows = selection.block_rows or BLOCK_ROWS
+    blocks = math.ceil(shape.rows / block_rows) if rates.tasks else 1
+    passes = 0 if rates.tasks else MOST_PASSES if rates.passed else 1
+    return Plan(
+        rows=shape.rows,
+        dim=rates.dim,
+        selected=max(1, math.floor(selection.select_ratio * shape.rows + 0.5)),
+        shards=shape.shards,
+        input_bytes=shape.input_bytes,
+        decoded_bytes=shape.rows * rates.row_bytes,
+        blocks=blocks,
+        passes=passes,
+        scratch_bytes=scratch_bytes(shape.rows, rates.dim, lengths=rates.tokens is not None)
+        + shape.rows * rates.task_bytes,
+        memory_bytes=float(solver_for(selection).memory(shape.rows, rates.dim, block_rows)),
+        parts=tuple(_parts(shape, rates, blocks, passes)),
+        cores=cores or selection.workers or usable_cores(),
+        recipe=None
+        if rates.tasks
+        else Part("A recipe applied to all shards", shape.rows * (rates.read + rates.passed), shape.shards, True),
+    )
+
+
+def _parts(shape: Shape, rates: Rates, blocks: int, passes: int) -> Iterator[Part]:
+    rows = shape.rows
+    yield Part("The ids of all rows, for a uniform sample", rows * rates.ids, max(1.0, rows / PIECE_ROWS), False)
+    yield Part("Learning on the sample", SAMPLE_SECONDS, 1.0, False)
+    yield Part("All shards into scratch", rows * (rates.read + rates.write), shape.shards, False)
+    if rates.tasks:
+        by_part: dict[tuple[str, float], float] = {}
+        for task, rate in rates.tasks.items():
+            key = _phase_of(task), _shared(task, rate.at_once, rates.blocks, blocks)
+            by_part[key] = by_part.get(key, 0.0) + rate.seconds * _growth(task, shape, rates, blocks)
+        for phase in dict.fromkeys(phase for phase, _ in by_part):
+            for (of_phase, shared), seconds in by_part.items():
+                if of_phase == phase:
+                    yield Part(phase if shared > 1 else f"{phase}, in one place", seconds, shared, True)
+        cells = rows / ROWS_PER_CELL
+        yield Part("Which cells lie near each other", cells * cells * rates.dim * rates.scanned, blocks, True)
+    else:
+        what = f"{passes} passes over scratch, at most" if passes > 1 else "A pass over scratch"
+        yield Part(what, passes * rows * rates.passed, math.inf, False)
+    yield Part("The ids of the selected rows", rows * rates.ids, 1.0, False)
+
+
+def _phase_of(task: str) -> str:
+    module = task.partition(":")[0].rpartition(".")[2]
+    return PHASES.get(module, module)
+
+
+def _growth(task: str, shape: Shape, rates: Rates, blocks: int) -> float:
+    """How many times as long all calls of a task take as on the probed rows."""
+    by_rows, by_blocks = shape.rows / rates.rows, blocks / rates.blocks
+    if task.endswith(BY_BLOCKS):
+        return by_blocks
+    return by_rows * by_blocks if task.endswith(BY_ROWS_AND_BLOCKS) else by_rows
+
+
+def _shared(task: str, at_once: int, probed: int, blocks: int) -> float:
+    """Among how many cores the calls of a task can be shared out."""
+    from datamask.learning.turns import COLOURS
+
+    if task.endswith(IN_TURNS):
+        return max(1.0, blocks / COLOURS)
+    return float(blocks) if at_once > 1 or probed == 1 else 1.0

@@ -1,0 +1,270 @@
+"""How fast this machine does the parts of a run over all rows, measured on the first rows of the corpus itself.
+
+Some thousand rows are read from the first shards, as the run would read them, and put through the run's own code: what
+is timed is what will be done. Everything is measured on one core, and files go into a temporary folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.corpus.threads import ShouldStop, one_blas_thread
+from datamask.errors import poll_of
+from datamask.out_of_core.cells import FOLDER
+from datamask.out_of_core.engines.contract import Engine, OnDone, Result
+from datamask.out_of_core.engines.replies import function_of
+from datamask.out_of_core.facility import solve_facility
+from datamask.out_of_core.scratch import Scratch, write_scratch
+from datamask.out_of_core.streamed_dual import ScratchFeed
+from datamask.out_of_core.whole_corpus import WholeCorpus
+from datamask.recipes.batches import shard_batches
+from datamask.recipes.passes import pass_of
+from datamask.recipes.recipe import FeatureColumn, Recipe, ScoreRule, Thresholds
+
+PROBED_ROWS = 16_384
+"""Rows that are looked at, where there are so many."""
+
+PROBED_BLOCKS = 4
+"""Blocks that they are cut into, where blocks are solved."""
+
+WARM_ROWS = 512
+"""Rows that everything is done with once before, so that no compiling and no loading of libraries is timed."""
+
+PRODUCT_ROWS = 16_384
+"""Centres whose nearness to one is computed, to know how fast memory is read."""
+
+
+@dataclass(frozen=True)
+class TaskRate:
+    """One kind of task on the probed rows.
+
+    Attributes:
+        seconds: of all its calls together. at_once: the most calls that could be done side by side.
+    """
+
+    seconds: float
+    at_once: int
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What was measured, on one core.
+
+    Attributes:
+        rows, blocks: probed. dim: d.
+        read: seconds per row to read the needed columns of a shard and decode them; of what is elsewhere, the network's
+            part included. ids: the same for ids alone. write: seconds per row to make scratch of what was read.
+        row_bytes: decoded bytes of a row's needed columns.
+        passed: seconds per row of one pass; 0 where the objective needs none.
+        tasks: by ``module:function``; empty where the objective needs none. task_bytes: their files, per row, when
+            there were most of them.
+        scanned: seconds per entry of a centre that others are compared with.
+        tokens: mean length of a row; None where the corpus has no lengths.
+    """
+
+    rows: int
+    blocks: int
+    dim: int
+    read: float
+    ids: float
+    write: float
+    row_bytes: float
+    passed: float
+    tasks: Mapping[str, TaskRate]
+    task_bytes: float
+    scanned: float
+    tokens: float | None
+
+
+def measured(corpus: CorpusConfig, selection: SelectionConfig, *, should_stop: ShouldStop | None = None) -> Rates:
+    """Probe a corpus.
+
+    Args:
+        selection: of a run over all rows. should_stop: asked between parts that take a second or so.
+
+    Raises:
+        InputError: a shard is damaged, or has a row that cannot be used. OptionError: features lie in shards of their
+            own. RemoteError: a store does not answer. Stopped: `should_stop` answered true.
+    """
+    poll = poll_of(should_stop)
+    plain = untransformed(corpus)
+    whole = WholeCorpus.open(plain, should_stop=should_stop)
+    with tempfile.TemporaryDirectory(prefix="datamask-plan-") as place, one_blas_thread():
+        table, read = _first_rows(whole, whole.reader.columns, should_stop)
+        _, ids = _first_rows(whole, [whole.columns.id], should_stop)
+        poll()
+        warm = _scratch(table.slice(0, WARM_ROWS), plain, Path(place) / "warm")[0]
+        scratch, write = _scratch(table, plain, Path(place) / "probe")
+        poll()
+        rules = [name for name, _ in selection.terms if name != "facility"]
+        passed, tasks, task_bytes, blocks = 0.0, dict[str, TaskRate](), 0.0, 1
+        if rules or selection.lamb == 1:
+            passed = [_pass_seconds(each, whole, selection) for each in (warm, scratch)][-1] / scratch.rows
+        else:
+            for each in (warm, scratch):
+                blocks = min(PROBED_BLOCKS, each.rows)
+                engine = MeasuringEngine(each.folder / FOLDER)
+                _solve(each, selection, blocks, engine, poll)
+            tasks = {task: TaskRate(seconds, engine.at_once[task]) for task, seconds in engine.seconds.items()}
+            task_bytes = engine.most_bytes / scratch.rows
+        lengths = float(scratch.lengths(0, scratch.rows).mean()) if scratch.has_lengths else None
+        return Rates(
+            rows=scratch.rows,
+            blocks=blocks,
+            dim=whole.dim,
+            read=read / table.num_rows,
+            ids=ids / table.num_rows,
+            write=write / scratch.rows,
+            row_bytes=table.nbytes / table.num_rows,
+            passed=passed,
+            tasks=tasks,
+            task_bytes=task_bytes,
+            scanned=_scan_seconds(whole.dim),
+            tokens=lengths,
+        )
+
+
+def untransformed(corpus: CorpusConfig) -> CorpusConfig:
+    """The same corpus with plain quality columns: transforms come from a run's sample, and cost a row nothing."""
+    return replace(corpus, quality_columns=tuple(replace(each, transform="raw") for each in corpus.quality_columns))
+
+
+class MeasuringEngine(Engine):
+    """Does tasks one after the other in this process, and notes how long each kind takes.
+
+    Attributes:
+        seconds: by ``module:function``. at_once: the most calls of it that were asked for at once.
+        most_bytes: of all files in the folder together, when there were most.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """`folder`: where the tasks' files are."""
+        self._folder, self.most_bytes = folder, 0
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.at_once: dict[str, int] = defaultdict(int)
+
+    @property
+    def workers(self) -> int:
+        return 1
+
+    def run(
+        self,
+        task: str,
+        arguments: Sequence[Mapping[str, Any]],
+        *,
+        poll: Callable[[], None],
+        on_done: OnDone | None = None,
+    ) -> list[Result]:
+        function, results = function_of(task), []
+        self.at_once[task] = max(self.at_once[task], len(arguments))
+        for place, argument in enumerate(arguments):
+            poll()
+            began = time.perf_counter()
+            results.append(function(dict(argument)))
+            self.seconds[task] += time.perf_counter() - began
+            if on_done is not None:
+                on_done(place, results[-1])
+        self.most_bytes = max(self.most_bytes, sum(path.stat().st_size for path in self._folder.iterdir()))
+        return results
+
+    def close(self) -> None:
+        pass
+
+
+def _first_rows(whole: WholeCorpus, columns: list[str], should_stop: ShouldStop | None) -> tuple[pa.Table, float]:
+    """The first rows of the corpus, and the seconds it took to read them."""
+    parts: list[pa.Table] = []
+    rows, seconds = 0, 0.0
+    for shard in whole.source.shards:
+        batches = shard_batches(shard, columns, 64 + 4 * whole.dim, should_stop)
+        while rows < PROBED_ROWS:
+            began = time.perf_counter()
+            first_and_batch = next(batches, None)
+            if first_and_batch is None:
+                break
+            seconds += time.perf_counter() - began
+            batch = first_and_batch[1]
+            parts.append(pa.Table.from_batches([batch]))
+            rows += batch.num_rows
+        if rows >= PROBED_ROWS:
+            break
+    table = pa.concat_tables(parts, promote_options="permissive")
+    # a batch is read as a whole, and its time is that of its rows
+    return table.slice(0, PROBED_ROWS), seconds * min(1.0, PROBED_ROWS / rows)
+
+
+def _scratch(table: pa.Table, corpus: CorpusConfig, place: Path) -> tuple[Scratch, float]:
+    """These rows as scratch, and the seconds that this took beside reading the rows."""
+    place.mkdir()
+    pq.write_table(table, place / "rows.parquet")
+    whole = WholeCorpus.open(replace(corpus, inputs=(str(place / "rows.parquet"),)))
+    began = time.perf_counter()
+    for _ in shard_batches(whole.source.shards[0], whole.reader.columns, 64 + 4 * whole.dim):
+        pass
+    read = time.perf_counter() - began
+    began = time.perf_counter()
+    scratch = write_scratch(whole, place / "scratch")
+    return scratch, max(0.0, time.perf_counter() - began - read)
+
+
+def _pass_seconds(scratch: Scratch, whole: WholeCorpus, selection: SelectionConfig) -> float:
+    """Seconds of one pass over these rows, under a rule of the objective's kind."""
+    d, terms = scratch.dim, dict(selection.terms)
+    mean = scratch.features(0, scratch.rows).mean(axis=0, dtype=np.float64)
+    rule = ScoreRule(1.0)
+    if "pairwise" in terms and selection.lamb < 1:
+        rule = replace(rule, crowding_weight=1.0, direction=mean)
+    if "disf_fixed" in terms and selection.lamb < 1:
+        moment = np.outer(mean, mean)
+        np.fill_diagonal(moment, 0.0)
+        rule = replace(rule, moment_weight=1.0, moment=moment, mean=mean, inverse_sd=np.ones(d))
+    feature = FeatureColumn(whole.columns.feature, d)
+    recipe = Recipe(
+        selection.objective,
+        selection.lamb,
+        "raw",
+        {},
+        0.5,
+        "rows",
+        rule,
+        Thresholds(0.0),
+        whole.quality,
+        feature,
+        whole.columns.id,
+    )
+    scores = np.empty(scratch.rows)
+    feed = ScratchFeed(scratch, recipe, scores, scratch.rows)
+    spread = float(scratch.quality.std()) or 1.0
+    began = time.perf_counter()
+    pass_of(feed, recipe, rule, float(np.median(scratch.quality)), spread, "Probing", None, None)
+    # the threshold is cut out of the scores of all rows
+    np.partition(scores, scratch.rows // 2)
+    return time.perf_counter() - began
+
+
+def _solve(scratch: Scratch, selection: SelectionConfig, blocks: int, engine: Engine, poll: Callable[[], None]) -> None:
+    """Select from these rows by blocks, as a run does."""
+    size = min(max(1, round(selection.select_ratio * scratch.rows)), scratch.rows - 1)
+    config = replace(selection, block_rows=-(-scratch.rows // blocks))
+    solve_facility(scratch, config, size, engine, poll=poll, tell=lambda share, what: None, step=lambda numbers: None)
+
+
+def _scan_seconds(dim: int) -> float:
+    """Seconds per entry of a product of many centres with one, which is as fast as memory is read."""
+    centres, one = np.ones((PRODUCT_ROWS, dim), np.float32), np.ones(dim, np.float32)
+    centres @ one
+    began = time.perf_counter()
+    for _ in range(8):
+        centres @ one
+    return (time.perf_counter() - began) / (8 * PRODUCT_ROWS * dim)
