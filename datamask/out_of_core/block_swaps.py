@@ -81,19 +81,11 @@ def lists_of_listers(own: BlockAgainstOthers) -> tuple[np.ndarray, np.ndarray, i
         Indices int32 and similarities float32, ``(m + 2, K)``, and which of the m rows is the block's first: its rows
         are those from there on. Of the last two rows, one stands for all members elsewhere, one for nobody.
     """
+    from datamask.out_of_core import list_kernels
+
     offsets, listing, near = lists_in(own.reverse)
     m, first = len(own.best), int(own.reverse["lister_starts"][own.number])
-    candidates = (first + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))).astype(np.int32)
-    order = np.lexsort((-near, listing))
-    listing, near, candidates = listing[order], near[order], candidates[order]
-    counts = np.bincount(listing, minlength=m)
-    rank = np.arange(len(listing)) - np.repeat(np.cumsum(counts) - counts, counts)
-    behind = near < own.best[listing]
-    indices = np.full((m + 2, int(counts.max(initial=0)) + 1), m + 1, np.int32)
+    indices = np.full((m + 2, int(np.bincount(listing, minlength=m).max(initial=0)) + 1), m + 1, np.int32)
     similarities = np.zeros(indices.shape, np.float32)
-    indices[listing, rank + behind] = candidates
-    similarities[listing, rank + behind] = near
-    elsewhere = counts - np.bincount(listing[behind], minlength=m)
-    indices[np.arange(m), elsewhere] = m
-    similarities[np.arange(m), elsewhere] = own.best
+    list_kernels.lists_with_elsewhere(offsets, listing, near, own.best, first, indices, similarities)
     return indices, similarities, first

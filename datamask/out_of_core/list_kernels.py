@@ -214,3 +214,68 @@ def gains_of(
             elif near[e] > best[v]:
                 gains[i] += near[e] - best[v]
     return gains
+
+
+@compiled
+def own_entries(
+    positions: np.ndarray,
+    similarities: np.ndarray,
+    first: int,
+    targets: np.ndarray,
+    places: np.ndarray,
+    near: np.ndarray,
+    place: int,
+) -> int:
+    """Set what rows of a block list of their own block, row by row; how many that are.
+
+    Args:
+        positions, similarities: its lists ``(n, K)``. first: position of its first row.
+        targets, places: int32, the listed row and ``place`` plus the one that lists it; near: float32; from the start.
+    """
+    count = 0
+    for v in range(positions.shape[0]):
+        for c in range(positions.shape[1]):
+            row = positions[v, c] - first
+            # where a short list names its row again, nobody is listed
+            if 0 <= row < positions.shape[0] and (c == 0 or row != v):
+                targets[count] = row
+                places[count] = place + v
+                near[count] = max(similarities[v, c], np.float32(0.0))
+                count += 1
+    return count
+
+
+@compiled
+def lists_with_elsewhere(
+    offsets: np.ndarray,
+    listing: np.ndarray,
+    near: np.ndarray,
+    best: np.ndarray,
+    first: int,
+    indices: np.ndarray,
+    similarities: np.ndarray,
+) -> None:
+    """Turn who lists the rows of a block into the lists of those, falling, with an entry for the members elsewhere.
+
+    Args:
+        offsets, listing, near: who lists each row. best: float64 ``(m,)``, how near the nearest member elsewhere is.
+        first: number of the block's first row among the m; m stands for the members elsewhere, m + 1 for nobody.
+        indices: int32 ``(m + 2, K)``, all of them m + 1, similarities: float32, all of them 0; set.
+    """
+    m = len(best)
+    filled = np.zeros(m, dtype=np.int32)
+    for v in range(m):
+        indices[v, 0] = m
+        similarities[v, 0] = best[v]
+        filled[v] = 1
+    for i in range(len(offsets) - 1):
+        for e in range(offsets[i], offsets[i + 1]):
+            v = listing[e]
+            at = filled[v]
+            while at > 0 and similarities[v, at - 1] < near[e]:
+                indices[v, at] = indices[v, at - 1]
+                similarities[v, at] = similarities[v, at - 1]
+                at -= 1
+            indices[v, at] = first + i
+            similarities[v, at] = near[e]
+            filled[v] += 1

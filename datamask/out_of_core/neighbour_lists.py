@@ -219,32 +219,29 @@ def _reverse(argument: Argument) -> Made:
     block_starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
     low, high = (int(end) for end in block_starts[number : number + 2])
     rows = high - low
-    listers, lister_starts = [], np.zeros(blocks + 1, np.int64)
-    targets, places, near = [], [], []
-    for other in range(blocks):
-        file = opened(argument, "lists", other)
+    files = [opened(argument, "lists", other) for other in range(blocks)]
+    crossing = [slice(*(int(end) for end in file["crossing_offsets"][number : number + 2])) for file in files]
+    most = sum(some.stop - some.start for some in crossing) + files[number]["positions"].size
+    targets, places, near = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.float32)
+    listers, lister_starts, count = [], np.zeros(blocks + 1, np.int64), 0
+    for other, (file, some) in enumerate(zip(files, crossing)):
+        first = int(lister_starts[other])
         if other == number:
-            flat, k = file["positions"].reshape(-1), file["positions"].shape[1]
-            own = (flat >= low) & (flat < high)
-            # where a short list names its row again, nobody is listed
-            own.reshape(-1, k)[:, 1:] &= file["positions"][:, 1:] != np.arange(low, high)[:, None]
-            inside = np.flatnonzero(own)
-            targets.append((flat[inside] - low).astype(np.int32))
-            near.append(file["similarities"].reshape(-1)[inside])
-            of_other, place = np.arange(rows, dtype=np.int32), (inside // k).astype(np.int32)
+            lists = np.asarray(file["positions"]), np.asarray(file["similarities"])
+            entries = slice(count, None)
+            of_other = np.arange(rows, dtype=np.int32)
+            count += list_kernels.own_entries(*lists, low, targets[entries], places[entries], near[entries], first)
         else:
-            some = slice(*(int(end) for end in file["crossing_offsets"][number : number + 2]))
-            targets.append(np.asarray(file["crossing_targets"][some]))
-            near.append(np.asarray(file["crossing_near"][some]))
+            entries = slice(count, count + some.stop - some.start)
             of_other, place = np.unique(file["crossing_listers"][some], return_inverse=True)
-        places.append((lister_starts[other] + place).astype(np.int32))
+            targets[entries], places[entries] = file["crossing_targets"][some], first + place
+            near[entries] = np.maximum(file["crossing_near"][some], np.float32(0.0))
+            count = entries.stop
         listers.append(of_other.astype(np.int32))
-        lister_starts[other + 1] = lister_starts[other] + len(of_other)
-    listed = np.concatenate(targets)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(listed, minlength=rows))])
-    listing, similarities = list_kernels.reversed_entries(
-        offsets, listed, np.concatenate(places), np.maximum(np.concatenate(near), np.float32(0.0))
-    )
+        lister_starts[other + 1] = first + len(of_other)
+    targets = targets[:count]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=rows))])
+    listing, similarities = list_kernels.reversed_entries(offsets, targets, places[:count], near[:count])
     arrays = {
         "offsets": offsets,
         "listing": listing,
