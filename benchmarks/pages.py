@@ -1,15 +1,16 @@
 """How long the pages take with a large corpus open, in a real browser, and what the server holds in memory.
 
     python -m benchmarks.pages --work FOLDER [--sizes 20000x128 200000x128 1000000x128] [--live 100000x384]
-                               [--explored 1000000x128] [--stored 20000x128]
+                               [--explored 1000000x128] [--stored 20000x128] [--starts 5]
 
 Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
 from a typed address. Three tabs on one corpus show whether the features are held once. The live lambda is measured from
 the released slider to the new values and to the redrawn map. What is done on Explore (other colours, a search, a lasso,
 why a sample is kept) is measured from the act to the page that stands still with the answer. Compare is opened with 2
-and with 200 stored runs, in the same session, since only their ratio says what stored runs cost. What is made stays in
-the folder for the next time.
+and with 200 stored runs, in the same session, since only their ratio says what stored runs cost. A warm start is
+measured from the server's command to the sample's map with what a run selected, once everything that the first start
+makes of the sample is there. What is made stays in the folder for the next time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from benchmarks.clustered import WORDS, build
 from benchmarks.corpus import machine
 from benchmarks.million import commit
 from datamask.config import CorpusConfig
+from datamask.dashboard import sample
 from datamask.dashboard.openings import openings
+from datamask.dashboard.sample_work import Note
 from datamask.dashboard.ui.frontier_form import LIVE
 from datamask.runs.store import Run, RunStore
 from tests.e2e.serving import STILL, serving
@@ -86,6 +89,7 @@ WANTED = {
     "slider_to_values": 0.5,
     "slider_to_map": 2.0,
     "explored_again": 2.0,
+    "warm_start": 6.0,
 }
 """Seconds, at most, on two quiet cores."""
 
@@ -349,9 +353,12 @@ def why(page: Page, step: int) -> Took:
         page.keyboard.press(key)
     page.wait_for_timeout(300)
     question = page.get_by_text(re.compile("^Why is it (kept|left out)"))
-    took = until_still(
-        page, lambda: page.keyboard.press("m"), lambda: (question.wait_for(), page.locator(PARTS).wait_for())
-    )
+
+    def answers() -> None:
+        question.wait_for()
+        page.locator(PARTS).wait_for()
+
+    took = until_still(page, lambda: page.keyboard.press("m"), answers)
     page.get_by_role("button", name="Close", exact=True).click()
     question.wait_for(state="hidden")
     page.wait_for_function(STILL)
@@ -377,7 +384,8 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
         return until_still(page, link.click, lambda: answered(page, name))
 
     page.goto(f"{address}/?corpus={key}&run={runs[0].id}")
-    answered(page, "Home")
+    answered(page, "Home")  # by a first look; the corpus opens behind it
+    still(pid)
     page.wait_for_function(STILL)
     search, everything = (
         page.get_by_role("textbox", name="Search the texts"),
@@ -415,10 +423,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
             for name, times in acts.items()
         },
         "memory_mb": memory(pid),
-        "load": [round(began, 1), round(os.getloadavg()[0], 1)],
-        "commit": commit(),
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        **conditions(began),
     }
 
 
@@ -506,6 +511,55 @@ def measure_live(browser: Browser, address: str, pid: int, key: str, objective: 
     }
 
 
+def measure_starts(browser: Browser, work: Path, starts: int) -> dict:
+    """Seconds from the server's command to the sample's map with a selection, on the page that the server names.
+
+    The first start builds the sample, makes everything of it that comes by itself, and is not measured here.
+    """
+    folder = work / "pages-sample"
+    built, runs = folder / "built", folder / "runs"
+    if not built.exists():
+        sample.build_in_child(lambda share, what: None, lambda: False)
+        shutil.copytree(sample.BUILT, built)
+    while not ((note := Note.read(runs)) and note.done):
+        assert note is None or not note.stopped, "what is made of the sample was stopped"
+        with serving(folder, built, DATAMASK_SAMPLE="") as (_, server):
+            while server.poll() is None and not ((note := Note.read(runs)) and (note.done or note.stopped)):
+                time.sleep(1.0)
+    began, seconds, answers = os.getloadavg()[0], [], []
+    for _ in range(starts):
+        start = time.perf_counter()
+        with serving(folder, built, DATAMASK_SAMPLE="") as (address, server):
+            answers.append(time.perf_counter() - start)
+            key = re.search(r"explore\?corpus=(\w+)", (folder / "server.log").read_text())
+            assert key is not None, "the server must say where the sample's map is"
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.set_default_timeout(PATIENCE)
+            page.goto(f"{address}/{key[0]}", wait_until="commit")
+            page.locator(".map[data-drawn='3']").wait_for()
+            page.get_by_text(re.compile(r"\d of them selected")).first.wait_for()
+            page.wait_for_function(STILL)
+            seconds.append(time.perf_counter() - start)
+            print(f"warm start: {seconds[-1]:.2f} s, load {os.getloadavg()[0]:.1f}", flush=True)
+            page.close()
+            still(server.pid)
+    return {
+        "seconds": [round(each, 2) for each in seconds],
+        "server_answers": [round(each, 2) for each in answers],
+        **conditions(began),
+    }
+
+
+def conditions(load_before: float) -> dict:
+    """Under what something was measured."""
+    return {
+        "load": [round(load_before, 1), round(os.getloadavg()[0], 1)],
+        "commit": commit(),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+    }
+
+
 def table(results: dict) -> str:
     """The results as Markdown."""
     sizes = [size for size in results["sizes"] if "pages" in results["sizes"][size]]
@@ -538,9 +592,8 @@ def table(results: dict) -> str:
             explored = found["explored"]
             lines += [
                 "",
-                f"Explore and Compare at {size}, seconds from the act to the page that stands still with the answer",
-                f"({explored['machine']}, load {explored['load'][0]} before and {explored['load'][1]} after, commit "
-                f"{explored['commit']}, {explored['date']}; peak {explored['memory_mb']['peak']:,.0f} MB):",
+                f"Explore and Compare at {size}, seconds from the act to the page that stands still with the answer "
+                f"({conditions_in_words(explored)}; peak {explored['memory_mb']['peak']:,.0f} MB):",
                 "",
                 "| act | first | then least | median | most | CPU of server and browser, median |",
                 "|---|---|---|---|---|---|",
@@ -563,7 +616,30 @@ def table(results: dict) -> str:
                 )
                 + ".",
             ]
+    if "starts" in results:
+        starts = results["starts"]
+        seconds, answers = starts["seconds"], starts["server_answers"]
+        lines += [
+            "",
+            "Warm start of the sample, from the server's command to its map with a selection: "
+            f"{min(seconds)} s at least, {statistics.median(seconds):.2f} s in the median, {max(seconds)} s at most; "
+            f"the server answers after {statistics.median(answers):.2f} s ({conditions_in_words(starts)}).",
+        ]
     return "\n".join([*lines, "", f"Load of the machine, before and after: {results['load']}. {results['date']}.", ""])
+
+
+def write(results: dict, output: Path) -> None:
+    """Store the results, and print and store their table."""
+    output.write_text(json.dumps(results, indent=1) + "\n")
+    output.with_suffix(".md").write_text(table(results))
+    print(table(results), flush=True)
+
+
+def conditions_in_words(measured: dict) -> str:
+    """Under what something was measured, in words."""
+    before, after = measured["load"]
+    machine_and_load = f"{measured['machine']}, load {before} before and {after} after"
+    return f"{machine_and_load}, commit {measured['commit']}, {measured['date']}"
 
 
 def main() -> None:
@@ -574,6 +650,7 @@ def main() -> None:
     parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
     parser.add_argument("--explored", nargs="*", default=[EXPLORED_AT], metavar="ROWSxDIM", help="for acts on Explore")
     parser.add_argument("--stored", nargs="*", default=[STORED_AT], metavar="ROWSxDIM", help="for 200 stored runs")
+    parser.add_argument("--starts", type=int, default=5, help="warm starts of the sample; 0: none")
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pages.json")
     options = parser.parse_args()
@@ -612,9 +689,10 @@ def main() -> None:
                 entry["stored"] = entry.get("stored", {}) | {str(count): stored}
             if names_the_rest:
                 results["load"] = [*load, round(os.getloadavg()[0], 1)]
-            options.output.write_text(json.dumps(results, indent=1) + "\n")
-            options.output.with_suffix(".md").write_text(table(results))
-            print(table(results), flush=True)
+            write(results, options.output)
+        if options.starts:
+            results["starts"] = measure_starts(browser, options.work.absolute(), options.starts)
+            write(results, options.output)
         browser.close()
 
 
