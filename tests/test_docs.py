@@ -44,6 +44,15 @@ def test_the_command_lines_of_the_readme_are_understood():
         assert isinstance(config, RunConfig)
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_command_lines_are_understood(document):
+    from datamask.cli.parser import parse
+
+    text = re.sub(r" \\\n +", " ", document.read_text(encoding="utf-8"))
+    for line in re.findall(r"^ {4}python -m datamask (.*?)(?: +#.*)?$", text, re.MULTILINE):
+        parse(line.split())
+
+
 @pytest.fixture(scope="module")
 def help_text():
     """What `select --help` prints, asked for once."""
