@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from datamask.corpus.threads import Progress, ShouldStop, thread_count
+from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import InputError, Stopped, StoreError
 from datamask.files import replacing
 from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.recipes.batches import Judged
-from datamask.recipes.passes import Batches, Pass, pass_of
+from datamask.recipes.passes import STOPPED, Batches, Pass, pass_of
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds
 from datamask.recipes.scoring import Scorer
 from datamask.recipes.stepping import next_rule, rule_of
@@ -37,10 +37,11 @@ MOST_PASSES = 12
 CLOSE = 1e-6
 """Bound less value at which it ends, on the scale of the objective."""
 
-ROWS_A_TASK = 1 << 16
+FEWEST_ROWS, ROWS_SHARE = 256, 64
+"""Rows widened to float64 at a time in a thread: `block_rows` over the second, at least the first, at most `ROWS_READ`.
 
-FEWEST_ROWS = 256
-"""Rows widened to float64 at a time, at least."""
+As much for one thread as for many: which rows are added up together decides the last bits of a sum.
+"""
 
 STILL = 0.5
 """Where the gap after a pass is more than this share of that before, for `TIRED` passes, no more are made."""
@@ -174,9 +175,9 @@ class ScratchFeed:
         """
         self._scratch, self._recipe, self._scores = scratch, recipe, scores
         self.rows, self.dim = scratch.rows, scratch.dim
-        self.tasks = -(-scratch.rows // ROWS_A_TASK)
-        # some eight float64 copies of the rows that a thread works on live at a time
-        self._rows_at_once = int(np.clip(block_rows // (8 * thread_count(self.tasks)), FEWEST_ROWS, ROWS_READ))
+        self.in_order = True
+        self._rows_at_once = int(np.clip(block_rows // ROWS_SHARE, FEWEST_ROWS, ROWS_READ))
+        self.tasks = -(-scratch.rows // self._rows_at_once)
         self._valid = np.ones(self._rows_at_once, bool)
 
     def under(self, rule: ScoreRule) -> Batches:
@@ -185,18 +186,14 @@ class ScratchFeed:
         quality = scratch.quality  # here, in one thread, before many want it
 
         def batches(task: int, should_stop: ShouldStop) -> Iterator[tuple[int, Judged, int]]:
-            end = min((task + 1) * ROWS_A_TASK, scratch.rows)
-            for low in range(task * ROWS_A_TASK, end, self._rows_at_once):
-                high = min(low + self._rows_at_once, end)
-                units = scratch.features(low, high).astype(np.float64) if rule.needs_features else None
-                score = scorer(quality[low:high], units)
-                self._scores[low:high] = score
-                valid = self._valid[: high - low]
-                yield (
-                    low,
-                    Judged(valid, valid, score, quality[low:high], None, None, units, {}),
-                    2 * self.dim * (high - low),
-                )
+            low = task * self._rows_at_once
+            high = min(low + self._rows_at_once, scratch.rows)
+            units = scratch.features(low, high).astype(np.float64) if rule.needs_features else None
+            score = scorer(quality[low:high], units)
+            self._scores[low:high] = score
+            valid = self._valid[: high - low]
+            size = 2 * self.dim * (high - low)
+            yield low, Judged(valid, valid, score, quality[low:high], None, None, units, {}), size
 
         return batches
 
@@ -329,7 +326,7 @@ def _members(
     apart = np.flatnonzero(selected != (scores >= edge))
     for low in range(0, len(apart), ROWS_READ):
         if should_stop is not None and should_stop():
-            raise Stopped("the pass over all rows was stopped; nothing of it is kept")
+            raise Stopped(STOPPED)
         rows = apart[low : low + ROWS_READ]
         units = scratch.rows_at(rows).astype(np.float64) if one_pass.rule.needs_features else None
         members.add(units, scratch.quality[rows], np.where(selected[rows], 1.0, -1.0))

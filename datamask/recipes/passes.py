@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -35,6 +36,8 @@ BAND = 0.05
 
 BAND_ROWS, BAND_SHARE = 8192, 0.04
 """So many of them are remembered, drawn by a hash of their places; they are about this share of all."""
+
+STOPPED = "the pass over all rows was stopped; nothing of it is kept"
 
 PILOT_ROWS, PILOT_SHARDS = 4096, 16
 """The first rows of so many evenly spaced shards, so many together, give the standard deviation of the scores."""
@@ -136,8 +139,38 @@ class Feed(Protocol):
     def tasks(self) -> int:
         """Tasks, each of which is done by one thread."""
 
+    @property
+    def in_order(self) -> bool:
+        """Whether each task is one batch, so that batches can be added up in their order."""
+
     def under(self, rule: ScoreRule) -> Batches:
         """The rows judged by a rule; unit features come with them where the rule needs any."""
+
+
+class _Turns:
+    """Tasks add up what they have in their order: sums are then the same to the last bit, whatever the threads do.
+
+    Tasks begin in their order and take about as long as each other, so nobody waits for long.
+    """
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop, self._changed, self._next = stop, threading.Condition(), 0
+
+    @contextlib.contextmanager
+    def of(self, task: int) -> Iterator[None]:
+        """Hold the turn of a task.
+
+        Raises:
+            Stopped: it will not come, since the pass is being stopped.
+        """
+        with self._changed:
+            while self._next != task:
+                if self._stop.is_set():
+                    raise Stopped(STOPPED)
+                self._changed.wait(0.05)
+            yield
+            self._next += 1
+            self._changed.notify_all()
 
 
 class ShardFeed:
@@ -147,6 +180,7 @@ class ShardFeed:
         self._judge = judge
         self.rows, self.dim = judge.source.rows, judge.recipe.features.dim
         self.tasks = len(judge.source.shards)
+        self.in_order = False
 
     def under(self, rule: ScoreRule) -> Batches:
         """See `Feed`."""
@@ -225,14 +259,15 @@ def pass_of(
     share = min(1.0, BAND_ROWS / max(1.0, BAND_SHARE * feed.rows))
     band: dict[int, list[np.ndarray]] = {place: [] for place in range(feed.tasks)}
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
+    turns = _Turns(stop)
     decoded = rows_done = 0
 
     def task(place: int) -> None:
         nonlocal decoded, rows_done
         for first, judged, size in batches(place, stop.is_set):
             if stop.is_set():
-                raise Stopped("the pass over all rows was stopped; nothing of it is kept")
-            near = _add(total, lock, scorer, judged, share, place, first)
+                raise Stopped(STOPPED)
+            near = _add(total, turns.of(place) if feed.in_order else lock, scorer, judged, share, place, first)
             if near is not None:
                 band[place].append(near)
             with lock:
@@ -260,7 +295,7 @@ def pass_of(
 
 def _add(
     total: Pass,
-    lock: threading.Lock,
+    turn: contextlib.AbstractContextManager[object],
     scorer: Scorer,
     judged: Judged,
     share: float,
@@ -292,7 +327,7 @@ def _add(
         ends = [*starts[1:], len(order)]
         moments = [y[low:high].T @ y[low:high] for low, high in zip(starts, ends)]
     near = np.flatnonzero(np.abs(score - total.expected) <= total.width)
-    with lock:
+    with turn:
         total.counts += counts
         total.qualities += of_quality
         total.scores += of_score

@@ -158,6 +158,33 @@ def test_a_stopped_solution_goes_on_behind_its_last_whole_pass(learned):
     assert solve(scratch, recipe, 3000, block_rows=BLOCK).selected(scratch.rows).sum() == 3000
 
 
+def test_the_same_to_the_last_bit_with_any_number_of_threads(learned, monkeypatch):
+    _root, scratch, recipes = learned
+    outcomes = []
+    for threads in (1, 4, 3):
+        monkeypatch.setattr("datamask.corpus.threads.thread_count", lambda tasks, threads=threads: min(threads, tasks))
+        (scratch.folder / "dual.npz").unlink(missing_ok=True)
+        dual = solve(scratch, recipes["sum"], 4000, block_rows=BLOCK)
+        outcomes.append((dual.packed.tobytes(), dual.passes, dual.rule.direction.tobytes(), dual.rule.moment.tobytes()))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def test_a_fault_in_one_thread_ends_all_of_them(learned, monkeypatch):
+    _root, scratch, recipes = learned
+    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    features = Scratch.features
+
+    def failing(self, low, high):
+        if low > 5000:
+            raise ZeroDivisionError
+        return features(self, low, high)
+
+    monkeypatch.setattr("datamask.corpus.threads.thread_count", lambda tasks: 4)
+    monkeypatch.setattr(Scratch, "features", failing)
+    with pytest.raises(ZeroDivisionError):
+        solve(scratch, recipes["pairwise"], 4000, block_rows=BLOCK)
+
+
 def test_equal_rows_are_cut_by_their_ids(tmp_path):
     table = shard(2, 0, d=4)
     alike = pa.concat_tables([table.slice(0, 1)] * 50 + [table.slice(1, 1)] * 50)
