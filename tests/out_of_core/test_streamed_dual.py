@@ -241,7 +241,7 @@ def watch():
         peak = max(peak, anonymous())
         time.sleep(0.002)
 
-watcher = threading.Thread(target=watch)
+watcher = threading.Thread(target=watch, daemon=True)
 watcher.start()
 dual = streamed_dual.solve(scratch, recipe, scratch.rows // 10, block_rows=4096)
 over.set()
