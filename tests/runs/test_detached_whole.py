@@ -1,0 +1,99 @@
+"""A run over all rows in a process of its own: its driver is killed, and what was done is not done again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
+from datamask.runs.detached import start_detached, start_run
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.out_of_core.test_engines import alive
+from tests.recipes.made_runs import shard
+from tests.runs.helpers import wait_for
+
+N, S = 3000, 300
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    place = tmp_path_factory.mktemp("corpus")
+    for number in range(3):
+        pq.write_table(shard(N // 3, seed=number, d=8), place / f"{number}.parquet")
+    selection = SelectionConfig.from_options(
+        objective="facility",
+        estimator="blocks",
+        select_ratio=S / N,
+        block_rows=500,
+        n_epochs=2,
+        lamb=0.3,
+        device="cpu",
+        workers=2,
+        scratch_dir=str(tmp_path_factory.mktemp("scratch")),
+    )
+    return RunConfig(CorpusConfig((str(place),), rows=600), selection)
+
+
+def written(folder: Path) -> dict[str, int]:
+    """The tasks' files that are there, with when they were written."""
+    files = {}
+    try:
+        with os.scandir(folder / "blocks") as entries:
+            for entry in entries:
+                if not entry.name.startswith("."):
+                    files[entry.name] = entry.stat().st_mtime_ns
+    except FileNotFoundError:  # not yet, not any more, or a file that was removed in this moment
+        pass
+    return files
+
+
+def children(process: int) -> set[int]:
+    """The processes that it has started."""
+    return {int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()}
+
+
+def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(settings, tmp_path):
+    whole = RunStore(tmp_path / "runs").create(settings)
+    execute(whole)
+
+    run = RunStore(tmp_path / "runs").create(settings)
+    driver = start_detached(run)
+    folder = Path(settings.selection.scratch_dir) / f"datamask-{run.id}"
+    wait_for(lambda: len(written(folder)) >= 20)
+    workers = children(driver)
+    os.kill(driver, signal.SIGKILL)
+    assert workers
+    wait_for(lambda: not any(map(alive, workers)))
+    before = written(folder)
+    assert run.status().state == "interrupted" and len(before) >= 20
+
+    start_detached(run)
+    later: dict[str, int] = {}
+    again: set[str] = set()
+    while run.status().active:
+        seen = written(folder)
+        again |= {name for name, when in seen.items() if before.get(name, when) != when}
+        later |= seen
+        time.sleep(0.005)
+    assert run.status().state == "done", run.status()
+    assert not again and set(before) & set(later)
+    assert run.selection().equals(whole.selection())
+    wait_for(lambda: not folder.exists())  # the last thing that the driver does
+
+
+def test_it_is_watched_and_stopped_by_its_folder(settings, tmp_path):
+    run = start_run(settings, tmp_path / "runs")
+    folder = Path(settings.selection.scratch_dir) / f"datamask-{run.id}"
+    wait_for(lambda: len(written(folder)) >= 3)
+    assert run.status().state == "running" and "rows" in run.whole
+    run.request_stop()
+    wait_for(lambda: not run.status().active)
+    assert run.status().state == "stopped" and str(folder) in run.status().message
+    RunStore(tmp_path / "runs").remove(run.id)
+    assert not folder.exists()
