@@ -276,10 +276,10 @@ def solve_facility(
     )
 
 
-def memory_bytes(rows: int, dim: int, block_rows: int) -> int:
+def memory_bytes(rows: int, dim: int, block_rows: int, workers: int | None = None) -> int:
     """The most anonymous memory that `solve_facility` takes with all of its workers, beside what the program takes."""
     of_worker = 150_000_000 + block_rows * (40 * MOST_LISTED // 8 + 6 * dim)
-    return 600_000_000 + 40 * rows + usable_cores() * of_worker
+    return 600_000_000 + 40 * rows + (workers or usable_cores()) * of_worker
 
 
 def check_solvable(scratch: Scratch, config: SelectionConfig, size: int) -> None:

@@ -222,7 +222,7 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, cores: int |
         passes=passes,
         scratch_bytes=scratch_bytes(shape.rows, rates.dim, lengths=rates.tokens is not None)
         + shape.rows * rates.task_bytes,
-        memory_bytes=float(solver_for(selection).memory(shape.rows, rates.dim, block_rows)),
+        memory_bytes=float(solver_for(selection).memory(shape.rows, rates.dim, block_rows, selection.workers)),
         parts=tuple(_parts(shape, rates, blocks, passes)),
         cores=cores or selection.workers or usable_cores(),
         recipe=None

@@ -92,15 +92,19 @@ class WholeSolver:
 
     Attributes:
         objectives: it solves sums of these, and quality alone. estimators: by which it may be asked for.
-        memory: bytes that it takes at most, by rows, d and block_rows. solve: does it.
+        memory: bytes that it takes at most, by rows, d, block_rows and the workers that were asked for. solve: does it.
         tasks: whether it does so by tasks of an engine; else by threads of this process.
     """
 
     objectives: tuple[str, ...]
     estimators: tuple[str, ...]
-    memory: Callable[[int, int, int], int]
+    memory: Callable[[int, int, int, int | None], int]
     solve: Callable[[WholeProblem, Watch], WholeSolution]
     tasks: bool = False
+
+
+def _memory_of_passes(rows: int, dim: int, block_rows: int, workers: int | None) -> int:
+    return streamed_dual.memory_bytes(rows, dim, block_rows)
 
 
 def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
@@ -181,7 +185,7 @@ def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
 
 
 SOLVERS: tuple[WholeSolver, ...] = (
-    WholeSolver(RULED, ("relaxed",), streamed_dual.memory_bytes, _by_passes),
+    WholeSolver(RULED, ("relaxed",), _memory_of_passes, _by_passes),
     WholeSolver(("facility",), ("blocks",), facility.memory_bytes, _by_cells, tasks=True),
 )
 """The first that fits is taken."""

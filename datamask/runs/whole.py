@@ -150,7 +150,7 @@ class WholeExecution(Execution):
         """Say, before anything of it is written, what the work takes."""
         rows = whole.source.rows
         disk = scratch_bytes(rows, whole.dim, lengths=whole.columns.length is not None)
-        memory = self.solver.memory(rows, whole.dim, block_rows)
+        memory = self.solver.memory(rows, whole.dim, block_rows, self.config.workers)
         self.know(shards=len(whole.source.shards), scratch=str(self.folder), scratch_bytes=disk, memory_bytes=memory)
         self.note(
             f"all {rows:,} rows of {len(whole.source.shards):,} shards, out of core: {_gigabytes(disk)} of scratch in "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -113,6 +114,12 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines():
     assert by_name["Which cells lie near each other", 20.0] == pytest.approx(cells**2 * 10 * 1e-9)
     assert plan.seconds(8) < plan.seconds(4) < plan.seconds(1)
     assert plan.seconds(1000) == plan.seconds(10), "no more than 20 blocks are done at a time"
+
+
+def test_memory_goes_by_the_workers_that_were_asked_for():
+    found = rates(tasks={"datamask.out_of_core.neighbour_lists:lists": TaskRate(1.0, 2)})
+    few, many = (plan_of(Shape(20_000, 3, 0.0), replace(FACILITY, workers=count), found) for count in (2, 8))
+    assert (few.cores, many.cores) == (2, 8) and few.memory_bytes < many.memory_bytes
 
 
 def test_a_larger_corpus_is_one_in_shards_like_these():
