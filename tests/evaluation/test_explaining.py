@@ -104,6 +104,20 @@ def test_facility_counts_the_rows_only_a_member_covers_and_those_another_would(p
     assert told.nearest_similarity == pytest.approx(best[other], abs=1e-6)
 
 
+@pytest.mark.parametrize("select_ratio", [0.1, 0.3])
+def test_the_nearest_member_is_the_same_for_few_rows_and_for_many(pool, select_ratio):
+    _, mask, explainer = made(pool, objective="pairwise", select_ratio=select_ratio, estimator="random", n_epochs=None)
+    x = pool.corpus.features.astype(np.float64)
+    cosine = x @ x.T
+    np.fill_diagonal(cosine, -np.inf)
+    cosine[:, ~mask] = -np.inf
+    rows = np.r_[mask.nonzero()[0][:4], (~mask).nonzero()[0][:4]]
+    for told in [*explainer.explain(rows), *(explainer.explain([row])[0] for row in rows)]:
+        assert mask[told.nearest_selected] and told.nearest_selected != told.row
+        assert told.nearest_similarity == pytest.approx(cosine[told.row].max(), abs=1e-6)
+        assert cosine[told.row, told.nearest_selected] == pytest.approx(cosine[told.row].max(), abs=1e-6)
+
+
 def test_graphcut_and_disf_witnesses_add_up_to_their_part(pool):
     _, mask, explainer = made(pool, objective="graphcut", lamb=0.0)
     few = [told for told in explainer.explain(np.arange(200)) if 0 < told.witness_counts["graphcut"] <= 12]

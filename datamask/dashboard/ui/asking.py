@@ -8,8 +8,9 @@ from datamask.dashboard.ui import background
 from datamask.work.job import Job
 from datamask.work.worker import worker
 
-BLINK = 0.25
-"""Seconds a page waits for an answer before it shows progress: what is prepared already comes without a flicker."""
+BLINK = 0.5
+"""Seconds a page waits for an answer before it shows progress: what is prepared already comes without a flicker, and a
+sample of a million is explained within it."""
 
 
 def settled(job: Job, name: str) -> bool:

@@ -22,6 +22,10 @@ from datamask.objectives.contract import Poll, chunks, no_poll
 
 SIMILARITIES_AT_ONCE = 16_000_000
 
+MANY, FEW = 1 / 6, 4
+"""For so few rows, products with all rows are quicker than with members alone, once these are such a share: they would
+have to be copied first."""
+
 AVERAGE, QUALITY = "average sample", "quality"
 
 
@@ -172,14 +176,19 @@ class Explainer:
         nearest, similarity = np.full(len(rows), -1), np.zeros(len(rows))
         if len(members) == 1 and self.mask[rows].all():
             return nearest, similarity
-        candidates = self.pool.features[members]
+        if len(rows) <= FEW and len(members) > MANY * len(self.mask):
+            candidates, others = self.pool.features, torch.arange(len(self.mask), device=self.pool.device)
+        else:
+            candidates, others = self.pool.features[members], members
+        is_no_member = ~self._mask[others]
         row_index = torch.from_numpy(rows).to(self.pool.device)
-        for part in chunks(len(rows), SIMILARITIES_AT_ONCE // len(members)):
+        for part in chunks(len(rows), SIMILARITIES_AT_ONCE // len(others)):
             poll()
             near = self.pool.features[row_index[part]] @ candidates.T
-            near[members[None, :] == row_index[part, None]] = -torch.inf
+            near.masked_fill_(is_no_member, -torch.inf)
+            near[others[None, :] == row_index[part, None]] = -torch.inf
             best = near.max(1)
-            similarity[part], nearest[part] = best.values.cpu().numpy(), members[best.indices].cpu().numpy()
+            similarity[part], nearest[part] = best.values.cpu().numpy(), others[best.indices].cpu().numpy()
         return nearest, similarity
 
 

@@ -48,20 +48,23 @@ def covered(function: Facility, mask: Tensor, coverage: Coverage, row: int) -> F
     Args:
         coverage: exact, of the mask.
     """
-    near = (function.features @ function.features[row]).double().clamp_min(0.0)
+    feature = function.features[row]
     another = torch.ones_like(mask)
     another[row] = False
     if mask[row]:
         rows = ((coverage.owner == row) & another).nonzero().squeeze(1)
         other = coverage.second[rows].double()
         kind, gain = "covers", coverage.best[rows].double() - other
+        near = (function.features[rows] @ feature).double().clamp_min(0.0)
     else:
+        near = (function.features @ feature).double().clamp_min(0.0)
         rows = ((near > coverage.best + NO_NEARER) & another).nonzero().squeeze(1)
         other = coverage.best[rows].double()
-        kind, gain = "would cover", near[rows] - other
+        near = near[rows]
+        kind, gain = "would cover", near - other
     order = gain.argsort(descending=True, stable=True)[:SHOWN]
     witnesses = tuple(
-        Witness(kind, int(rows[i]), float(near[rows[i]]), float(other[i]), float(gain[i]) / function.n) for i in order
+        Witness(kind, int(rows[i]), float(near[i]), float(other[i]), float(gain[i]) / function.n) for i in order
     )
     return witnesses, len(rows)
 
