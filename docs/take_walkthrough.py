@@ -9,7 +9,6 @@ requirements-dev.txt and a Chromium or Chrome.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -45,12 +44,11 @@ def walk(folder: Path, browser_path: str) -> None:
     """The walk itself, in an empty folder."""
     with sync_playwright() as playwright:
         shards = write_shards(folder / "shards")
-        os.environ["DATAMASK_ROOTS"] = str(folder)
         browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
         page = browser.new_page(viewport=SIZE, color_scheme="light", accept_downloads=True)
         page.set_default_timeout(240_000)
         expect.set_options(timeout=240_000)
-        with served(folder) as address:
+        with served(folder, DATAMASK_ROOTS=str(folder)) as address:
             stage = Stage(folder, address, page)
 
             def seen(name: str) -> None:
