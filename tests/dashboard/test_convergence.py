@@ -103,6 +103,20 @@ def test_a_polished_selection_is_shown_where_it_ended(tmp_path, scale, joint, sh
     assert [r.value for r in view.references(run, "joint") if r.role == "final"] == shown
 
 
+def test_of_a_run_on_all_rows_the_passes_are_drawn_once_there_are_some(tmp_path):
+    of_sample = [{"step": step, "seconds": 0.1 * step, "joint": 0.4 + 0.1 * step} for step in (1, 2)]
+    run = run_with(tmp_path, None, of_sample)
+    assert list(view.curve(run).table["value"]) == [0.5, pytest.approx(0.6)]
+    with run.writer() as writer:
+        for number, joint in ((1, 0.3), (2, 0.45)):
+            writer.append_metrics(
+                {"step": 2 + number, "seconds": 1.0, "joint": joint, "upper_bound": 0.46, "pass": number}
+            )
+    table = view.curve(run).table
+    assert list(table["step"]) == [1, 2] and list(table["value"]) == [0.3, 0.45]
+    assert list(view.curve(run, view.GAP).table["value"]) == [pytest.approx(0.16), pytest.approx(0.01)]
+
+
 @pytest.mark.parametrize("across", ["step", "seconds"])
 def test_the_chart_draws_band_lines_and_references_apart(tmp_path, across):
     run = run_with(

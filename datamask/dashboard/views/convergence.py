@@ -71,7 +71,7 @@ class Curve:
 
 def curve(run: Run, measure: str = "joint") -> Curve:
     """The learning curve of one measure, in the scale the run was learned in, or how far it is below its bound."""
-    metrics, config = run.metrics(), run.config.selection
+    metrics, config = of_all_rows(run.metrics()), run.config.selection
     raw = config.scale == "raw"
     if measure == GAP:
         table, final = gap_table(metrics, config.n_rollout, run.status().summary or {})
@@ -85,6 +85,18 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     unit = {"joint": "joint value", "quality": "quality", "diversity": "diversity"}[measure]
     calibrated = ": 0 random, 1 both at their best" if measure == "joint" else ": 0 random, 1 best alone"
     return Curve(table, lines, measure, unit + (", raw scale" if raw else calibrated), final)
+
+
+def of_all_rows(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Of a run on all rows of a corpus beyond memory its passes alone, once there are some.
+
+    What it learned before from a sample has other values and bounds, and would seem to lie above the proved one.
+    """
+    passes = metrics.get("pass")
+    if passes is None or not np.isfinite(passes).any():
+        return metrics
+    rows = np.isfinite(passes)
+    return {name: values[rows] for name, values in metrics.items()} | {"step": passes[rows]}
 
 
 def measures(run: Run) -> tuple[str, ...]:
