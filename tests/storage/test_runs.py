@@ -178,3 +178,34 @@ def test_a_page_asks_no_store_what_there_is_to_export(remote_run, monkeypatch):
     assert shards.found and not shards.outside and shards.bytes > provenance.SMALL
     facts = json.dumps(provenance.table(remote_run).to_dict())
     assert remote_run.config.corpus.inputs[0] in facts
+
+
+def test_all_rows_of_a_bucket_out_of_core_are_those_of_the_disk(folder, bucket, capsys):
+    words = ("--objective", "pairwise", "--scope", "global", "--scratch-dir", "scratch", "--rows", "60", "--json")
+    ids = {}
+    for name, source in (("here", "corpus"), ("elsewhere", bucket.url("corpus"))):
+        assert run("select", source, "--output", f"{name}.parquet", "--device", "cpu", *words) == 0
+        done = RunStore("runs").get(last_json(capsys)["run_id"])
+        ids[name] = pq.read_table(f"{name}.parquet")
+        assert done.whole["shards"] == 2 and not list((folder / "scratch").iterdir())
+    assert ids["here"]["chunk_id"].equals(ids["elsewhere"]["chunk_id"])
+    assert set(ids["elsewhere"]["source_file"].to_pylist()) == {
+        bucket.url("corpus/in.parquet"),
+        bucket.url("corpus/more.parquet"),
+    }
+    assert run("runs", "export", done.id, "--mask", "masks") == 0
+    masks = sum(sum(pq.read_table(path)["selected"].to_pylist()) for path in (folder / "masks").iterdir())
+    assert masks == len(ids["elsewhere"])
+
+
+def test_a_first_pass_that_the_store_breaks_off_leaves_a_run_to_go_on_with(folder, bucket, proxy, monkeypatch):
+    """Its sample was read; then the store breaks off, and comes back."""
+    monkeypatch.setattr(patience, "FIRST_PAUSE", 0.01)
+    monkeypatch.setenv("DATAMASK_REMOTE_TRIES", "2")
+    selection = SelectionConfig.from_options(objective="pairwise", device="cpu", scratch_dir=str(folder / "scratch"))
+    started = RunStore("runs").create(RunConfig(CorpusConfig((bucket.url("corpus"),), rows=60), selection))
+    failed = attempt(started, should_stop=lambda: False, note=lambda sentence: proxy.arm("cut", 0))
+    assert failed.status.state == "failed" and "breaks off" in failed.status.error and not failed.faulty
+    proxy.heal()
+    assert attempt(started, should_stop=lambda: False).status.state == "done"
+    assert started.status().summary["n"] == 300 and not list((folder / "scratch").iterdir())
