@@ -9,15 +9,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datamask import catalogue
 from datamask.cli.common import DONE, stop_on_signals
 from datamask.cli.output import print_json, say, table_text
 from datamask.cli.parser import corpus_config, given_options
 from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.options.amounts import parse_tokens, tokens_text
+from datamask.runs.phases import expected_seconds
 
 if TYPE_CHECKING:
     from datamask.out_of_core.plan import Plan, Planned
+
+LOADING_SECONDS, LISTED = 5.0, 64
+"""To load torch; neighbours in the lists of a sample, about."""
 
 HOUR, DAY, YEAR = 3600.0, 86_400.0, 365.25 * 86_400.0
 
@@ -35,7 +40,13 @@ def plan(options: argparse.Namespace) -> int:
     selection = SelectionConfig.from_options(**{**given, "scope": given["scope"] or "global"})
     with stop_on_signals("and planning nothing") as stop:
         say("probing the first rows, which takes some seconds")
-        planned = plan_run(corpus_config(options, selection.seed), selection, tokens, should_stop=stop.is_set)
+        planned = plan_run(
+            corpus_config(options, selection.seed),
+            selection,
+            tokens,
+            learning=lambda rows, dim: _learning_seconds(selection, rows, dim),
+            should_stop=stop.is_set,
+        )
     memory, place = memory_bytes(), selection.scratch_dir or tempfile.gettempdir()
     free = shutil.disk_usage(_there(place)).free
     if options.json:
@@ -53,6 +64,21 @@ def plan(options: argparse.Namespace) -> int:
     else:
         print(_text(planned, options.machines, memory, place, free))
     return DONE
+
+
+def _learning_seconds(selection: SelectionConfig, rows: int, dim: int) -> float:
+    """What the sample of a run takes, as runs tell it of themselves, and the loading of the libraries."""
+    seconds = expected_seconds(
+        selection,
+        rows,
+        dim,
+        selected=max(1, round(selection.select_ratio * rows)),
+        listed=LISTED,
+        approximate=False,
+        graph=any(catalogue.objective(name).needs_neighbors for name, _ in selection.terms),
+        cores=1,
+    )
+    return LOADING_SECONDS + sum(seconds.values())
 
 
 def _text(planned: Planned, machines: int, memory: int, place: str, free: int) -> str:

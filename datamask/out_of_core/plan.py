@@ -9,7 +9,7 @@ solved side by side on any number of machines, or not at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,10 +22,7 @@ from datamask.out_of_core.probe import Rates, measured, untransformed
 from datamask.out_of_core.scratch import scratch_bytes
 from datamask.out_of_core.solvers import BLOCK_ROWS, solver_for
 from datamask.out_of_core.streamed_dual import MOST_PASSES
-from datamask.out_of_core.whole_corpus import WholeCorpus
-
-SAMPLE_SECONDS = 60.0
-"""To learn on the sample, at most; see `ASSUMED`."""
+from datamask.out_of_core.whole_corpus import WholeCorpus, sample_rows
 
 PIECE_ROWS = 1 << 16
 """Rows that one thread reads at a time."""
@@ -34,8 +31,7 @@ TOKENS_PER_ROW = 700.0
 """Of a text of the web, where the corpus has no lengths; see `ASSUMED`."""
 
 ASSUMED = {
-    "sample": f"learning on the sample takes at most {SAMPLE_SECONDS:.0f} s: 2 to 26 CPU seconds for three times as "
-    "many rows of 384 dimensions (benchmarks/results/engine-debian-descriptions.md)",
+    "sample": "learning on the sample takes what it took at 100,000 x 64, by its rows and dimensions",
     "passes": f"{MOST_PASSES} passes are made at most; mostly fewer are needed",
     "linear": "a row costs what it costs among the probed ones; side by side, workers do not slow each other down",
     "machines": "machines are like this one and reach shards and scratch as fast as it does; only tasks are shared out "
@@ -171,12 +167,18 @@ class Planned:
 
 
 def plan_run(
-    corpus: CorpusConfig, selection: SelectionConfig, tokens: float, *, should_stop: ShouldStop | None = None
+    corpus: CorpusConfig,
+    selection: SelectionConfig,
+    tokens: float,
+    *,
+    learning: Callable[[int, int], float],
+    should_stop: ShouldStop | None = None,
 ) -> Planned:
     """Look at a corpus, probe its first rows and say what a run over all of it takes.
 
     Args:
         selection: of such a run. tokens: of the other corpus that is planned for.
+        learning: seconds to learn on a sample of so many rows and dimensions.
 
     Raises:
         OptionError: what is asked for is not solved over all rows. InputError: a shard or row that cannot be used.
@@ -188,13 +190,14 @@ def plan_run(
     shape = Shape(whole.source.rows, len(shards), float(sum(shard.bytes for shard in shards)))
     rates = measured(corpus, selection, should_stop=should_stop)
     rows = max(2, round(tokens / (rates.tokens or TOKENS_PER_ROW)))
+    seconds = learning(min(corpus.rows or sample_rows(selection), shape.rows), rates.dim)
     solved_by_tasks = bool(rates.tasks)
     assumed = [ASSUMED["sample"], ASSUMED["linear"], ASSUMED["machines"]]
     assumed += [] if solved_by_tasks else [ASSUMED["passes"]]
     assumed += [ASSUMED["tokens"]] if rates.tokens is None else []
     return Planned(
-        plan_of(shape, selection, rates),
-        plan_of(shape.with_rows(rows), selection, rates),
+        plan_of(shape, selection, rates, seconds),
+        plan_of(shape.with_rows(rows), selection, rates, seconds),
         tokens,
         fits_in_memory(corpus, should_stop),
         rates,
@@ -202,10 +205,11 @@ def plan_run(
     )
 
 
-def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, cores: int | None = None) -> Plan:
+def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: float, cores: int | None = None) -> Plan:
     """The plan for a corpus of this size.
 
     Args:
+        learning: seconds that the sample takes.
         cores: that work at a time on one machine; None: what the settings say, else all that this process may use.
     """
     block_rows = selection.block_rows or BLOCK_ROWS
@@ -223,7 +227,7 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, cores: int |
         scratch_bytes=scratch_bytes(shape.rows, rates.dim, lengths=rates.tokens is not None)
         + shape.rows * rates.task_bytes,
         memory_bytes=float(solver_for(selection).memory(shape.rows, rates.dim, block_rows, selection.workers)),
-        parts=tuple(_parts(shape, rates, blocks, passes)),
+        parts=tuple(_parts(shape, rates, blocks, passes, learning)),
         cores=cores or selection.workers or usable_cores(),
         recipe=None
         if rates.tasks
@@ -231,10 +235,10 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, cores: int |
     )
 
 
-def _parts(shape: Shape, rates: Rates, blocks: int, passes: int) -> Iterator[Part]:
+def _parts(shape: Shape, rates: Rates, blocks: int, passes: int, learning: float) -> Iterator[Part]:
     rows = shape.rows
     yield Part("The ids of all rows, for a uniform sample", rows * rates.ids, max(1.0, rows / PIECE_ROWS), False)
-    yield Part("Learning on the sample", SAMPLE_SECONDS, 1.0, False)
+    yield Part("Learning on the sample", learning, 1.0, False)
     yield Part("All shards into scratch", rows * (rates.read + rates.write), shape.shards, False)
     if rates.tasks:
         by_part: dict[tuple[str, float], float] = {}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from datamask.config import CorpusConfig
+from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.checks import check_unique
 from datamask.corpus.columns import Columns
 from datamask.corpus.decode import joined
@@ -23,6 +24,9 @@ from datamask.errors import OptionError
 from datamask.recipes.batches import RowReader
 from datamask.recipes.quality import FrozenQuality
 from datamask.recipes.recipe import FeatureColumn
+
+SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
+"""Rows of the sample where nobody says how many; more, to the last, where fewer members than that were among them."""
 
 
 @dataclass(frozen=True)
@@ -145,3 +149,8 @@ def check_wholly_readable(config: CorpusConfig) -> None:
                 f"--{name} joins shards by id, which work on a whole corpus does not: it reads each shard once; write "
                 "the columns into the shards of --input, or leave --scope out for a sample"
             )
+
+
+def sample_rows(config: SelectionConfig) -> int:
+    """Rows of the sample with which a run begins, where nobody says how many."""
+    return min(max(SAMPLE_ROWS, math.ceil(SAMPLE_MEMBERS / config.select_ratio)), LARGEST_SAMPLE)

@@ -11,7 +11,6 @@ lies, while it does), ``scratch_bytes``, ``memory_bytes`` (what the solver takes
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from datamask.config import SelectionConfig
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.opening import fits_in_memory
 from datamask.corpus.sampling import row_hash
@@ -32,7 +30,7 @@ from datamask.evaluation.selection import Selection
 from datamask.learning.loop import Estimator, Learned
 from datamask.out_of_core.scratch import HASH_SEED, Scratch, remove_scratch, scratch_bytes, write_scratch
 from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, solver_for
-from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable
+from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.recipe import Recipe
 from datamask.recipes.weights import slope
@@ -43,9 +41,6 @@ from datamask.runs.recipe import selection_of_sample
 from datamask.runs.recording import Recorder
 from datamask.runs.store import Run
 from datamask.storage.address import path_of
-
-SAMPLE_ROWS, SAMPLE_MEMBERS, LARGEST_SAMPLE = 20_000, 100, 200_000
-"""Rows of the sample where nobody says how many; more, to the last, where fewer members than that were among them."""
 
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
 """Phases after those of the sample."""
@@ -73,7 +68,7 @@ class WholeExecution(Execution):
         self.solver = solver_for(self.config)
         corpus = self.run.config.corpus
         check_wholly_readable(corpus)
-        self.facts: dict[str, Any] = {**(self.run.whole or {}), "sample_rows": corpus.rows or _sample_rows(self.config)}
+        self.facts: dict[str, Any] = {**(self.run.whole or {}), "sample_rows": corpus.rows or sample_rows(self.config)}
         self.writer.update_facts(whole=self.facts)
         # the corpus of a sweep may be another sample than ours
         return super().go(None)
@@ -321,10 +316,6 @@ class WholeExecution(Execution):
         share = summary["selected"] / summary["n"]
         made = replace(recipe, rule=rule, thresholds=thresholds, share=share, refit=told)
         self.writer.write_recipe(made.to_json())
-
-
-def _sample_rows(config: SelectionConfig) -> int:
-    return min(max(SAMPLE_ROWS, math.ceil(SAMPLE_MEMBERS / config.select_ratio)), LARGEST_SAMPLE)
 
 
 def _schema(whole: WholeCorpus) -> pa.Schema:

@@ -29,6 +29,10 @@ FACILITY = SelectionConfig.from_options(
 )
 
 
+def learning(rows: int, dim: int) -> float:
+    return rows * dim * 1e-3
+
+
 def rates(**changed) -> Rates:
     given = {
         "rows": 100,
@@ -75,11 +79,11 @@ def test_a_part_is_shared_among_as_many_cores_as_it_can_be():
 
 
 def test_passes_cost_by_rows_and_are_made_on_one_machine():
-    plan = plan_of(Shape(1000, 5, 1e6), PAIRWISE, rates(passed=1e-2), cores=4)
+    plan = plan_of(Shape(1000, 5, 1e6), PAIRWISE, rates(passed=1e-2), 60.0, cores=4)
     seconds = {part.what: part.core_seconds for part in plan.parts}
     assert seconds == {
         "The ids of all rows, for a uniform sample": 1.0,
-        "Learning on the sample": plans.SAMPLE_SECONDS,
+        "Learning on the sample": 60.0,
         "All shards into scratch": 5.0,
         "12 passes over scratch, at most": 120.0,
         "The ids of the selected rows": 1.0,
@@ -101,7 +105,7 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines():
         "datamask.out_of_core.rounds:merge": TaskRate(0.5, 1),
     }
     # ten times the probed rows of each block, twenty times the rows, and 20 blocks are ten times the probed ones
-    plan = plan_of(Shape(20_000, 3, 0.0), FACILITY, rates(tasks=tasks, task_bytes=7.0, scanned=1e-9), cores=2)
+    plan = plan_of(Shape(20_000, 3, 0.0), FACILITY, rates(tasks=tasks, task_bytes=7.0, scanned=1e-9), 0.0, cores=2)
     assert (plan.blocks, plan.passes, plan.recipe) == (20, 0, None)
     assert plan.scratch_bytes == 20_000 * (2 * 10 + 3 * 8 + 7)
     by_name = {(part.what, part.shared): part.core_seconds for part in plan.parts}
@@ -118,7 +122,7 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines():
 
 def test_memory_goes_by_the_workers_that_were_asked_for():
     found = rates(tasks={"datamask.out_of_core.neighbour_lists:lists": TaskRate(1.0, 2)})
-    few, many = (plan_of(Shape(20_000, 3, 0.0), replace(FACILITY, workers=count), found) for count in (2, 8))
+    few, many = (plan_of(Shape(20_000, 3, 0.0), replace(FACILITY, workers=count), found, 1.0) for count in (2, 8))
     assert (few.cores, many.cores) == (2, 8) and few.memory_bytes < many.memory_bytes
 
 
@@ -168,9 +172,11 @@ def test_few_rows_are_all_looked_at_and_many_in_part(shards, monkeypatch):
 
 
 def test_the_plan_of_a_corpus_and_of_a_larger_one(shards):
-    planned = plan_run(CorpusConfig((str(shards),)), PAIRWISE, 1e9)
+    planned = plan_run(CorpusConfig((str(shards),)), PAIRWISE, 1e9, learning=learning)
     assert (planned.here.rows, planned.here.shards, planned.fits) == (1500, 2, True)
     assert planned.here.input_bytes == sum(path.stat().st_size for path in shards.iterdir())
+    seconds = {part.what: part.core_seconds for part in planned.here.parts}
+    assert seconds["Learning on the sample"] == learning(1500, 16)
     assert planned.there.rows == round(1e9 / planned.rates.tokens)
     assert len(planned.assumed) == 4 and all(plans.ASSUMED["tokens"] != sentence for sentence in planned.assumed)
 
@@ -178,11 +184,11 @@ def test_the_plan_of_a_corpus_and_of_a_larger_one(shards):
 def test_what_cannot_be_planned_is_said(shards, tmp_path):
     corpus = CorpusConfig((str(shards),))
     with pytest.raises(OptionError, match="is not solved over all rows"):
-        plan_run(corpus, SelectionConfig.from_options(objective="disf"), 1e9)
+        plan_run(corpus, SelectionConfig.from_options(objective="disf"), 1e9, learning=learning)
     with pytest.raises(InputError, match="does not exist"):
-        plan_run(CorpusConfig((str(tmp_path / "nowhere"),)), PAIRWISE, 1e9)
+        plan_run(CorpusConfig((str(tmp_path / "nowhere"),)), PAIRWISE, 1e9, learning=learning)
     with pytest.raises(Stopped):
-        plan_run(corpus, PAIRWISE, 1e9, should_stop=lambda: True)
+        plan_run(corpus, PAIRWISE, 1e9, learning=learning, should_stop=lambda: True)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

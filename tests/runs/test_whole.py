@@ -21,6 +21,7 @@ from datamask.corpus.opening import open_corpus
 from datamask.errors import InputError, OptionError
 from datamask.options import Quota
 from datamask.out_of_core import solvers
+from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.runs import whole
 from datamask.runs.attempt import attempt
 from datamask.runs.execute import execute
@@ -352,7 +353,7 @@ def test_a_run_that_is_removed_takes_its_scratch_along(folder, tmp_path, monkeyp
 
 def test_the_sample_has_members_however_few_rows_are_to_be_selected():
     rows = [
-        whole._sample_rows(SelectionConfig.from_options(objective="pairwise", select_ratio=ratio))
+        sample_rows(SelectionConfig.from_options(objective="pairwise", select_ratio=ratio))
         for ratio in (0.3, 0.005, 0.001, 1e-6)
     ]
     assert rows == [20_000, 20_000, 100_000, 200_000]
