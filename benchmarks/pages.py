@@ -625,7 +625,14 @@ def table(results: dict) -> str:
             f"{min(seconds)} s at least, {statistics.median(seconds):.2f} s in the median, {max(seconds)} s at most; "
             f"the server answers after {statistics.median(answers):.2f} s ({conditions_in_words(starts)}).",
         ]
-    return "\n".join([*lines, "", f"Load of the machine, before and after: {results['load']}. {results['date']}.", ""])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"All the rest: load {results['load'][0]} before and {results['load'][-1]} after, {results['date']}.",
+            "",
+        ]
+    )
 
 
 def write(results: dict, output: Path) -> None:
