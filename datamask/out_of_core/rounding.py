@@ -18,10 +18,14 @@ from datamask.recipes.weights import Weights, moment_pairs
 TRIED = 48
 """Members, and rows outside, of which all pairs are tried at a time: those that stand worst and best alone."""
 
-MOST_SWAPS = 4096
+MOST_SWAPS = 600
+"""In one pass; later ones need fewer."""
 
 POLLED = 16
 """Swaps between two looks at whether to stop."""
+
+FRESH = 256
+"""After so many swaps what rows are worth is computed anew: until then every swap is added, and rounded."""
 
 
 @dataclass
@@ -105,12 +109,15 @@ def rounded(
     for swap in range(MOST_SWAPS):
         if should_stop is not None and swap % POLLED == 0 and should_stop():
             break
+        if swap % FRESH == 0:
+            band.measure()
         best = band.best_swap(inside)
         if best is None:
             break
         leaving, coming = best
         rows = np.array([leaving, coming])
         after.add(band.units[rows], band.quality[rows], np.array([-1.0, 1.0]))
+        band.swapped(leaving, coming)
         inside[leaving], inside[coming] = False, True
         after.swaps += 1
     selected[near] = inside
@@ -130,30 +137,42 @@ class _Band:
         if members.moments is not None:
             self._moments = weights.moments / (size * size * moment_pairs(members.moments))
         self._least = 1e-13 * max(1.0, abs(members.value(weights)))
+        self._squares = None if self._y is None else np.square(self._y)
+        self._alone = np.zeros(len(quality))
+        """What each row is worth at the members as they are, first order."""
+
+    def measure(self) -> None:
+        """Compute from the members what each row is worth."""
+        worth = self._quality_weight * self.quality
+        if self._members.total is not None:
+            worth = worth - 2.0 * self._pairs * (self.units @ self._members.total)
+        if self._y is not None and self._members.moments is not None:
+            worth = worth - 2.0 * self._moments * ((self._y @ self._members.moments) * self._y).sum(axis=1)
+        self._alone = worth
+
+    def swapped(self, leaving: int, coming: int) -> None:
+        """Take note that one row has left the members and another come."""
+        change = np.zeros(len(self.quality))
+        if self._members.total is not None:
+            change += self._pairs * (self.units @ (self.units[coming] - self.units[leaving]))
+        if self._y is not None and self._squares is not None:
+            pair = np.array([leaving, coming])
+            products = np.square(self._y @ self._y[pair].T) - self._squares @ self._squares[pair].T
+            change += self._moments * (products[:, 1] - products[:, 0])
+        self._alone = self._alone - 2.0 * change
 
     def best_swap(self, inside: np.ndarray) -> tuple[int, int] | None:
         """The swap that raises the value most, of those tried: who leaves and who comes; None: none does."""
-        alone = self._alone()
-        members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        alone, members, others = self._alone, np.flatnonzero(inside), np.flatnonzero(~inside)
         if not len(members) or not len(others):
             return None
-        leaving = members[np.argsort(alone[members], kind="stable")[:TRIED]]
-        coming = others[np.argsort(-alone[others], kind="stable")[:TRIED]]
+        leaving, coming = members[_least_of(alone[members])], others[_least_of(-alone[others])]
         gains = alone[coming][None, :] - alone[leaving][:, None] - self._apart(leaving, coming)
         best = int(gains.argmax())
         if gains.flat[best] <= self._least:
             return None
         row, column = divmod(best, len(coming))
         return int(leaving[row]), int(coming[column])
-
-    def _alone(self) -> np.ndarray:
-        """What each row is worth at the members as they are, first order, float64 ``(r,)``."""
-        worth = self._quality_weight * self.quality
-        if self._members.total is not None:
-            worth = worth - 2.0 * self._pairs * (self.units @ self._members.total)
-        if self._y is not None and self._members.moments is not None:
-            worth = worth - 2.0 * self._moments * ((self._y @ self._members.moments) * self._y).sum(axis=1)
-        return worth
 
     def _apart(self, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
         """What a swap costs in second order: how far apart the two rows are."""
@@ -162,9 +181,19 @@ class _Band:
             products = self.units[leaving] @ self.units[coming].T
             squares = [np.einsum("ij,ij->i", self.units[rows], self.units[rows]) for rows in (leaving, coming)]
             cost += self._pairs * (squares[0][:, None] + squares[1][None, :] - 2.0 * products)
-        if self._y is not None:
-            first, second = self._y[leaving], self._y[coming]
-            products = np.square(first @ second.T) - np.square(first) @ np.square(second).T
-            norms = [np.square(np.square(y).sum(axis=1)) - np.power(y, 4).sum(axis=1) for y in (first, second)]
+        if self._y is not None and self._squares is not None:
+            squares = [self._squares[rows] for rows in (leaving, coming)]
+            products = np.square(self._y[leaving] @ self._y[coming].T) - squares[0] @ squares[1].T
+            norms = [np.square(square.sum(axis=1)) - np.square(square).sum(axis=1) for square in squares]
             cost += self._moments * (norms[0][:, None] + norms[1][None, :] - 2.0 * products)
         return cost
+
+
+def _least_of(values: np.ndarray) -> np.ndarray:
+    """The places of the `TRIED` least, in their order; of equal ones the first."""
+    if len(values) > TRIED:
+        places = np.flatnonzero(values <= np.partition(values, TRIED - 1)[TRIED - 1])
+    else:
+        places = np.arange(len(values))
+    least: np.ndarray = places[np.argsort(values[places], kind="stable")[:TRIED]]
+    return least

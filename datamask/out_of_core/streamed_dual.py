@@ -26,9 +26,9 @@ from datamask.files import replacing
 from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
 from datamask.recipes.batches import Judged
-from datamask.recipes.passes import STOPPED, Batches, Pass, pass_of
+from datamask.recipes.passes import BAND, STOPPED, Batches, Pass, pass_of
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds
-from datamask.recipes.scoring import Scorer
+from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
 from datamask.recipes.stepping import next_rule, rule_of
 from datamask.recipes.weights import Weights
 
@@ -43,13 +43,17 @@ FEWEST_ROWS, ROWS_SHARE = 256, 64
 As much for one thread as for many: which rows are added up together decides the last bits of a sum.
 """
 
-STILL = 0.5
-"""Where the gap after a pass is more than this share of that before, for `TIRED` passes, no more are made."""
+STILL, TIRED = 0.9, 2
+"""Where the gap is more than this share of that so many passes before, no more are made: whole rows come no nearer."""
 
-TIRED = 3
+NEAR_ROWS = (512, 8192)
+"""Rows near the threshold that may be swapped, at least and at most."""
 
-PILOT_ROWS = 4096
-"""Rows, evenly spaced, that give the standard deviation of the scores."""
+PILOT_ROWS = 8192
+"""Rows, evenly spaced, that give the standard deviation of the scores, and where a threshold moves when a rule does."""
+
+FAR = 0.4 * BAND
+"""In standard deviations: a threshold that moves further is expected by the pilot rows, a nearer one by its band."""
 
 STATE = "dual.npz"
 """In the scratch: what the passes so far came to."""
@@ -60,12 +64,12 @@ class Dual:
     """What the passes so far came to.
 
     Attributes:
-        rule, expected: for the next pass, and about the threshold there.
+        rule, expected: for the next pass, and about the threshold there. spread: standard deviation of the scores,
+            about: how far apart thresholds are tried.
         value, bound: the best so far, on the recipe's scale. packed: uint8, the members of that value, by bits.
         best: rule under which they were members, and tau: their threshold, which rounding moved some rows across.
         raw: quality and diversity terms of the members, as the objectives define them.
         passes: what each came to: ``value``, ``upper_bound``, ``gap``, ``tau``.
-        before: scale of the scores, for the thresholds that a pass tries.
     """
 
     rule: ScoreRule
@@ -131,9 +135,11 @@ def solve(
     made_of = {"scratch": scratch.digest, "rule": _digest(recipe), "size": size}
     path = scratch.folder / STATE
     dual = _kept(path, made_of, scratch.rows)
+    pilot = _Pilot(scratch, recipe)
     if dual is None:
         rule = rule_of(recipe, weights, size)
-        dual = Dual(rule, float(recipe.thresholds.tau or 0.0), _spread(scratch, recipe, rule))
+        spread = float(pilot(rule).std())  # where all score alike the first threshold is the last
+        dual = Dual(rule, float(recipe.thresholds.tau or 0.0), spread if spread > 0 else 1.0)
     elif on_pass is not None:
         for done in range(1, len(dual.passes) + 1):
             on_pass(replace(dual, passes=dual.passes[:done]))
@@ -152,7 +158,7 @@ def solve(
             _within(progress, number),
             should_stop,
         )
-        _after(dual, scratch, recipe, one_pass, scores, size, weights, should_stop)
+        _after(dual, scratch, recipe, one_pass, scores, size, weights, pilot, should_stop)
         _keep(path, dual, made_of)
         if on_pass is not None:
             on_pass(dual)
@@ -198,12 +204,28 @@ class ScratchFeed:
         return batches
 
 
-def _spread(scratch: Scratch, recipe: Recipe, rule: ScoreRule) -> float:
-    """The standard deviation of the scores of some rows all over the corpus."""
-    rows = np.unique(np.linspace(0, scratch.rows - 1, min(PILOT_ROWS, scratch.rows)).astype(np.int64))
-    units = scratch.rows_at(rows).astype(np.float64) if rule.needs_features else None
-    spread = float(Scorer(replace(recipe, rule=rule))(scratch.quality[rows], units).std())
-    return spread if spread > 0 else 1.0  # where all score alike the first threshold is the last
+class _Pilot:
+    """Some rows all over the corpus, whose scores under any rule are known without a pass."""
+
+    def __init__(self, scratch: Scratch, recipe: Recipe) -> None:
+        self._rows = np.unique(np.linspace(0, scratch.rows - 1, min(PILOT_ROWS, scratch.rows)).astype(np.int64))
+        self._scratch, self._recipe = scratch, recipe
+        self._units: np.ndarray | None = None
+
+    def __call__(self, rule: ScoreRule) -> np.ndarray:
+        """Their scores, float64 ``(r,)``."""
+        quality, scorer = self._scratch.quality[self._rows], Scorer(replace(self._recipe, rule=rule))
+        if not rule.needs_features:
+            return scorer(quality)
+        if self._units is None:
+            self._units = self._scratch.rows_at(self._rows)
+        parts = [slice(low, low + ROWS_AT_ONCE) for low in range(0, len(quality), ROWS_AT_ONCE)]
+        return np.concatenate([scorer(quality[part], self._units[part].astype(np.float64)) for part in parts])
+
+    def moved(self, before: ScoreRule, after: ScoreRule, share: float) -> float:
+        """How much higher the threshold that keeps a share of the rows is under another rule."""
+        low, high = (float(np.quantile(self(rule), 1.0 - share)) for rule in (before, after))
+        return high - low
 
 
 def scores_by(
@@ -238,6 +260,7 @@ def _after(
     scores: np.ndarray,
     size: int,
     weights: Weights,
+    pilot: _Pilot,
     should_stop: ShouldStop | None,
 ) -> None:
     """Take note of a pass: the exact members, what they are worth, what nothing exceeds, and the next rule."""
@@ -247,7 +270,7 @@ def _after(
     # the thresholds that the pass tried prove no less; the exact one proves most, but for rounding
     bound = min(price + weights.beside_scores(rule, size), one_pass.bound(size, weights))
     members = _members(scratch, recipe, one_pass, scores, selected, size, should_stop)
-    near = _near(scores, tau, scratch.dim)
+    near = _near(scores, tau, scratch.dim, rule)
     better = rounded(scratch, members, selected, near, weights, size, rule, should_stop)
     value = better.value(weights)
     dual.bound = min(dual.bound, bound)
@@ -259,9 +282,11 @@ def _after(
         *dual.passes,
         {"value": value, "upper_bound": dual.bound, "gap": dual.gap, "tau": tau, "swaps": float(better.swaps)},
     ]
-    mean, moment = members.mean, members.moment
-    known = bool(one_pass.edges[one_pass.cuts[0]] < tau < one_pass.edges[one_pass.cuts[-1]])
-    dual.rule, dual.expected = next_rule(recipe, one_pass, weights, size, tau, mean, moment, known=known)
+    # the means are exact wherever tau is, and the curvature near the threshold that was expected is nearly that at tau
+    dual.rule, dual.expected = next_rule(recipe, one_pass, weights, size, tau, members.mean, members.moment)
+    moved = pilot.moved(rule, dual.rule, size / scratch.rows)
+    if max(abs(moved), abs(dual.expected - tau)) > FAR * dual.spread:
+        dual.expected = tau + moved
 
 
 def top_rows(scores: np.ndarray, size: int, scratch: Scratch) -> tuple[float, np.ndarray]:
@@ -286,9 +311,13 @@ def _above(scores: np.ndarray, tau: float) -> float:
     return float(sum(np.maximum(scores[low : low + step] - tau, 0.0).sum() for low in range(0, len(scores), step)))
 
 
-def _near(scores: np.ndarray, tau: float, dim: int) -> np.ndarray:
-    """The rows nearest to the threshold, rising: some d of them are neither in nor out, and so are swapped."""
-    count = int(min(len(scores), max(512, min(8 * dim, 4096))))
+def _near(scores: np.ndarray, tau: float, dim: int, rule: ScoreRule) -> np.ndarray:
+    """The rows nearest to the threshold, rising: some of them are neither in nor out, and so are swapped.
+
+    As many as there are unknowns in the rule: d, or with moments d (d - 1) / 2; these times some, to choose from.
+    """
+    wanted = 8 * dim if rule.moment is None else dim * dim // 2
+    count = int(min(len(scores), np.clip(wanted, *NEAR_ROWS)))
     width = _width(scores, tau, count)
     near = np.flatnonzero(np.abs(scores - tau) <= width)
     if len(near) > 2 * count:  # scores that are equal: all of them are at the threshold
