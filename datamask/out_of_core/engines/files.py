@@ -122,8 +122,8 @@ def do_calls(
         should_stop: asked some ten times a second. tell: told of each call that is done.
 
     Raises:
-        InputError: there is no such file or folder, or the file is no call of a task of datamask.
-        RuntimeError: somebody else does this one call. Stopped: `should_stop` answered true; its call stays open.
+        InputError: there is no such file or folder, the file is no call of a task of datamask, or somebody else does
+            this one call. Stopped: `should_stop` answered true; its call stays open.
     """
     path = Path(where)
     if path.is_file():
