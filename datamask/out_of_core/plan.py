@@ -214,11 +214,12 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
     """
     block_rows = selection.block_rows or BLOCK_ROWS
     blocks = math.ceil(shape.rows / block_rows) if rates.tasks else 1
+    selected = max(1, math.floor(selection.select_ratio * shape.rows + 0.5))
     passes = 0 if rates.tasks else MOST_PASSES if rates.passed else 1
     return Plan(
         rows=shape.rows,
         dim=rates.dim,
-        selected=max(1, math.floor(selection.select_ratio * shape.rows + 0.5)),
+        selected=selected,
         shards=shape.shards,
         input_bytes=shape.input_bytes,
         decoded_bytes=shape.rows * rates.row_bytes,
@@ -226,7 +227,7 @@ def plan_of(shape: Shape, selection: SelectionConfig, rates: Rates, learning: fl
         passes=passes,
         scratch_bytes=scratch_bytes(shape.rows, rates.dim, lengths=rates.tokens is not None)
         + shape.rows * rates.task_bytes,
-        memory_bytes=float(solver_for(selection).memory(shape.rows, rates.dim, block_rows, selection.workers)),
+        memory_bytes=float(solver_for(selection).memory(selection, shape.rows, rates.dim, selected)),
         parts=tuple(_parts(shape, rates, blocks, passes, learning)),
         cores=cores or selection.workers or usable_cores(),
         recipe=None

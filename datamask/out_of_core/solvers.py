@@ -17,6 +17,7 @@ from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import OptionError, poll_of
 from datamask.out_of_core import facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
+from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.scratch import Scratch
 from datamask.recipes.recipe import RULED, Recipe, ScoreRule, Thresholds
 
@@ -92,19 +93,19 @@ class WholeSolver:
 
     Attributes:
         objectives: it solves sums of these, and quality alone. estimators: by which it may be asked for.
-        memory: bytes that it takes at most, by rows, d, block_rows and the workers that were asked for. solve: does it.
+        memory: bytes that it takes at most, by settings, rows, d and S. disk: bytes of files beside the scratch, by
+            rows, d and S. seconds: that it takes for each row, and for each row and dimension, about, on two cores.
+        solve: does it.
         tasks: whether it does so by tasks of an engine; else by threads of this process.
     """
 
     objectives: tuple[str, ...]
     estimators: tuple[str, ...]
-    memory: Callable[[int, int, int, int | None], int]
+    memory: Callable[[SelectionConfig, int, int, int], int]
+    disk: Callable[[int, int, int], int]
+    seconds: tuple[float, float]
     solve: Callable[[WholeProblem, Watch], WholeSolution]
     tasks: bool = False
-
-
-def _memory_of_passes(rows: int, dim: int, block_rows: int, workers: int | None) -> int:
-    return streamed_dual.memory_bytes(rows, dim, block_rows)
 
 
 def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
@@ -185,8 +186,25 @@ def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:
 
 
 SOLVERS: tuple[WholeSolver, ...] = (
-    WholeSolver(RULED, ("relaxed",), _memory_of_passes, _by_passes),
-    WholeSolver(("facility",), ("blocks",), facility.memory_bytes, _by_cells, tasks=True),
+    WholeSolver(
+        RULED,
+        ("relaxed",),
+        lambda config, rows, dim, size: streamed_dual.memory_bytes(rows, dim, config.block_rows or BLOCK_ROWS),
+        lambda rows, dim, size: 0,
+        (4e-7, 6e-8),
+        _by_passes,
+    ),
+    WholeSolver(
+        ("facility",),
+        ("blocks",),
+        lambda config, rows, dim, size: facility.memory_bytes(
+            rows, dim, size, config.block_rows or BLOCK_ROWS, config.workers or usable_cores()
+        ),
+        facility.disk_bytes,
+        (1e-4, 8e-7),
+        _by_cells,
+        tasks=True,
+    ),
 )
 """The first that fits is taken."""
 

@@ -45,8 +45,8 @@ from datamask.storage.address import path_of
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
 """Phases after those of the sample."""
 
-_READ, _PASSED, _WRITTEN = (8e-7, 1.2e-8), (4e-7, 6e-8), (3e-7, 0.0)
-"""Seconds of these phases per row, and per row and dimension."""
+_READ, _WRITTEN = (8e-7, 1.2e-8), (3e-7, 0.0)
+"""Seconds of the first and the last of these phases per row, and per row and dimension."""
 
 
 def wants_all_rows(run: Run, should_stop: Any = None) -> bool:
@@ -90,7 +90,7 @@ class WholeExecution(Execution):
             self.pace.ahead
             | {
                 name: rows * (each + dim * every)
-                for name, (each, every) in ((SCRATCH, _READ), (PASSES, _PASSED), (WRITING, _WRITTEN))
+                for name, (each, every) in ((SCRATCH, _READ), (PASSES, self.solver.seconds), (WRITING, _WRITTEN))
             }
         )
 
@@ -143,9 +143,10 @@ class WholeExecution(Execution):
 
     def announce(self, whole: WholeCorpus, block_rows: int) -> None:
         """Say, before anything of it is written, what the work takes."""
-        rows = whole.source.rows
+        rows, size = whole.source.rows, self.config.size(whole.source.rows)
         disk = scratch_bytes(rows, whole.dim, lengths=whole.columns.length is not None)
-        memory = self.solver.memory(rows, whole.dim, block_rows, self.config.workers)
+        disk += self.solver.disk(rows, whole.dim, size)
+        memory = self.solver.memory(self.config, rows, whole.dim, size)
         self.know(shards=len(whole.source.shards), scratch=str(self.folder), scratch_bytes=disk, memory_bytes=memory)
         self.note(
             f"all {rows:,} rows of {len(whole.source.shards):,} shards, out of core: {_gigabytes(disk)} of scratch in "
