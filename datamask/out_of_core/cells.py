@@ -34,8 +34,14 @@ LISTED, MOST_LISTED = 32, 256
 MEMBERS_LISTED = 3.2
 """Of a random selection so many are in a list, on average, where there is room."""
 
-ROWS_LOOKED_AT = 8192
-"""Rows in the cells that a row looks into, about. As many more look into its own."""
+LOOKED_AT = 4096, 32_768
+"""Rows in the cells that a row looks into, at least and at most. As many more look into its own."""
+
+LOOKED_AT_ALONE = 8192
+"""The same where blocks know themselves alone."""
+
+JUDGES, JUDGED = 256, (1 << 62) - 3
+"""Rows whose true nearest rows say how many cells are looked into, and the seed that they are drawn by."""
 
 Tell = Callable[[float, str], None]
 """Called with the share done, 0 to 1, and what is being done."""
@@ -57,7 +63,7 @@ class CellBlocks:
     Attributes:
         scratch: the corpus. block_rows: rows of a block, about. listed: K, rows in a list, itself included.
         alone: random blocks that know themselves alone, in the place of neighbouring cells. seed: of both.
-        looked_at: rows in the cells that a row looks into, about.
+        looked_at: rows in the cells that a row looks into, about; None: as many as it takes, within `LOOKED_AT`.
     """
 
     scratch: Scratch
@@ -65,7 +71,7 @@ class CellBlocks:
     listed: int
     alone: bool = False
     seed: int = 0
-    looked_at: int = ROWS_LOOKED_AT
+    looked_at: int | None = None
 
     @property
     def folder(self) -> Path:
@@ -147,11 +153,41 @@ class CellBlocks:
     def _placed(self) -> dict[str, Any]:
         return {"block": self.block.name, "atlas": self.atlas.name, "blocks": self.blocks}
 
+    def sample(self, draw: int, drawn: int) -> Phase:
+        """So many uniformly drawn rows."""
+        settings = {"block": self.block.name, "atlas": self.atlas.name}
+        return self.phase("sampled_rows:sample", 1, draw=draw, drawn=min(drawn, self.rows), **settings)
+
+    def true_lists(self, sample: Phase) -> Phase:
+        """The nearest of all rows to these, by blocks."""
+        settings = {"block": self.block.name, "atlas": self.atlas.name, "listed": min(self.listed, self.rows)}
+        return self.phase("sampled_rows:true_lists", self.blocks, sample=sample.name, **settings)
+
+    @functools.cached_property
+    def needed(self) -> Phase | None:
+        """How many cells each row looks into; None where that is given, or where blocks know themselves alone."""
+        if self.alone or self.looked_at is not None:
+            return None
+        sample = self.sample(JUDGED, JUDGES)
+        return self.phase(
+            "neighbour_lists:needed",
+            1,
+            looked_at=list(LOOKED_AT),
+            nearest=self.true_lists(sample).name,
+            sample=sample.name,
+            **self._placed,
+        )
+
     @functools.cached_property
     def probes(self) -> Phase:
         """Which cells each row looks into; removed once the lists are there."""
         return self.phase(
-            "neighbour_lists:probes", self.blocks, alone=self.alone, looked_at=self.looked_at, **self._placed
+            "neighbour_lists:probes",
+            self.blocks,
+            alone=self.alone,
+            looked_at=self.looked_at or LOOKED_AT_ALONE,
+            needed=None if self.needed is None else self.needed.name,
+            **self._placed,
         )
 
     @functools.cached_property
@@ -191,7 +227,14 @@ class CellBlocks:
         self.part.remove()
         _do(self.atlas, engine, poll, tell, 0.25, 0.25, "Blocks")
         if not self.lists.whole:
-            _do(self.probes, engine, poll, tell, 0.25, 0.3, "Cells near every row")
+            if self.needed is not None:
+                judges = self.sample(JUDGED, JUDGES)
+                if not self.needed.whole:
+                    _do(judges, engine, poll, tell, 0.25, 0.25, "Rows to compare with all")
+                    _do(self.true_lists(judges), engine, poll, tell, 0.25, 0.27, "A few rows against all")
+                _do(self.needed, engine, poll, tell, 0.27, 0.27, "Cells to look into")
+                self.true_lists(judges).remove()
+            _do(self.probes, engine, poll, tell, 0.27, 0.3, "Cells near every row")
             _do(self.searched, engine, poll, tell, 0.3, 0.9, "Nearest rows")
             _do(self.lists, engine, poll, tell, 0.9, 0.95, "Lists")
         self.probes.remove()
@@ -369,11 +412,13 @@ class Rounds:
                 if not turn.after.whole:
                     self.cover(turn.before).done(engine, poll)
                     _do(turn.solved, engine, poll, tell, done / steps, (done + 1) / steps, turn.what)
+                    turn.after.done(engine, poll)
+                    # only now: of the selection that was best in the end, an estimate wants this again
+                    self.cover(turn.before).remove()
+                    turn.solved.remove()
                 done += 1
                 (facts,) = turn.after.done(engine, poll)
                 changed += int(facts["changed"])
-                self.cover(turn.before).remove()
-                turn.solved.remove()
             yield self._state(turn.after, number, changed, engine, poll)
 
     def _state(self, members: Phase, step: int, changed: int, engine: Engine, poll: Poll) -> State:

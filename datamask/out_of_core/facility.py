@@ -85,9 +85,6 @@ class Facility:
     def _placed(self) -> dict[str, str]:
         return {"block": self.cells.block.name, "atlas": self.cells.atlas.name}
 
-    def _sample(self, draw: int, drawn: int) -> Phase:
-        return self.cells.phase("sampled_rows:sample", 1, draw=draw, drawn=min(drawn, self.cells.rows), **self._placed)
-
     def estimate(self, members: Phase, draw: int) -> Estimate:
         """Estimate what a selection covers.
 
@@ -97,7 +94,7 @@ class Facility:
         from datamask.objectives.estimate import estimated
 
         cells, cover = self.cells, Rounds(self.cells, Aim(1), 1).cover(members)
-        sample = self._sample(draw, ESTIMATE_ROWS)
+        sample = self.cells.sample(draw, ESTIMATE_ROWS)
         nearest = cells.phase(
             "sampled_rows:nearest", cells.blocks, members=members.name, sample=sample.name, **self._placed
         )
@@ -133,14 +130,8 @@ class Facility:
     def recall(self) -> float:
         """The share of the true nearest rows of uniformly drawn rows that their lists hold."""
         cells = self.cells
-        sample = self._sample(DRAWS - 1, JUDGES)
-        nearest = cells.phase(
-            "sampled_rows:true_lists",
-            cells.blocks,
-            sample=sample.name,
-            listed=min(cells.listed, cells.rows),
-            **self._placed,
-        )
+        sample = self.cells.sample(DRAWS - 1, JUDGES)
+        nearest = cells.true_lists(sample)
         recall = cells.phase(
             "sampled_rows:recall",
             1,

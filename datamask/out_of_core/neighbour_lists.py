@@ -1,11 +1,12 @@
 """Tasks that list the nearest rows of every row, across blocks.
 
-    probes, for each block -> searched, for each part of a block -> lists, for each block -> reverse, for each block
+    needed -> probes, for each block -> searched, for each part of a block -> lists, for each block -> reverse, for each
 
 Every row looks into the fine cells whose centres it is nearest to, in whatever block they lie, and a pair is compared
-if either of the two looks into the other's cell, as in `datamask.corpus.partition_search`. How many cells those are
-depends on the rows in a cell, not on the corpus, so that time grows with the rows and no faster. Listed similarities
-are exact; which neighbours are missed is measured (`datamask.out_of_core.sampled_rows`).
+if either of the two looks into the other's cell, as in `datamask.corpus.partition_search`. How many cells those are,
+the true nearest rows of a few rows say, within limits that depend on the rows in a cell, not on the corpus: time grows
+with the rows and no faster. Listed similarities are exact; which neighbours are missed is measured
+(`datamask.out_of_core.sampled_rows`).
 """
 
 from __future__ import annotations
@@ -23,13 +24,57 @@ from datamask.out_of_core.tasks import Argument, Made, once, opened
 CELLS_NEAR = 512
 """Cells near a row's own cell, of which those that it looks into are chosen; four times these where that is more."""
 
+AIMED_RECALL = 0.98
+"""Share of the true nearest rows that lists are to hold, if so many rows may be looked at."""
+
 PIECE = 1024
 """Rows and columns multiplied at once."""
 
 
 def cells_probed(rows: int, cells: int, looked_at: int) -> int:
-    """How many cells a row looks into."""
+    """In how many cells there are about so many rows."""
     return min(cells, max(1, math.ceil(looked_at * cells / max(rows, 1))))
+
+
+def needed(argument: Argument) -> dict[str, Any]:
+    """How many cells rows must look into for the wanted share of the sampled rows' true nearest rows to be met.
+
+    A pair is met if either of the two looks into the other's cell, so the better of the two ranks of the cells counts.
+    """
+    return once(argument, _needed)
+
+
+def _needed(argument: Argument) -> Made:
+    atlas, sampled = opened(argument, "atlas", 0), opened(argument, "sample", 0)
+    cell_starts, points = np.asarray(atlas["cell_starts"]), np.asarray(atlas["centres"])
+    rows, own = unit_float32(sampled["features"]), np.asarray(sampled["positions"])
+    files = [opened(argument, "nearest", number) for number in range(argument["blocks"])]
+    near = np.concatenate([file["near"] for file in files], axis=1)
+    positions = np.concatenate([file["positions"] for file in files], axis=1)
+    best = np.argsort(-near, axis=1, kind="stable")[:, : files[0]["near"].shape[1]]
+    others = np.take_along_axis(positions, best, 1)
+    ranks = []
+    with one_blas_thread():
+        for row, position, nearest in zip(rows, own, others):
+            nearest = np.sort(nearest[nearest >= 0])
+            home, theirs = (np.searchsorted(cell_starts, of, side="right") - 1 for of in (position, nearest))
+            of_row, of_theirs = points @ row, _features_at(argument, nearest) @ points.T
+            from_row = (of_row[None] > of_row[theirs][:, None]).sum(axis=1)
+            from_theirs = (of_theirs > of_theirs[:, home][:, None]).sum(axis=1)
+            ranks.append(np.minimum(from_row, from_theirs) + 1)
+    count = int(np.quantile(np.concatenate([np.ones(1, np.int64), *ranks]), AIMED_RECALL, method="higher"))
+    fewest, most = (cells_probed(int(cell_starts[-1]), len(points), looked_at) for looked_at in argument["looked_at"])
+    return {}, {"cells": min(max(count, fewest), most), "needed": count}
+
+
+def _features_at(argument: Argument, positions: np.ndarray) -> np.ndarray:
+    """Unit features of rows at rising positions, float32."""
+    starts = np.asarray(opened(argument, "atlas", 0)["block_starts"])
+    edges, features = np.searchsorted(positions, starts), []
+    for number in np.flatnonzero(np.diff(edges)).tolist():
+        inside = positions[edges[number] : edges[number + 1]] - starts[number]
+        features.append(unit_float32(opened(argument, "block", number)["features"][inside]))
+    return np.concatenate(features)
 
 
 def probes(argument: Argument) -> dict[str, Any]:
@@ -44,8 +89,11 @@ def _probes(argument: Argument) -> Made:
     # where blocks know themselves alone, their rows look into no other's cells
     low, high = first_cells[number : number + 2] if argument["alone"] else (0, len(points))
     candidates = np.arange(low, high)
-    reachable = int(atlas["cell_starts"][high] - atlas["cell_starts"][low])
-    count = cells_probed(reachable, len(candidates), argument["looked_at"])
+    if argument["needed"] is None:
+        reachable = int(atlas["cell_starts"][high] - atlas["cell_starts"][low])
+        count = cells_probed(reachable, len(candidates), argument["looked_at"])
+    else:
+        count = min(int(opened(argument, "needed", 0).facts["cells"]), len(candidates))
     most = max(CELLS_NEAR, 4 * count)
     starts, features = here["starts"], here["features"]
     probed = np.empty((len(features), count), np.int32)

@@ -75,7 +75,7 @@ def _nearest(argument: Argument) -> Made:
 
 
 def true_lists(argument: Argument) -> dict[str, Any]:
-    """How near the nearest rows of a block are to each of the sampled rows."""
+    """The nearest rows of a block to each of the sampled rows, and how near they are."""
     return once(argument, _true_lists)
 
 
@@ -85,14 +85,18 @@ def _true_lists(argument: Argument) -> Made:
     features = opened(argument, "block")["features"]
     low, high = (int(end) for end in opened(argument, "atlas", 0)["block_starts"][argument["number"] :][:2])
     listed = argument["listed"] - 1
-    near = np.full((len(rows), listed), -np.inf, np.float32)
+    near, positions = np.full((len(rows), listed), -np.inf, np.float32), np.full((len(rows), listed), -1)
     with one_blas_thread():
         for start in range(0, high - low, PIECE):
             some = np.arange(low + start, min(low + start + PIECE, high))
             products = rows @ unit_float32(features[some - low]).T
             products[own[:, None] == some] = -np.inf
-            near = -np.partition(-np.concatenate([near, products], axis=1), listed - 1, axis=1)[:, :listed]
-    return {"near": near}, {}
+            near = np.concatenate([near, products], axis=1)
+            positions = np.concatenate([positions, np.broadcast_to(some, products.shape)], axis=1)
+            best = np.argpartition(-near, listed - 1, axis=1)[:, :listed]
+            near, positions = (np.take_along_axis(each, best, 1) for each in (near, positions))
+    positions[near == -np.inf] = -1
+    return {"near": near, "positions": positions}, {}
 
 
 def shortfalls(argument: Argument) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from datamask.learning.block_greedy import BlockGreedy
 from datamask.learning.turns import colours_of_round
 from datamask.out_of_core import partition
 from datamask.out_of_core.array_file import ArrayFile
-from datamask.out_of_core.cells import Aim, CellBlocks, Rounds
+from datamask.out_of_core.cells import JUDGED, JUDGES, Aim, CellBlocks, Rounds
 from datamask.out_of_core.engines.local import LocalEngine
+from datamask.out_of_core.neighbour_lists import AIMED_RECALL
 from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
 
 ROWS, SIZE = 5000, 500
+JUDGES_OF = JUDGED, JUDGES
 
 
 def nobody() -> None:
@@ -30,8 +32,8 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def prepared(corpus):
-    """Blocks of 700 rows with their lists."""
-    cells = CellBlocks(corpus[2], 700, 32)
+    """Blocks of 700 rows with their lists, for which every row looks into every cell."""
+    cells = CellBlocks(corpus[2], 700, 32, looked_at=ROWS)
     cells.prepare(SerialEngine(), nobody)
     return cells
 
@@ -259,3 +261,35 @@ def test_parts_are_whole_cells_of_one_block():
     parts = partition.parts_of(cell_starts, first_cells, 10)
     assert parts.tolist() == [0, 2, 3, 6, 7, 8]
     assert partition.parts_of(cell_starts, first_cells, 1000).tolist() == [0, 3, 7, 8]
+
+
+def test_as_many_cells_are_looked_into_as_the_true_nearest_rows_of_a_few_ask_for(tmp_path, monkeypatch):
+    features, quality = clustered(1500, seed=9)
+    monkeypatch.setattr("datamask.out_of_core.cells.LOOKED_AT", (20, 1000))
+    cells = CellBlocks(scratch_of(tmp_path, features, quality), 400, 12)
+    engine = SerialEngine()
+    cells.prepare(engine, nobody)
+    facts = ArrayFile(cells.needed.path(0)).facts
+    atlas = ArrayFile(cells.atlas.path(0))
+    x = partition.unit_float32(whole(cells, cells.block, "features"))
+    cell = np.repeat(np.arange(len(atlas["centres"])), np.diff(atlas["cell_starts"]))
+    judges = ArrayFile(cells.sample(*JUDGES_OF).path(0))["positions"]
+    assert len(judges) == JUDGES_OF[1]
+    products = x @ x.T
+    np.fill_diagonal(products, -2)
+    nearness = x @ atlas["centres"].T
+    ranks = []
+    for judge in judges:
+        for other in np.argsort(-products[judge])[:11]:
+            ways = ((judge, cell[other]), (other, cell[judge]))
+            ranks.append(1 + min((nearness[row] > nearness[row, theirs]).sum() for row, theirs in ways))
+    assert facts["needed"] == np.quantile(ranks, AIMED_RECALL, method="higher")
+    assert 20 * len(atlas["centres"]) / 1500 < facts["needed"] == facts["cells"]
+    near = whole(cells, cells.lists, "similarities")[:, 1:]
+    held = near >= -np.sort(-products, axis=1)[:, 10:11] - 1e-6
+    # rows that did not judge fare as those that did, but for chance
+    assert held.mean() > AIMED_RECALL - 0.01
+    # the true neighbours of the few are not looked for again
+    calls = len(engine.calls)
+    cells.prepare(engine, nobody)
+    assert len(engine.calls) == calls
