@@ -13,6 +13,7 @@ import functools
 import hashlib
 import json
 import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,13 +30,16 @@ from datamask.errors import InputError, OptionError, Stopped, StoreError
 from datamask.files import open_regular, read_bounded, replacing, sweep, write_text
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.apply import shard_stamp
-from datamask.recipes.batches import RowReader, shard_batches
+from datamask.recipes.batches import RawRows, RowReader, shard_batches
 from datamask.recipes.scoring import ROWS_AT_ONCE, unit_rows
 
 FORMAT = "datamask scratch 1"
 
 FOLDER_NOTE, RECORD = "about.txt", "scratch.json"
 """Files of the folder: what it is, written first; the record of the whole, written last."""
+
+NOTE = "Raw files of a selection that is being made; datamask removes them.\n"
+"""What the first of them says: a folder without it is never removed."""
 
 KINDS = {"features": "<f2", "quality": "<f8", "id_hash": "<u8", "source_row": "<i8", "length": "<f8"}
 """What is kept of a row, and how; lengths where the corpus has any."""
@@ -48,6 +52,9 @@ ROWS_READ = 8192
 
 UNIT = (0.9, 1.1)
 """Lengths of rows rounded to float16 are in this range; others were never written."""
+
+ROUNDING = 2.0**-11
+"""Of a number up to 1 as float16."""
 
 HASH_SEED = 0
 """Of the hashes of ids."""
@@ -143,6 +150,23 @@ class Scratch:
                 part = slice(places.start + start, min(places.start + start + ROWS_READ, places.stop))
                 self._widen(kept[inside[start : start + ROWS_READ]], features[part])
         return features
+
+    def holds(self, rows: np.ndarray, reader: RowReader, number: int, batch: pa.RecordBatch) -> bool:
+        """Whether rows of a shard are still what was read of them: ids, quality, features to rounding, and lengths.
+
+        Args:
+            rows: int64 ``(k,)``, rising, of the scratch. batch: the same rows of shard `number` as they are now.
+        """
+        columns, norms, _ = _columns_of(reader, number, 0, batch)
+        low, high = int(self.starts[number]), int(self.starts[number + 1])
+        kept = {
+            kind: self._mapped(number, kind, high - low)[rows - low]
+            for kind in ("quality", "id_hash", *(["length"] if self.has_lengths else []))
+        }
+        # the last digit of a row's length may go by where it stands in its batch
+        far = np.abs(columns["features"].astype(np.float32) - self.rows_at(rows)) > 2 * ROUNDING
+        same = all(np.array_equal(values, columns[kind]) for kind, values in kept.items() if kind in columns)
+        return same and bool((norms > 0).all()) and not far.any()
 
     def id_hash_at(self, rows: np.ndarray) -> np.ndarray:
         """`id_hash` of some rows, uint64 ``(k,)``, without reading all. rows: int64 ``(k,)``, rising."""
@@ -335,16 +359,28 @@ def write_scratch(
     return _finished(corpus, place, notes, should_stop)
 
 
-def remove_scratch(folder: str | Path) -> None:
-    """Remove a folder that a scratch was written into, with all that was written beside it; any other is left alone.
+def scratch_folder(run_id: str, scratch_dir: str | None = None) -> Path:
+    """Where the scratch of a run lies. scratch_dir: as it was asked for; None: the system's temporary folder."""
+    return Path(scratch_dir or tempfile.gettempdir()) / f"datamask-{run_id}"
+
+
+def remove_scratch(folder: str | Path, run_id: str) -> None:
+    """Remove the folder of a run's scratch, with all that was written beside it; any other is left alone.
+
+    Args:
+        folder: as the run's record says, which may come from anywhere: the name must be that of the run's scratch.
 
     Raises:
         StoreError: it cannot be removed.
     """
     place = Path(folder)
-    if not (place / FOLDER_NOTE).is_file():
+    if place.name != scratch_folder(run_id).name or place.is_symlink() or not _ours(place):
         return
     try:
+        # what says whose it is goes last: where one cannot be removed, the next to come may try
+        for path in place.iterdir():
+            if path.name != FOLDER_NOTE:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         shutil.rmtree(place)
     except OSError as error:
         raise StoreError(f"the scratch in {place} cannot be removed: {error.strerror or error}") from error
@@ -361,7 +397,8 @@ def _claim(folder: Path, corpus: WholeCorpus) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        ours = (folder / FOLDER_NOTE).is_file()
+        sweep(folder)
+        ours = _ours(folder)
         if not ours and any(folder.iterdir()):
             raise OptionError(f"--scratch-dir: {folder} holds something else than scratch; remove it or name another")
         free = shutil.disk_usage(folder).free
@@ -377,9 +414,16 @@ def _claim(folder: Path, corpus: WholeCorpus) -> None:
             f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch-dir, or leave --scope out and "
             "take a sample"
         )
-    sweep(folder)
     if not ours:
-        write_text(folder / FOLDER_NOTE, "Raw files of a selection that is being made; datamask removes them.\n")
+        write_text(folder / FOLDER_NOTE, NOTE)
+
+
+def _ours(folder: Path) -> bool:
+    """Whether it is a folder that a scratch was written into."""
+    try:
+        return read_bounded(folder / FOLDER_NOTE, len(NOTE)) == NOTE.encode()
+    except (OSError, StoreError):
+        return False
 
 
 def _file(folder: Path, number: int, kind: str) -> Path:
@@ -407,23 +451,8 @@ def _add(
     note: dict[str, Any],
 ) -> None:
     """Write down the rows of a batch that can be used."""
-    raw = reader.read(number, first, batch)
-    assert raw.features is not None and reader.features is not None
-    kept, norms = np.empty(raw.features.shape, KINDS["features"]), np.empty(len(raw.quality))
-    for low in range(0, len(norms), ROWS_AT_ONCE):
-        part = slice(low, low + ROWS_AT_ONCE)
-        units, norms[part] = unit_rows(raw.features[part], reader.features.center)
-        kept[part] = units
+    columns, norms, raw = _columns_of(reader, number, first, batch)
     valid, dropped = reader.usable(number, first, raw, norms)
-    hashes = row_hash(reader.ids(number, first, batch), HASH_SEED)
-    columns: dict[str, np.ndarray] = {
-        "features": kept,
-        "quality": raw.quality,
-        "id_hash": hashes,
-        "source_row": first + np.arange(len(valid)),
-    }
-    if raw.lengths is not None:
-        columns["length"] = raw.lengths
     everything = bool(valid.all())
     for kind, sink in sinks.items():
         values = columns[kind] if everything else columns[kind][valid]
@@ -431,6 +460,28 @@ def _add(
     note["rows"] += int(valid.sum())
     for reason, count in dropped.items():
         note["dropped"][reason] = note["dropped"].get(reason, 0) + count
+
+
+def _columns_of(
+    reader: RowReader, number: int, first: int, batch: pa.RecordBatch
+) -> tuple[dict[str, np.ndarray], np.ndarray, RawRows]:
+    """What is kept of each row of a batch, by `KINDS`; the lengths of its features; and the rows as they stand."""
+    raw = reader.read(number, first, batch)
+    assert raw.features is not None and reader.features is not None
+    kept, norms = np.empty(raw.features.shape, KINDS["features"]), np.empty(len(raw.quality))
+    for low in range(0, len(norms), ROWS_AT_ONCE):
+        part = slice(low, low + ROWS_AT_ONCE)
+        units, norms[part] = unit_rows(raw.features[part], reader.features.center)
+        kept[part] = units
+    columns: dict[str, np.ndarray] = {
+        "features": kept,
+        "quality": raw.quality,
+        "id_hash": row_hash(reader.ids(number, first, batch), HASH_SEED),
+        "source_row": first + np.arange(len(norms)),
+    }
+    if raw.lengths is not None:
+        columns["length"] = raw.lengths
+    return columns, norms, raw
 
 
 def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int) -> dict[str, Any] | None:

@@ -152,14 +152,16 @@ class RunStore:
         Raises:
             RunStateError: it is running.
         """
-        run, scratch = self.get(run_id), None
+        run, beside = self.get(run_id), []
         with contextlib.suppress(StoreError):  # a damaged record names none
-            scratch = (run.whole or {}).get("scratch")
-        remove_folder(run.path)
-        if scratch is not None:
-            from datamask.out_of_core.scratch import remove_scratch
+            if (whole := run.whole) is not None:
+                from datamask.out_of_core.scratch import remove_scratch, scratch_folder
 
-            remove_scratch(scratch)
+                beside = [whole.get("scratch"), scratch_folder(run_id, run.config.selection.scratch_dir)]
+        remove_folder(run.path)
+        for scratch in beside:
+            if scratch is not None:
+                remove_scratch(scratch, run_id)
 
 
 class Run:

@@ -18,8 +18,16 @@ from datamask.config import CorpusConfig, QualityColumn
 from datamask.corpus.opening import open_corpus
 from datamask.corpus.sampling import row_hash
 from datamask.errors import InputError, OptionError, Stopped, StoreError
+from datamask.files import replacing
 from datamask.out_of_core import scratch as scratches
-from datamask.out_of_core.scratch import open_scratch, remove_scratch, scratch_bytes, write_scratch
+from datamask.out_of_core.scratch import (
+    RECORD,
+    open_scratch,
+    remove_scratch,
+    scratch_bytes,
+    scratch_folder,
+    write_scratch,
+)
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.quality import FrozenQuality
 from tests.recipes.made_runs import shard
@@ -229,12 +237,29 @@ def test_a_folder_of_somebody_else_is_neither_written_nor_removed(folder, tmp_pa
     (place / "letters.txt").write_text("dear")
     with pytest.raises(OptionError, match="holds something else"):
         write_scratch(_whole(folder), place)
-    remove_scratch(place)
-    assert (place / "letters.txt").read_text() == "dear"
-    write_scratch(_whole(folder), tmp_path / "scratch")
-    remove_scratch(tmp_path / "scratch")
-    assert not (tmp_path / "scratch").exists()
-    remove_scratch(tmp_path / "scratch")
+    (place / "about.txt").write_text("a diary")
+    mine = place.rename(tmp_path / "datamask-run-1")
+    remove_scratch(mine, "run-1")
+    assert (mine / "letters.txt").read_text() == "dear"
+    scratch = scratch_folder("run-2", str(tmp_path))
+    write_scratch(_whole(folder), scratch)
+    remove_scratch(scratch, "run-1")
+    (tmp_path / "datamask-run-1b").symlink_to(scratch)
+    remove_scratch(tmp_path / "datamask-run-1b", "run-1b")
+    assert (scratch / RECORD).is_file()
+    remove_scratch(scratch, "run-2")
+    assert not scratch.exists()
+    remove_scratch(scratch, "run-2")
+
+
+def test_what_a_killed_writer_left_in_a_new_folder_is_no_reason_to_refuse_it(folder, tmp_path):
+    (tmp_path / "scratch").mkdir()
+    with replacing(tmp_path / "scratch" / "about.txt") as part:
+        left = part.name
+        part.write_text("")
+    (tmp_path / "scratch" / "about.txt").unlink()
+    (tmp_path / "scratch" / left).write_text("half")
+    assert write_scratch(_whole(folder), tmp_path / "scratch").rows == sum(COUNTS)
 
 
 def test_the_room_is_asked_for_before_anything_is_written(folder, tmp_path, monkeypatch):

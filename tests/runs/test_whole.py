@@ -20,6 +20,7 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
 from datamask.errors import InputError, OptionError
 from datamask.options import Quota
+from datamask.out_of_core import scratch as scratch_files
 from datamask.out_of_core import solvers
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.runs import whole
@@ -202,7 +203,7 @@ def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path
     assert execute(run)["n"] == SAMPLE and run.whole is None
     # one that does not fit asks for all of its rows
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
-    monkeypatch.setattr(whole.tempfile, "gettempdir", lambda: str(tmp_path / "system"))
+    monkeypatch.setattr(scratch_files.tempfile, "gettempdir", lambda: str(tmp_path / "system"))
     run = RunStore(tmp_path / "runs").create(config)
     assert execute(run)["n"] == N and run.whole is not None
     without = replace(config, selection=replace(config.selection, scope=None), corpus=replace(config.corpus, rows=None))

@@ -102,8 +102,9 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "reinforce": ("--objective", "facility", "--estimator", "reinforce", "--n_epochs", "8", "--n_rollout", "8"),
     "relaxed": ("--objective", "facility", "--estimator", "relaxed", "--n_epochs", "8"),
     "greedy": ("--objective", "disf_fixed", "--estimator", "greedy"),
+    "whole": ("--objective", "pairwise", "--scope", "global", "--scratch_dir", "{folder}/scratch"),
 }
-"""Name -> options of a small run of it."""
+"""Name -> options of a small run of it. {folder}: where its output goes."""
 
 
 def select_words(setting: str, output: Path, runs_dir: Path, corpus: Path | None = None) -> list[str]:
@@ -117,7 +118,7 @@ def select_words(setting: str, output: Path, runs_dir: Path, corpus: Path | None
         str(runs_dir),
         "--select_ratio",
         "0.2",
-        *SETTINGS[setting],
+        *(word.format(folder=output.parent) for word in SETTINGS[setting]),
         *COMMAND,
     ]
 

@@ -360,11 +360,14 @@ def check_runs(
             raise Finding("a run says done and holds other ids than the unbroken one")
         if finished and (left := [path.name for path in run.path.iterdir() if path.name.startswith(".")]):
             raise Finding(f"files are left in the run's folder for good: {', '.join(left)}")
+    if finished and (folder / "scratch").exists() and (left := sorted(map(str, (folder / "scratch").rglob("*")))):
+        raise Finding(f"scratch of a run that is done is left for good: {', '.join(left)[:300]}")
 
 
 OPERATIONS = (
     _selects("counterfactual", 310),
     _selects("greedy", 340),
+    _selects("whole", 600),
     _resumes("counterfactual", 280),
     _resumes("reinforce", 300),
     _resumes("relaxed", 300),
