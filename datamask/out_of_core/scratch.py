@@ -322,7 +322,7 @@ def write_scratch(
         nonlocal rows_done, decoded
         shard = source.shards[number]
         made_of = {"format": FORMAT, "shard": list(shard_stamp(shard, stop.is_set)), "settings": settings}
-        note = _written(place, number, made_of, corpus.dim)
+        note = _written(place, number, made_of, corpus.dim, reader.length_column is not None)
         if note is not None:
             with lock:
                 rows_done += shard.rows
@@ -484,7 +484,7 @@ def _columns_of(
     return columns, norms, raw
 
 
-def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int) -> dict[str, Any] | None:
+def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int, with_lengths: bool) -> dict[str, Any] | None:
     """What was noted of a shard whose files are there, made of just that; None: they are to be written."""
     try:
         note = json.loads(read_bounded(_file(folder, number, "json"), 1 << 20))
@@ -492,9 +492,9 @@ def _written(folder: Path, number: int, made_of: dict[str, Any], dim: int) -> di
         if note["made_of"] != made_of or not isinstance(rows, int):
             return None
         for kind, dtype in KINDS.items():
+            if kind == "length" and not with_lengths:
+                continue
             path = _file(folder, number, kind)
-            if kind == "length" and not path.exists():
-                continue  # the settings say whether there are any
             if path.stat().st_size != rows * np.dtype(dtype).itemsize * (dim if kind == "features" else 1):
                 return None
         dropped = {str(reason): int(count) for reason, count in note["dropped"].items()}

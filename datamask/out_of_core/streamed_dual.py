@@ -13,6 +13,8 @@ their features in each thread. Sums are in float64.
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from datamask.corpus.threads import Progress, ShouldStop
-from datamask.errors import InputError, Stopped, StoreError
+from datamask.errors import InputError, Stopped
 from datamask.files import replacing
 from datamask.out_of_core.rounding import Members, rounded
 from datamask.out_of_core.scratch import ROWS_READ, Scratch
@@ -32,7 +34,7 @@ from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
 from datamask.recipes.stepping import next_rule, rule_of
 from datamask.recipes.weights import Weights
 
-MOST_PASSES = 12
+MOST_PASSES, USUAL_PASSES = 12, 5
 
 CLOSE = 1e-6
 """Bound less value at which it ends, on the scale of the objective."""
@@ -123,7 +125,7 @@ def solve(
             are where the passes begin.
         block_rows: bounds the memory; see `memory_bytes`.
         on_pass: told after every pass, those of a stopped attempt included.
-        progress: with the share of `MOST_PASSES`, of which there are mostly fewer.
+        progress: with the share of the passes, as if there were `USUAL_PASSES`, and slower after these.
 
     Raises:
         InputError: no such selection is possible.
@@ -168,7 +170,13 @@ def solve(
 def _within(progress: Progress | None, number: int) -> Progress | None:
     if progress is None:
         return None
-    return lambda share, what: progress((number + share) / MOST_PASSES, what)
+
+    def told(share: float, what: str) -> None:
+        done = number + share
+        few = min(done, USUAL_PASSES) / (USUAL_PASSES + 1)
+        progress(few + max(0.0, done - USUAL_PASSES) / (MOST_PASSES - USUAL_PASSES) / (USUAL_PASSES + 1), what)
+
+    return told
 
 
 class ScratchFeed:
@@ -412,5 +420,5 @@ def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
             note["raw"],
             note["passes"],
         )
-    except (OSError, ValueError, KeyError, TypeError, EOFError, StoreError):
-        return None
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None  # damaged, or of another version: the passes begin anew
