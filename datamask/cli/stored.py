@@ -8,6 +8,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from datamask.cli.common import DONE, check_device, deliver, shell, stop_on_signals
 from datamask.cli.output import Progress, check_apart, percent, print_json, say, summary_text, table_text
 from datamask.cli.parser import import_config
@@ -87,8 +89,24 @@ def runs_show(options: argparse.Namespace) -> int:
     if status.summary:
         print(summary_text(run, status.summary, None))
     else:
-        print(f"step {status.step:,} of {status.total_steps:,}\nRun folder: {run.path}")
+        print(f"step {status.step:,} of {status.total_steps:,}")
+        print("".join(f"{line}\n" for line in _whole_lines(run)) + f"Run folder: {run.path}")
     return DONE
+
+
+def _whole_lines(run: Run) -> list[str]:
+    """Of an unfinished run on all rows of a corpus beyond memory, what it selects from and how far it came."""
+    whole, metrics = run.whole or {}, run.metrics()
+    lines = []
+    if "shards" in whole:
+        rows = f"{whole['rows']:,} rows" if "rows" in whole else "all rows"
+        lines.append(f"{rows} of {whole['shards']:,} shards, out of core; scratch in {whole.get('scratch')}")
+    if len(done := metrics.get("pass", np.zeros(0))) and np.isfinite(done[-1]):
+        value, bound = (metrics.get(name, done * np.nan)[-1] for name in ("joint", "upper_bound"))
+        told = f"{int(done[-1]):,} step{'s' if done[-1] != 1 else ''} over all rows"
+        told += f"; value so far {value:.6f}" if np.isfinite(value) else ""
+        lines.append(told + (f", nothing above {bound:.6f}" if np.isfinite(bound) else ""))
+    return lines
 
 
 def runs_stop(options: argparse.Namespace) -> int:

@@ -47,6 +47,7 @@ from datamask.runs.recipe import selection_of_sample
 from datamask.runs.recording import Recorder
 from datamask.runs.store import Run, RunStore
 from datamask.storage.address import path_of
+from datamask.work.pace import duration
 
 SCRATCH, PASSES, WRITING = "scratch", "passes", "writing"
 """Phases after those of the sample."""
@@ -167,6 +168,13 @@ class WholeExecution(Execution):
         self.note(
             f"all {rows:,} rows of {len(whole.source.shards):,} shards, out of core: {_gigabytes(disk)} of scratch in "
             f"{self.folder}, at most {_gigabytes(memory)} of memory (--block_rows {block_rows:,})"
+        )
+
+    def say(self, what: str) -> None:
+        self.tell(what)
+        left = self.pace.left
+        self.writer.beat(
+            0, self.config.n_epochs or 0, what + ("" if left is None else f", about {duration(left)} left")
         )
 
     def know(self, **facts: Any) -> None:

@@ -250,7 +250,7 @@ def test_centered_features_z_scores_and_rows_that_cannot_be_used(folder, tmp_pat
 # -- stopped, killed, changed ------------------------------------------------------------------------------------------
 
 
-def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path, monkeypatch):
+def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path, monkeypatch, capsys):
     run, stopping = _created(tmp_path, folder), []
     solve = solvers.streamed_dual.solve
 
@@ -268,6 +268,10 @@ def test_a_stopped_run_keeps_its_scratch_says_where_and_goes_on(folder, tmp_path
     before = {path.name: path.stat().st_mtime_ns for path in kept.glob("0*")}
     assert len(before) == 6 * len(ROWS) and (kept / "dual.npz").is_file()
     monkeypatch.undo()
+    assert main(["runs", "show", run.id, "--runs-dir", str(run.path.parent)]) == 0
+    shown = capsys.readouterr().out
+    assert f"{N:,} rows of {len(ROWS)} shards, out of core; scratch in {kept}" in shown
+    assert "1 step over all rows; value so far 0." in shown and ", nothing above 0." in shown
     resumed = attempt(run, should_stop=lambda: False)
     assert resumed.status.state == "done" and not kept.exists()
     other = _created(tmp_path / "other", folder)
