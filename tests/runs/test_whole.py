@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -20,12 +21,11 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
 from datamask.errors import InputError, OptionError
 from datamask.options import Quota
-from datamask.out_of_core import scratch as scratch_files
-from datamask.out_of_core import solvers
+from datamask.out_of_core import scratch, solvers
 from datamask.out_of_core.whole_corpus import sample_rows
 from datamask.runs import whole
 from datamask.runs.attempt import attempt
-from datamask.runs.execute import execute
+from datamask.runs.execute import Poll, execute
 from datamask.runs.exports import filtered_rows, mask_per_shard
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import Run, RunStore
@@ -203,7 +203,7 @@ def test_without_scratch_a_corpus_that_fits_is_solved_in_memory(folder, tmp_path
     assert execute(run)["n"] == SAMPLE and run.whole is None
     # one that does not fit asks for all of its rows
     monkeypatch.setattr("datamask.corpus.opening.default_row_limit", lambda *options, **more: N - 1)
-    monkeypatch.setattr(scratch_files.tempfile, "gettempdir", lambda: str(tmp_path / "system"))
+    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path / "system"))
     run = RunStore(tmp_path / "runs").create(config)
     assert execute(run)["n"] == N and run.whole is not None
     without = replace(config, selection=replace(config.selection, scope=None), corpus=replace(config.corpus, rows=None))
@@ -287,7 +287,7 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(folder, tmp_path):
         """
         import sys, time
         from datamask.out_of_core import streamed_dual
-        from datamask.runs.execute import execute
+        from datamask.runs.execute import Poll, execute
         from datamask.runs.store import RunStore
 
         keep = streamed_dual._keep
@@ -330,21 +330,27 @@ def test_a_killed_driver_repeats_no_pass_that_was_over(folder, tmp_path):
 
 
 def test_a_stop_from_another_process_is_heard_in_the_first_pass(folder, tmp_path, monkeypatch):
-    run = _created(tmp_path, folder)
-    from datamask.out_of_core import scratch
-
-    add = scratch._add
+    """The first batch waits until it is."""
+    run, heard = _created(tmp_path, folder), threading.Event()
+    add, stopped = scratch._add, Poll.stopped
 
     def asked(*given):
         run.request_stop()
+        assert heard.wait(60)
         return add(*given)
 
-    monkeypatch.setattr(scratch, "_add", asked)
-    outcome = attempt(run, should_stop=lambda: False)
-    assert outcome.status.state in ("stopped", "done")
-    if outcome.status.state == "stopped":
-        monkeypatch.undo()
-        assert attempt(run, should_stop=lambda: False).status.state == "done"
+    def hears(self):
+        if stopped(self):
+            heard.set()
+        return heard.is_set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch, "_add", asked)
+        patched.setattr(Poll, "stopped", hears)
+        assert attempt(run, should_stop=lambda: False).status.state == "stopped"
+    kept = tmp_path / "scratch" / f"datamask-{run.id}"
+    assert kept.is_dir() and not (kept / "scratch.json").exists()
+    assert attempt(run, should_stop=lambda: False).status.state == "done"
 
 
 def test_a_run_that_is_removed_takes_its_scratch_along(folder, tmp_path, monkeypatch):
