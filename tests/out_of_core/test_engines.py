@@ -17,6 +17,7 @@ from datamask.errors import InputError, LostWorkersError, OptionError, Stopped
 from datamask.out_of_core.engines import ENGINES, open_engine
 from datamask.out_of_core.engines.contract import ONE_THREAD, TRIES
 from datamask.out_of_core.engines.replies import LARGEST, TaskFault, call_text, reply_to, result_of
+from datamask.out_of_core.engines.worker import NICE
 from tests.out_of_core import toy
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +106,12 @@ def test_results_do_not_depend_on_the_number_of_workers(workers, tmp_path):
 def test_workers_compute_in_one_thread(engine):
     (result,) = engine.run("tests.out_of_core.toy:threads", [{"names": sorted(ONE_THREAD)}], poll=no_poll)
     assert result == ONE_THREAD
+
+
+def test_local_workers_let_others_go_first():
+    with open_engine("local", workers=1) as engine:
+        (result,) = engine.run("tests.out_of_core.toy:priority", [{}], poll=no_poll)
+    assert result == {"nice": min(os.nice(0) + NICE, 19)}
 
 
 def test_what_a_task_prints_is_no_reply(engine, tmp_path):

@@ -102,6 +102,11 @@ def threads(argument: dict[str, Any]) -> dict[str, Any]:
     return {name: os.environ.get(name) for name in argument["names"]}
 
 
+def priority(argument: dict[str, Any]) -> dict[str, Any]:
+    """How nice this process is."""
+    return {"nice": os.nice(0)}
+
+
 def no_dict(argument: dict[str, Any]) -> list[int]:
     """A task that breaks its contract."""
     return [1]

@@ -13,6 +13,9 @@ from typing import NoReturn
 
 from datamask.out_of_core.engines.replies import reply_to
 
+NICE = 5
+"""Workers take all cores: a server that started them goes first, and so does whatever else is asked of the machine."""
+
 
 def _hear(calls: queue.SimpleQueue[str]) -> None:
     # the bare descriptor: a thread inside a buffered read makes the interpreter abort when it ends
@@ -26,6 +29,7 @@ def _hear(calls: queue.SimpleQueue[str]) -> None:
 
 def main() -> NoReturn:
     """Do one call after another, until stdin closes."""
+    os.nice(NICE)
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_hear, args=(calls,), daemon=True).start()
     # what a task or one of its libraries prints must not be taken for a reply
