@@ -24,8 +24,9 @@ from datamask.out_of_core.tasks import Argument, Made, once, opened
 CELLS_NEAR = 512
 """Cells near a row's own cell, of which those that it looks into are chosen; four times these where that is more."""
 
-AIMED_RECALL = 0.98
-"""Share of the true nearest rows that lists are to hold, if so many rows may be looked at."""
+AIMED_RECALL = 0.97
+"""Share of the true nearest rows that lists are to hold, if so many rows may be looked at. Looking into 8 of 234 cells
+found 94 % of those of 236,007 real texts; 98 % would take 24, three times the time."""
 
 PIECE = 1024
 """Rows and columns multiplied at once."""
