@@ -294,7 +294,7 @@ def worker_bytes(rows: int, dim: int, size: int, block_rows: int) -> int:
 
 def disk_bytes(rows: int, dim: int, size: int) -> int:
     """What the files of all tasks take at most at any time, about, beside the scratch."""
-    return rows * max(4 * dim + 70, 2 * dim + 60 + 24 * list_length(size / rows))
+    return rows * max(4 * dim + 70, 2 * dim + 60 + 28 * list_length(size / rows))
 
 
 def check_room(scratch: Scratch, size: int) -> None:
