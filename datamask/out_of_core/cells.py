@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from datamask.files import sweep
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.scratch import Scratch
@@ -217,6 +218,7 @@ class CellBlocks:
     def prepare(self, engine: Engine, poll: Poll, tell: Tell = no_tell) -> dict[str, Any]:
         """Do all of that. Returns facts: blocks, rows of the largest, pairs listed, those of them that cross blocks."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        sweep(self.folder)  # a killed worker's part is as large as a block's file
         if not self.block.whole:
             if self.centres is not None:
                 _do(self.centres, engine, poll, tell, 0.0, 0.05, "Cells of a sample")

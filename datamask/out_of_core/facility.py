@@ -18,6 +18,7 @@ import numpy as np
 
 from datamask.config import SelectionConfig
 from datamask.errors import InputError, OptionError
+from datamask.files import folder_bytes
 from datamask.out_of_core.array_file import ArrayFile
 from datamask.out_of_core.cells import FOLDER, Aim, CellBlocks, Rounds, State, Tell, list_length
 from datamask.out_of_core.engines.contract import Engine
@@ -303,8 +304,7 @@ def check_room(scratch: Scratch, size: int) -> None:
     Raises:
         OptionError: it has not so many bytes free.
     """
-    folder = scratch.folder / FOLDER
-    present = sum(path.stat().st_size for path in folder.iterdir()) if folder.is_dir() else 0
+    present = folder_bytes(scratch.folder / FOLDER)
     needed, free = disk_bytes(scratch.rows, scratch.dim, size) - present, shutil.disk_usage(scratch.folder).free
     if needed > free:
         raise OptionError(

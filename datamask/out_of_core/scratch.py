@@ -27,7 +27,7 @@ from datamask.corpus.sampling import row_hash
 from datamask.corpus.shards import threads_for
 from datamask.corpus.threads import Progress, ShouldStop, Speed, in_threads, one_blas_thread
 from datamask.errors import InputError, OptionError, Stopped, StoreError
-from datamask.files import open_regular, read_bounded, replacing, sweep, write_text
+from datamask.files import folder_bytes, open_regular, read_bounded, replacing, sweep, write_text
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.apply import shard_stamp
 from datamask.recipes.batches import RawRows, RowReader, shard_batches
@@ -298,6 +298,7 @@ def write_scratch(
     corpus: WholeCorpus,
     folder: str | Path,
     *,
+    beside: int = 0,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Scratch:
@@ -305,6 +306,7 @@ def write_scratch(
 
     Args:
         corpus: the rows. folder: an empty one, or that of such a pass.
+        beside: bytes that whoever reads the scratch will write beside it, for which there must be room too.
         progress, should_stop: called from this thread some ten times a second.
 
     Raises:
@@ -313,7 +315,7 @@ def write_scratch(
         StoreError: the folder cannot be written. RemoteError: a store does not answer. Stopped: asked to.
     """
     place, source, reader = Path(folder), corpus.source, corpus.reader
-    _claim(place, corpus)
+    _claim(place, corpus, beside)
     settings = corpus.settings
     stop, lock, speed = threading.Event(), threading.Lock(), Speed()
     rows_done = decoded = 0
@@ -389,8 +391,11 @@ def remove_scratch(folder: str | Path, run_id: str) -> None:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _claim(folder: Path, corpus: WholeCorpus) -> None:
+def _claim(folder: Path, corpus: WholeCorpus, beside: int) -> None:
     """Make the folder, and see that there is room.
+
+    Args:
+        beside: bytes that will be written beside the scratch.
 
     Raises:
         OptionError: it holds something else, or its disk has not the room. StoreError: it cannot be made.
@@ -402,13 +407,13 @@ def _claim(folder: Path, corpus: WholeCorpus) -> None:
         if not ours and any(folder.iterdir()):
             raise OptionError(f"--scratch-dir: {folder} holds something else than scratch; remove it or name another")
         free = shutil.disk_usage(folder).free
-        there = sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if ours else 0
+        present = folder_bytes(folder)
     except OSError as error:
         if isinstance(error, StoreError):
             raise
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
-    needed = scratch_bytes(corpus.source.rows, corpus.dim, lengths=corpus.columns.length is not None)
-    if needed - there > free:
+    needed = beside + scratch_bytes(corpus.source.rows, corpus.dim, lengths=corpus.columns.length is not None)
+    if needed - present > free:
         raise OptionError(
             f"scratch of {corpus.source.rows:,} rows of {corpus.dim:,} dimensions takes {needed / 1e9:,.1f} GB, and "
             f"{folder} has {free / 1e9:,.1f} GB free; name a larger disk with --scratch-dir, or leave --scope out and "

@@ -125,7 +125,13 @@ class WholeExecution(Execution):
         block_rows = self.config.block_rows or BLOCK_ROWS
         self.announce(whole, block_rows)
         self.pace.begin(SCRATCH, 0.0)
-        scratch = write_scratch(whole, self.folder, progress=self.at_share, should_stop=self.poll.stopped)
+        scratch = write_scratch(
+            whole,
+            self.folder,
+            beside=self.solver.disk(whole.source.rows, whole.dim, self.config.size(whole.source.rows)),
+            progress=self.at_share,
+            should_stop=self.poll.stopped,
+        )
         size = self.config.size(scratch.rows)
         self.know(rows=scratch.rows, selected=size)
         self.pace.begin(PASSES, 0.0)
