@@ -549,7 +549,7 @@ def _finished(
     )
     _refuse_repeated(corpus, scratch, should_stop)
     write_text(folder / RECORD, json.dumps(record))
-    return scratch
+    return open_scratch(folder)  # this one has read hashes and qualities of all rows, which take memory
 
 
 def _refuse_repeated(corpus: WholeCorpus, scratch: Scratch, should_stop: ShouldStop | None) -> None:

@@ -132,7 +132,7 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
         dual.selected(scratch.rows),
         dual.value,
         dual.raw,
-        dual.bound,
+        dual.bound if dual.proved else None,
         streamed_dual.scores_by(scratch, problem.recipe, dual, problem.size, config.lamb),
         f"{ending} after {passes} pass{'es' if passes != 1 else ''}",
         {"passes": passes},

@@ -45,6 +45,9 @@ FEWEST_ROWS, ROWS_SHARE = 256, 64
 As much for one thread as for many: which rows are added up together decides the last bits of a sum.
 """
 
+ROUNDING = 1e-9
+"""A bound may lie so far below its value, relative: sums are rounded. More is a fault, and nothing is proved."""
+
 STILL, TIRED = 0.9, 2
 """Where the gap is more than this share of that so many passes before, no more are made: whole rows come no nearer."""
 
@@ -72,6 +75,7 @@ class Dual:
         best: rule under which they were members, and tau: their threshold, which rounding moved some rows across.
         raw: quality and diversity terms of the members, as the objectives define them.
         passes: what each came to: ``value``, ``upper_bound``, ``gap``, ``tau``.
+        proved: whether no bound lay below the value by more than rounding, which would be a fault.
     """
 
     rule: ScoreRule
@@ -84,6 +88,7 @@ class Dual:
     tau: float = np.nan
     raw: dict[str, float] = field(default_factory=dict)
     passes: list[dict[str, float]] = field(default_factory=list)
+    proved: bool = True
 
     @property
     def gap(self) -> float:
@@ -285,6 +290,7 @@ def _after(
     if value > dual.value:
         dual.value, dual.best, dual.tau, dual.raw = value, rule, tau, better.raw()
         dual.packed = np.packbits(selected)
+    dual.proved &= bool(dual.bound >= dual.value - ROUNDING * max(1.0, abs(dual.value)))
     dual.bound = max(dual.bound, dual.value)
     dual.passes = [
         *dual.passes,
@@ -389,7 +395,9 @@ def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:
         if rule is not None:
             arrays |= {f"{name}_{part}": array for part in _RULE_ARRAYS if (array := getattr(rule, part)) is not None}
             numbers[name] = {part: getattr(rule, part) for part in _RULE_NUMBERS}
-    numbers |= {part: getattr(dual, part) for part in ("expected", "spread", "value", "bound", "tau", "raw", "passes")}
+    numbers |= {
+        part: getattr(dual, part) for part in ("expected", "spread", "value", "bound", "tau", "raw", "passes", "proved")
+    }
     with replacing(path, ".npz") as part, part.open("wb") as file:
         np.savez(file, note=np.array(json.dumps({"made_of": made_of, **numbers})), **arrays)  # type: ignore[arg-type]
 
@@ -419,6 +427,7 @@ def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
             note["tau"],
             note["raw"],
             note["passes"],
+            bool(note["proved"]),
         )
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         return None  # damaged, or of another version: the passes begin anew

@@ -52,7 +52,8 @@ def _whole(folder, **options) -> WholeCorpus:
 
 def test_it_holds_every_row_as_opening_reads_it(folder, tmp_path):
     corpus = open_corpus(CorpusConfig((str(folder),)))
-    write_scratch(_whole(folder), tmp_path / "scratch")
+    written = write_scratch(_whole(folder), tmp_path / "scratch")
+    assert not {"quality", "id_hash"} & set(vars(written)), "16 bytes a row that a solver may not want"
     scratch = open_scratch(tmp_path / "scratch")
     assert (scratch.rows, scratch.dim) == (len(corpus), corpus.dim)
     assert scratch.starts.tolist() == np.cumsum([0, *COUNTS]).tolist()

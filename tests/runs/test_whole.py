@@ -23,6 +23,7 @@ from datamask.errors import InputError, OptionError
 from datamask.options import Quota
 from datamask.out_of_core import scratch, solvers
 from datamask.out_of_core.whole_corpus import sample_rows
+from datamask.recipes.weights import Weights
 from datamask.runs import whole
 from datamask.runs.attempt import attempt
 from datamask.runs.execute import Poll, execute
@@ -384,6 +385,13 @@ def test_in_python_all_rows_are_asked_for_as_a_run(folder, tmp_path):
     selection = select(corpus, **options, runs_dir=tmp_path / "runs")
     assert selection.summary["n"] == N and len(selection.mask) == SAMPLE
     assert Run(selection.run).status().summary["selected"] == S
+
+
+def test_a_bound_that_cannot_be_is_none(folder, tmp_path, monkeypatch):
+    beside = Weights.beside_scores
+    monkeypatch.setattr(Weights, "beside_scores", lambda *given: beside(*given) - 0.01)
+    summary = execute(_created(tmp_path, folder))
+    assert summary["upper_bound"] is None and summary["gap"] is None and summary["bound_holds_for"] is None
 
 
 def test_shards_that_change_meanwhile_are_refused(folder, tmp_path, monkeypatch):
