@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamask.corpus.threads import ShouldStop
+from datamask.errors import Stopped
 from datamask.out_of_core.scratch import Scratch
+from datamask.recipes.passes import STOPPED
 from datamask.recipes.recipe import ScoreRule
 from datamask.recipes.weights import Weights, moment_pairs
 
@@ -100,6 +102,9 @@ def rounded(
 
     Args:
         near: int64, rising, the rows that may change sides. members: the sums before, which stay as they are.
+
+    Raises:
+        Stopped: `should_stop` answered true; `selected` is as it was.
     """
     after = Members(size, members.quality, members.total, members.moments, rule)
     if not rule.needs_features or len(near) < 2:
@@ -108,7 +113,7 @@ def rounded(
     inside = selected[near]
     for swap in range(MOST_SWAPS):
         if should_stop is not None and swap % POLLED == 0 and should_stop():
-            break
+            raise Stopped(STOPPED)
         if swap % FRESH == 0:
             band.measure()
         best = band.best_swap(inside)

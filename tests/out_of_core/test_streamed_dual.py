@@ -16,6 +16,7 @@ import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, Stopped
+from datamask.out_of_core.rounding import rounded
 from datamask.out_of_core.scratch import FORMAT, Scratch, write_scratch
 from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows
 from datamask.out_of_core.whole_corpus import WholeCorpus
@@ -168,6 +169,40 @@ def test_a_stopped_solution_goes_on_behind_its_last_whole_pass(learned):
         assert passes == again
     # another size, or another rule, is another solution
     assert solve(scratch, recipe, 3000, block_rows=BLOCK).selected(scratch.rows).sum() == 3000
+
+
+def test_a_stop_during_swaps_changes_nothing_of_what_comes_out(learned, monkeypatch):
+    """Half of the swaps of a pass are no pass: it is done again as a whole."""
+    _root, scratch, recipes = learned
+    (scratch.folder / "dual.npz").unlink(missing_ok=True)
+    unbroken = solve(scratch, recipes["sum"], 4000, block_rows=BLOCK)
+    assert all(one_pass["swaps"] > 0 for one_pass in unbroken.passes)
+    for wanted in range(1, len(unbroken.passes) + 1):
+        (scratch.folder / "dual.npz").unlink()
+        begun, swapping = [], []
+
+        def watched(*given, begun=begun, swapping=swapping):
+            begun.append(True)
+            swapping.append(True)
+            try:
+                return rounded(*given)
+            finally:
+                swapping.clear()
+
+        monkeypatch.setattr("datamask.out_of_core.streamed_dual.rounded", watched)
+        with pytest.raises(Stopped):
+            solve(
+                scratch,
+                recipes["sum"],
+                4000,
+                block_rows=BLOCK,
+                should_stop=lambda begun=begun, swapping=swapping, wanted=wanted: (
+                    bool(swapping) and len(begun) == wanted
+                ),
+            )
+        monkeypatch.undo()
+        dual = solve(scratch, recipes["sum"], 4000, block_rows=BLOCK)
+        assert dual.passes == unbroken.passes and np.array_equal(dual.packed, unbroken.packed)
 
 
 def test_the_same_to_the_last_bit_with_any_number_of_threads(learned, monkeypatch):
