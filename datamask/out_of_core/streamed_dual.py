@@ -31,7 +31,7 @@ from datamask.recipes.batches import Judged
 from datamask.recipes.passes import BAND, STOPPED, Batches, Pass, pass_of
 from datamask.recipes.recipe import Recipe, ScoreRule, Thresholds
 from datamask.recipes.scoring import ROWS_AT_ONCE, Scorer
-from datamask.recipes.stepping import next_rule, rule_of
+from datamask.recipes.stepping import between, next_rule, rule_of, slope_along
 from datamask.recipes.weights import Weights
 
 MOST_PASSES, USUAL_PASSES = 12, 5
@@ -50,6 +50,12 @@ ROUNDING = 1e-9
 
 STILL, TIRED = 0.9, 2
 """Where the gap is more than this share of that so many passes before, no more are made: whole rows come no nearer."""
+
+NEARBY = 1e-3
+"""Largest gap at which that is so; with a larger one it is the rule that is far off, and it is still being moved."""
+
+SHORTEST = 0.1
+"""Share of a step that is left, at least, where it led too far."""
 
 NEAR_ROWS = (512, 8192)
 """Rows near the threshold that may be swapped, at least and at most."""
@@ -76,6 +82,8 @@ class Dual:
         raw: quality and diversity terms of the members, as the objectives define them.
         passes: what each came to: ``value``, ``upper_bound``, ``gap``, ``tau``.
         proved: whether no bound lay below the value by more than rounding, which would be a fault.
+        origin: rule of the least bound, from which `rule` is a step, origin_tau: the threshold there, origin_slope: the
+            dual's derivative there by the share of that step.
     """
 
     rule: ScoreRule
@@ -89,6 +97,9 @@ class Dual:
     raw: dict[str, float] = field(default_factory=dict)
     passes: list[dict[str, float]] = field(default_factory=list)
     proved: bool = True
+    origin: ScoreRule | None = None
+    origin_tau: float = np.nan
+    origin_slope: float = np.nan
 
     @property
     def gap(self) -> float:
@@ -101,7 +112,7 @@ class Dual:
         if self.gap <= CLOSE or len(self.passes) >= MOST_PASSES or not self.rule.needs_features:
             return bool(self.passes)
         gaps = [one_pass["gap"] for one_pass in self.passes]
-        return len(gaps) > TIRED and gaps[-1] > STILL * gaps[-1 - TIRED]
+        return len(gaps) > TIRED and self.gap <= NEARBY and gaps[-1] > STILL * gaps[-1 - TIRED]
 
     def selected(self, rows: int) -> np.ndarray:
         """The members, bool ``(N,)``."""
@@ -286,6 +297,7 @@ def _after(
     near = _near(scores, tau, scratch.dim, rule)
     better = rounded(scratch, members, selected, near, weights, size, rule, should_stop)
     value = better.value(weights)
+    fallen = bound < dual.bound
     dual.bound = min(dual.bound, bound)
     if value > dual.value:
         dual.value, dual.best, dual.tau, dual.raw = value, rule, tau, better.raw()
@@ -296,8 +308,19 @@ def _after(
         *dual.passes,
         {"value": value, "upper_bound": dual.bound, "gap": dual.gap, "tau": tau, "swaps": float(better.swaps)},
     ]
-    # the means are exact wherever tau is, and the curvature near the threshold that was expected is nearly that at tau
-    dual.rule, dual.expected = next_rule(recipe, one_pass, weights, size, tau, members.mean, members.moment)
+    mean, moment, pairs = members.mean, members.moment, weights.crowding(size)
+    if fallen or dual.origin is None or not dual.origin_slope < 0:  # a step of no length led nowhere: a new one
+        # the means are exact wherever tau is, and the curvature near the threshold expected is nearly that at tau
+        dual.rule, dual.expected = next_rule(recipe, one_pass, weights, size, tau, mean, moment)
+        dual.origin, dual.origin_tau = rule, tau
+        dual.origin_slope = slope_along((rule, dual.rule), rule, mean, moment, pairs)
+    else:
+        # the step led over the least: where the line between the slopes at both ends is level
+        rise = slope_along((dual.origin, rule), rule, mean, moment, pairs) - dual.origin_slope
+        share = float(np.clip(-dual.origin_slope / rise, SHORTEST, 0.5)) if rise > 0 else 0.5
+        dual.rule = between(dual.origin, rule, share)
+        dual.expected = (1.0 - share) * dual.origin_tau + share * tau
+        dual.origin_slope *= share
     moved = pilot.moved(rule, dual.rule, size / scratch.rows)
     if max(abs(moved), abs(dual.expected - tau)) > FAR * dual.spread:
         dual.expected = tau + moved
@@ -379,6 +402,7 @@ def _members(
 # -- kept between attempts ---------------------------------------------------------------------------------------------
 
 _RULE_ARRAYS = ("direction", "moment", "mean", "inverse_sd")
+_NUMBERS = ("expected", "spread", "value", "bound", "tau", "raw", "passes", "proved", "origin_tau", "origin_slope")
 _RULE_NUMBERS = ("quality_weight", "crowding_weight", "moment_weight", "length_weight")
 
 
@@ -391,13 +415,11 @@ def _keep(path: Path, dual: Dual, made_of: Mapping[str, Any]) -> None:
     """Write down what the passes so far came to."""
     arrays: dict[str, np.ndarray] = {"packed": dual.packed}
     numbers: dict[str, Any] = {}
-    for name, rule in (("rule", dual.rule), ("best", dual.best)):
+    for name, rule in (("rule", dual.rule), ("best", dual.best), ("origin", dual.origin)):
         if rule is not None:
             arrays |= {f"{name}_{part}": array for part in _RULE_ARRAYS if (array := getattr(rule, part)) is not None}
             numbers[name] = {part: getattr(rule, part) for part in _RULE_NUMBERS}
-    numbers |= {
-        part: getattr(dual, part) for part in ("expected", "spread", "value", "bound", "tau", "raw", "passes", "proved")
-    }
+    numbers |= {part: getattr(dual, part) for part in _NUMBERS}
     with replacing(path, ".npz") as part, part.open("wb") as file:
         np.savez(file, note=np.array(json.dumps({"made_of": made_of, **numbers})), **arrays)  # type: ignore[arg-type]
 
@@ -414,20 +436,9 @@ def _kept(path: Path, made_of: Mapping[str, Any], rows: int) -> Dual | None:
             name: ScoreRule(
                 **note[name], **{part: arrays[f"{name}_{part}"] for part in _RULE_ARRAYS if f"{name}_{part}" in arrays}
             )
-            for name in ("rule", "best")
+            for name in ("rule", "best", "origin")
         }
-        return Dual(
-            rules["rule"],
-            note["expected"],
-            note["spread"],
-            note["value"],
-            note["bound"],
-            arrays["packed"],
-            rules["best"],
-            note["tau"],
-            note["raw"],
-            note["passes"],
-            bool(note["proved"]),
-        )
+        numbers = {part: note[part] for part in _NUMBERS}
+        return Dual(rules["rule"], packed=arrays["packed"], best=rules["best"], origin=rules["origin"], **numbers)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         return None  # damaged, or of another version: the passes begin anew

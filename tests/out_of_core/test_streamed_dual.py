@@ -21,6 +21,9 @@ from datamask.out_of_core.scratch import FORMAT, Scratch, write_scratch
 from datamask.out_of_core.streamed_dual import MOST_PASSES, memory_bytes, solve, top_rows
 from datamask.out_of_core.whole_corpus import WholeCorpus
 from datamask.recipes.recipe import Thresholds, write_recipe
+from datamask.recipes.scoring import Scorer
+from datamask.recipes.stepping import between, rule_of, slope_along
+from datamask.recipes.weights import Weights
 from datamask.runs.execute import execute
 from datamask.runs.recipe import recipe_of
 from datamask.runs.store import RunStore
@@ -118,6 +121,48 @@ def test_bound_and_value_meet_within_twelve_passes(kind, learned):
         value += weight * on_scale
         assert dual.raw[name] == pytest.approx(raw[name], abs=1e-7)
     assert dual.value == pytest.approx(value, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def three_thousand(tmp_path_factory) -> Scratch:
+    return _scratch(tmp_path_factory.mktemp("starts"), [shard(1500, seed, d=8) for seed in (1, 2)])
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "pairwise alone", "raw", "disf_fixed", "sum"])
+def test_rules_that_nobody_solved_for_lead_to_the_bound_as_well(kind, three_thousand):
+    """Steps that lead too far are shortened; what is left of 3,000 rows is whole rows in the place of shares."""
+    scratch = three_thousand
+    for seed in (3, 4, 6):
+        (scratch.folder / "dual.npz").unlink(missing_ok=True)
+        dual = solve(scratch, _any_recipe(np.random.default_rng(seed), 8, **KINDS[kind]), 600, block_rows=BLOCK)
+        assert dual.gap <= 1e-5 and len(dual.passes) <= MOST_PASSES
+
+
+def test_the_slope_along_a_step_is_that_of_the_dual(three_thousand):
+    scratch, size, h = three_thousand, 600, 1e-7
+    x, q = scratch.features(0, scratch.rows).astype(np.float64), scratch.quality
+    for seed, kind in enumerate(("pairwise", "disf_fixed", "sum")):
+        rng = np.random.default_rng(seed)
+        recipe, other = (_any_recipe(rng, 8, **KINDS[kind]) for _ in range(2))
+        weights = Weights.of(recipe)
+        start, end = (rule_of(each, weights, size) for each in (recipe, other))
+
+        def dual_at(share, recipe=recipe, weights=weights, start=start, end=end):
+            rule = between(start, end, share)
+            scores = Scorer(replace(recipe, rule=rule))(q, x)
+            top = np.argsort(-scores)[:size]
+            return scores[top].mean() + weights.beside_scores(rule, size), rule, top
+
+        for share in (0.0, 0.4, 1.0):
+            _bound, rule, top = dual_at(share)
+            moment = None
+            if rule.moment is not None:
+                y = (x[top] - rule.mean) * rule.inverse_sd
+                moment = y.T @ y / size
+                np.fill_diagonal(moment, 0.0)
+            slope = slope_along((start, end), rule, x[top].mean(axis=0), moment, weights.crowding(size))
+            numeric = (dual_at(share + h)[0] - dual_at(share - h)[0]) / (2 * h)
+            assert slope == pytest.approx(numeric, rel=1e-4)
 
 
 def test_it_is_worth_what_the_same_rows_are_in_memory(learned):
