@@ -108,8 +108,14 @@ def apply(options: argparse.Namespace) -> int:
     if options.json:
         print_json(summary)
     else:
-        print(_applied_text(summary))
+        print(_applied_text(summary, refitted=bool(options.refit)))
     return DONE
+
+
+def _estimated_on(facts: Mapping[str, Any]) -> str:
+    """Where a recipe's value comes from that was estimated before, on rows that need not be those it is applied to."""
+    rows = facts.get("rows")
+    return f"When it was estimated{f', on {rows:,} rows' if isinstance(rows, int) else ''}: joint value"
 
 
 LOOKED = 0.1
@@ -119,8 +125,12 @@ REFITTED = 0.7
 """The same after the passes of `--refit`."""
 
 
-def _applied_text(summary: Mapping[str, Any]) -> str:
-    """What applying came to, for people."""
+def _applied_text(summary: Mapping[str, Any], *, refitted: bool) -> str:
+    """What applying came to, for people.
+
+    Args:
+        refitted: whether the recipe was estimated on these rows; else what it reached was on others.
+    """
     expected = summary["share_expected"]
     beside = "" if expected is None else f", {percent(expected)} where the recipe was made"
     lines = [
@@ -128,11 +138,12 @@ def _applied_text(summary: Mapping[str, Any]) -> str:
         f"{summary['of']}{beside}).",
         *(f"Left out {count:,} rows with {reason}." for reason, count in summary["dropped"].items()),
     ]
-    refit_told = summary["refit"] or {}
-    if isinstance(value := refit_told.get("value"), (int, float)):
-        bound = refit_told.get("upper_bound")
+    facts = summary["refit"] or {}
+    if isinstance(value := facts.get("value"), (int, float)):
+        bound = facts.get("upper_bound")
         proved = f"; no selection of so many rows is above {bound:.6f}" if isinstance(bound, (int, float)) else ""
-        lines.append(f"Joint value over all of them, on the recipe's scale: {value:.6f}{proved}.")
+        where = "Joint value over all of them" if refitted else _estimated_on(facts)
+        lines.append(f"{where}, on the recipe's scale: {value:.6f}{proved}.")
     if summary["reused"]:
         lines.append(f"{summary['reused']:,} of {summary['shards']:,} shards were done already.")
     return "\n".join([*lines, f"{summary['as'].capitalize()}: {summary['output']}"])

@@ -314,7 +314,14 @@ def test_the_command_writes_by_what_it_estimated_and_estimates_only_once(learned
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["reused"] == 5
     assert main(words[:-1]) == 0
-    assert "no selection of so many rows is above" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "no selection of so many rows is above" in printed and "Joint value over all of them" in printed
+    # of other rows it tells nothing but where it was estimated
+    assert main(["apply", "out/recipe.json", f"{folder}/0.parquet", "--output", "later"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        f"When it was estimated, on {used.refit['rows']:,} rows: joint value" in printed and "over all" not in printed
+    )
     write_recipe(made(**RECIPES["tokens"], quality=(FrozenQuality("quality_score", 1.0),)), "tokens.json")
     assert main(["apply", "tokens.json", folder, "--output", "none", "--refit"]) == 2
     assert "token budget" in capsys.readouterr().err
