@@ -130,10 +130,10 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
             f"neighbours, measured on {graph['recall_rows']:,} random rows."
         )
     if estimate := summary.get("estimate"):
+        measurable = "" if run.whole is not None else "; --exact-values measures it"
         lines.append(
             f"  The raw diversity is a lower bound, of listed neighbours. The exact one is {_raw(estimate['value'])} "
-            f"({_raw(estimate['low'])} to {_raw(estimate['high'])}, from {estimate['rows']:,} random rows; "
-            "--exact-values measures it)."
+            f"({_raw(estimate['low'])} to {_raw(estimate['high'])}, from {estimate['rows']:,} random rows{measurable})."
         )
     lines.append("")
     if output is not None:

@@ -97,6 +97,7 @@ class WholeSolver:
             rows, d and S. seconds: that it takes for each row, and for each row and dimension, about, on two cores.
         solve: does it.
         tasks: whether it does so by tasks of an engine; else by threads of this process.
+        estimates: whether the value is an estimate; else it is exact.
     """
 
     objectives: tuple[str, ...]
@@ -106,6 +107,7 @@ class WholeSolver:
     seconds: tuple[float, float]
     solve: Callable[[WholeProblem, Watch], WholeSolution]
     tasks: bool = False
+    estimates: bool = False
 
 
 def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
@@ -204,6 +206,7 @@ SOLVERS: tuple[WholeSolver, ...] = (
         (1e-4, 8e-7),
         _by_cells,
         tasks=True,
+        estimates=True,
     ),
 )
 """The first that fits is taken."""
@@ -235,6 +238,11 @@ def solver_for(config: SelectionConfig) -> WholeSolver:
     names = [name for name, _ in config.terms]
     for solver in SOLVERS:
         if config.estimator in solver.estimators and (set(names) <= set(solver.objectives) or config.lamb == 1):
+            if config.exact_values and solver.estimates:
+                raise OptionError(
+                    f"--exact-values compares all rows in memory; the value of {config.objective} over all rows out of "
+                    "core is estimated, with its interval; leave it out"
+                )
             if solver.tasks:
                 engine_of(config)  # before anything is read: a library may be missing
             elif config.engine != "local":

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from datamask.cli.output import summary_text
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus.opening import open_corpus
 from datamask.errors import OptionError
@@ -58,6 +59,9 @@ def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, tmp_pat
     assert summary["calibrated"]["joint"] == pytest.approx(
         0.3 * summary["calibrated"]["quality"] + 0.7 * summary["calibrated"]["diversity"]
     )
+    # what is not to be had out of core is not recommended
+    text = summary_text(run, summary, None)
+    assert "The exact one is" in text and "--exact-values" not in text
     assert not (tmp_path / "scratch" / f"datamask-{run.id}").exists()
     stored = RunStore(tmp_path / "runs").get(run.id)
     whole = stored.whole
