@@ -144,7 +144,7 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
 
 def score_text(entry: Mapping[str, Any]) -> str:
     """One selection on every measure, for people."""
-    unknown = f" ({entry['unknown_ids']:,} more ids are not in the corpus)" if entry["unknown_ids"] else ""
+    unknown = f" ({entry['unknown_ids']:,} more ids are not among the rows opened)" if entry["unknown_ids"] else ""
     lines = [
         f"{entry['selection']}: {entry['selected']:,} of {entry['n']:,} samples{unknown}",
         f"  {'':<12}{'share of the attainable gain':>30}{'raw':>14}",

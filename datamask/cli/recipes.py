@@ -39,23 +39,34 @@ def recipe(options: argparse.Namespace) -> int:
     for note in made.notes:
         say(f"note: {note}")
     if options.json:
-        told = ("run", "rows", "selected", "kept", "share_kept", "otherwise", "beyond_the_run")
+        facts = ("run", "rows", "selected", "kept", "share_kept", "otherwise", "beyond_the_run")
         print_json(
             {
                 "output": outputs[0],
                 "sql": outputs[1],
-                **{name: learned.get(name) for name in told},
+                **{name: learned.get(name) for name in facts},
+                "refit": _refit_facts(made),
                 "notes": list(made.notes),
             }
         )
     else:
-        if not from_file:
+        if not from_file and (rows := made.refit.get("rows")) is not None:
+            print(
+                f"The rule is of all {rows:,} rows of the corpus, of which the run selected {made.refit['kept']:,} "
+                f"({percent(made.refit['share_kept'])}); it began as that of a sample of {learned['rows']:,}."
+            )
+        elif not from_file:
             print(
                 f"Of {learned['rows']:,} rows it keeps {learned['kept']:,} ({percent(learned['share_kept'])} of the "
                 f"{made.of}); {learned['otherwise']:,} come out otherwise than in the run."
             )
         print("\n".join(path for path in outputs if path is not None))
     return DONE
+
+
+def _refit_facts(recipe: Recipe) -> dict[str, Any] | None:
+    """What is known of the rows that a recipe was estimated on after its sample; None: it was not."""
+    return {name: value for name, value in recipe.refit.items() if name not in ("of", "inputs")} or None
 
 
 def _recipe_of(run: Run) -> Recipe:
@@ -102,7 +113,7 @@ def apply(options: argparse.Namespace) -> int:
         "recipe": str(Path(options.recipe).absolute()),
         "output": str(folder),
         "as": options.kind,
-        "refit": {name: value for name, value in judge.recipe.refit.items() if name not in ("of", "inputs")} or None,
+        "refit": _refit_facts(judge.recipe),
         **summary,
     }
     if options.json:

@@ -155,6 +155,21 @@ def test_its_rows_masks_and_recipe_are_of_all_rows(done, folder, tmp_path):
     assert (kept != selected).sum() <= 2 * 8 + 8  # about d rows, and what float16 moves
 
 
+def test_the_command_says_that_its_recipe_is_of_all_rows(done, tmp_path, capsys):
+    run, _ = done
+    words = ["recipe", run.id, "--runs-dir", str(run.path.parent), "--output", str(tmp_path / "recipe.json")]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert (
+        f"of all {N:,} rows" in printed
+        and f"selected {S:,} (20.0 %)" in printed
+        and f"a sample of {SAMPLE:,}" in printed
+    )
+    assert main([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert answer["rows"] == SAMPLE and (answer["refit"]["rows"], answer["refit"]["kept"]) == (N, S)
+
+
 def test_the_command_line_does_it_and_its_words_repeat_it(folder, tmp_path, capsys):
     out, runs = tmp_path / "out.parquet", tmp_path / "runs"
     words = ["select", str(folder), "--output", str(out), "--objective", "pairwise", "--runs-dir", str(runs)]
