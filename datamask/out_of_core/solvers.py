@@ -48,9 +48,9 @@ class Watch:
     """Who looks on.
 
     Attributes:
-        step: told of every step of the way: numbers by name, among them ``joint`` on the run's scale where it is known.
-            Steps of a stopped attempt that need not be done again are told again.
-        progress: told the share done, from 0 to 1, and what is being done, some ten times a second.
+        step: called after every step of the way: numbers by name, among them ``joint`` on the run's scale where it is
+            known. Steps of a stopped attempt that need not be done again are handed over again.
+        progress: called with the share done, from 0 to 1, and what is being done, some ten times a second.
         should_stop: asked as often.
     """
 
@@ -115,7 +115,7 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
     assert problem.recipe is not None
     scratch, config = problem.scratch, problem.config
 
-    def told(dual: streamed_dual.Dual) -> None:
+    def on_pass(dual: streamed_dual.Dual) -> None:
         last = dual.passes[-1]
         watch.step({"joint": last["value"], **{name: last[name] for name in ("upper_bound", "gap", "swaps")}})
 
@@ -124,7 +124,7 @@ def _by_passes(problem: WholeProblem, watch: Watch) -> WholeSolution:
         problem.recipe,
         problem.size,
         block_rows=problem.block_rows,
-        on_pass=told,
+        on_pass=on_pass,
         progress=watch.progress,
         should_stop=watch.should_stop,
     )

@@ -111,7 +111,7 @@ class Dual:
         """Whether no further pass is worth its time."""
         if self.gap <= CLOSE or len(self.passes) >= MOST_PASSES or not self.rule.needs_features:
             return bool(self.passes)
-        gaps = [one_pass["gap"] for one_pass in self.passes]
+        gaps = [record["gap"] for record in self.passes]
         return len(gaps) > TIRED and self.gap <= NEARBY and gaps[-1] > STILL * gaps[-1 - TIRED]
 
     def selected(self, rows: int) -> np.ndarray:
@@ -140,7 +140,7 @@ def solve(
         recipe: learned on a sample of them: weights, anchors and standardisation hold for all, its rule and threshold
             are where the passes begin.
         block_rows: bounds the memory; see `memory_bytes`.
-        on_pass: told after every pass, those of a stopped attempt included.
+        on_pass: called after every pass, those of a stopped attempt included.
         progress: with the share of the passes, as if there were `USUAL_PASSES`, and slower after these.
 
     Raises:
@@ -187,12 +187,12 @@ def _within(progress: Progress | None, number: int) -> Progress | None:
     if progress is None:
         return None
 
-    def told(share: float, what: str) -> None:
+    def of_all(share: float, what: str) -> None:
         done = number + share
         few = min(done, USUAL_PASSES) / (USUAL_PASSES + 1)
         progress(few + max(0.0, done - USUAL_PASSES) / (MOST_PASSES - USUAL_PASSES) / (USUAL_PASSES + 1), what)
 
-    return told
+    return of_all
 
 
 class ScratchFeed:

@@ -145,13 +145,13 @@ class _Curvature:
     pairs: float
     moments: float
 
-    def product(self, one: _Way, other: _Way) -> float:
+    def product(self, first: _Way, second: _Way) -> float:
         """The inner product in which the dual's constant part is a square."""
         product = 0.0
-        if one.mean is not None and other.mean is not None:
-            product += self.pairs * float(one.mean @ other.mean)
-        if one.moment is not None and other.moment is not None:
-            product += self.moments * float((one.moment * other.moment).sum())
+        if first.mean is not None and second.mean is not None:
+            product += self.pairs * float(first.mean @ second.mean)
+        if first.moment is not None and second.moment is not None:
+            product += self.moments * float((first.moment * second.moment).sum())
         return product
 
     def changes(self, way: _Way) -> np.ndarray:

@@ -345,7 +345,7 @@ class WholeExecution(Execution):
         if recipe is None or solution.rule is None:
             return
         rule, thresholds = solution.rule
-        told = {
+        refit_facts = {
             "rows": summary["n"],
             "kept": summary["selected"],
             "share_kept": summary["selected"] / summary["n"],
@@ -355,7 +355,7 @@ class WholeExecution(Execution):
             **solution.facts,
         }
         share = summary["selected"] / summary["n"]
-        made = replace(recipe, rule=rule, thresholds=thresholds, share=share, refit=told)
+        made = replace(recipe, rule=rule, thresholds=thresholds, share=share, refit=refit_facts)
         self.writer.write_recipe(made.to_json())
 
 
