@@ -309,7 +309,9 @@ def _task(parser: Parser) -> None:
         "call", metavar="CALL", help="a file FOLDER/NAME.call, or the folder, whose open calls are then done in turn"
     )
     parser.add_argument(
-        "--wait", action="store_true", help="of a folder: wait for further calls until the run has ended"
+        "--wait",
+        action="store_true",
+        help="of a folder: wait for further calls until no run is at work in it any more; for the first, ten minutes",
     )
     add_json(parser)
 

@@ -24,5 +24,6 @@ def task(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"done": done})
     else:
-        say(f"{done:,} call{'s' if done != 1 else ''} done")
+        none = "; no run that is at work puts any there" if not done and options.wait else ""
+        say(f"{done:,} call{'s' if done != 1 else ''} done{none}")
     return DONE

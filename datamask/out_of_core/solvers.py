@@ -6,6 +6,7 @@ To add one: a function from a `WholeProblem` and a `Watch` to a `WholeSolution`,
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from datamask.config import SelectionConfig
 from datamask.corpus.threads import Progress, ShouldStop
 from datamask.errors import OptionError, poll_of
-from datamask.out_of_core import facility, streamed_dual
+from datamask.out_of_core import engines, facility, streamed_dual
 from datamask.out_of_core.engines import Engine, open_engine
 from datamask.out_of_core.engines.contract import usable_cores
 from datamask.out_of_core.scratch import Scratch
@@ -149,6 +150,15 @@ def engine_of(config: SelectionConfig) -> Engine:
         OptionError: a library that it needs is not installed. StoreError: its folder cannot be made.
     """
     return open_engine(config.engine, workers=config.workers, address=config.address)
+
+
+def driving(config: SelectionConfig) -> contextlib.AbstractContextManager[None]:
+    """For as long as a run is at work: those who do its tasks elsewhere wait for them.
+
+    Raises:
+        StoreError: the folder of its calls cannot be made or written.
+    """
+    return engines.driving(config.engine, config.address)
 
 
 def _by_cells(problem: WholeProblem, watch: Watch) -> WholeSolution:

@@ -35,7 +35,7 @@ from datamask.out_of_core.scratch import (
     scratch_folder,
     write_scratch,
 )
-from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, solver_for
+from datamask.out_of_core.solvers import BLOCK_ROWS, Watch, WholeProblem, WholeSolution, driving, solver_for
 from datamask.out_of_core.whole_corpus import WholeCorpus, check_wholly_readable, sample_rows
 from datamask.recipes.batches import shard_batches
 from datamask.recipes.recipe import Recipe
@@ -79,7 +79,8 @@ class WholeExecution(Execution):
         self.writer.update_facts(whole=self.facts)
         self.remove_left()
         # the corpus of a sweep may be another sample than ours
-        return super().go(None)
+        with driving(self.config):
+            return super().go(None)
 
     @property
     def folder(self) -> Path:

@@ -9,19 +9,26 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.errors import InputError, OptionError, Stopped
 from datamask.out_of_core.engines import files, open_engine
 from datamask.out_of_core.engines.contract import Result
 from datamask.out_of_core.engines.replies import call_text
+from datamask.runs.execute import Execution, execute
+from datamask.runs.store import RunStore
 from tests.out_of_core import toy
 from tests.out_of_core.test_engines import ROOT, SQUARE, alive, squares, wait_until
+from tests.recipes.made_runs import shard
 
 WORKER = """
 import sys
 from datamask.out_of_core.engines import files
 files.TASKS = ("tests.out_of_core.",)
+# a worker that starts when all is over
+files.DRIVER_SECONDS = 5.0
 from datamask.cli import main
 sys.exit(main(["task", *sys.argv[1:]]))
 """
@@ -82,7 +89,7 @@ def test_two_workers_do_all_calls_once_and_end_with_the_run(calls, work):
     for process in workers:
         said = process.communicate(timeout=120)[1]
         assert process.returncode == 0 and "done" in said
-    assert [path.name for path in calls.iterdir()] == ["over"]
+    assert not list(calls.iterdir())
 
 
 def test_one_call_is_done_from_its_file(calls, work):
@@ -176,3 +183,149 @@ def test_a_stale_reply_is_not_believed(calls, work):
     wait_until(call.exists)
     assert "1 call done" in worker(calls).communicate(timeout=120)[1]
     assert driver.ended().results[0]["square"] == 81
+
+
+# -- who waits, and for whom -----------------------------------------------------------------------------------------
+
+
+class Waiting:
+    """Waits in a folder for calls, in a thread; `done` or `error` when it has ended."""
+
+    def __init__(self, calls: Path) -> None:
+        self.done, self.error = -1, None
+        self.stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(calls,))
+        self._thread.start()
+
+    def _run(self, calls: Path) -> None:
+        try:
+            with open_engine("local", workers=1) as engine:
+                self.done = files.do_calls(calls, engine, wait=True, should_stop=self.stopping.is_set)
+        except Exception as error:
+            self.error = error
+
+    @property
+    def ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def end(self) -> None:
+        self.stopping.set()
+        self._thread.join(120)
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """How often somebody who waits has looked for a driver, and what was seen: a list of answers."""
+    answers, driven = [], files._is_driven
+
+    def noted(folder: Path) -> bool:
+        answers.append(driven(folder))
+        return answers[-1]
+
+    monkeypatch.setattr(files, "_is_driven", noted)
+    return answers
+
+
+def looked(answers: list[bool], answer: bool) -> None:
+    """Wait until somebody has looked twice anew, and seen that."""
+    before = len(answers)
+    wait_until(lambda: len(answers) >= before + 3 and answers[-2:] == [answer, answer])
+
+
+def test_a_folder_that_was_used_before_keeps_those_who_wait_for_the_next_run(calls, looks, monkeypatch):
+    monkeypatch.setattr(files, "TASKS", ("tests.out_of_core.",))
+    with open_engine("files", address=str(calls)) as engine:
+        engine.run(SQUARE, [], poll=lambda: None)
+    (calls / "over").touch()
+    with files.driving(calls):
+        pass
+    waiting = Waiting(calls)
+    looked(looks, False)
+    assert not waiting.ended
+    # the second run learns on its sample before it has calls
+    with files.driving(calls):
+        looked(looks, True)
+        assert not waiting.ended
+    wait_until(lambda: waiting.ended)
+    assert waiting.error is None and waiting.done == 0
+
+
+def test_the_end_of_a_run_ends_nobody_while_another_is_at_work(calls, looks):
+    with files.driving(calls):
+        with files.driving(calls):
+            waiting = Waiting(calls)
+            looked(looks, True)
+        looked(looks, True)
+        assert not waiting.ended
+    wait_until(lambda: waiting.ended)
+    assert waiting.error is None and not list(calls.iterdir())
+
+
+HOLDER = """
+import sys, time
+from datamask.out_of_core.engines import files
+with files.driving(sys.argv[1]):
+    print("ready", flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_a_driver_that_is_killed_keeps_nobody_waiting_and_leaves_nothing_that_the_next_does_not_remove(calls, looks):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(calls)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "ready\n"
+    waiting = Waiting(calls)
+    looked(looks, True)
+    holder.kill()
+    holder.communicate()
+    wait_until(lambda: waiting.ended)
+    assert waiting.error is None
+    assert len(list(calls.iterdir())) == 1
+    with files.driving(calls):
+        assert len(list(calls.iterdir())) == 1
+    assert not list(calls.iterdir())
+
+
+def test_those_who_come_before_the_folder_wait_for_it(calls, looks):
+    waiting = Waiting(calls)
+    looked(looks, False)
+    assert not waiting.ended
+    with files.driving(calls):
+        looked(looks, True)
+    wait_until(lambda: waiting.ended)
+    assert waiting.error is None and waiting.done == 0
+
+
+def test_nobody_waits_for_ever_where_no_run_comes(calls, monkeypatch):
+    monkeypatch.setattr(files, "DRIVER_SECONDS", 0.0)
+    waiting = Waiting(calls)
+    wait_until(lambda: waiting.ended)
+    assert isinstance(waiting.error, InputError) and "no run made it" in str(waiting.error)
+    calls.mkdir()
+    waiting = Waiting(calls)
+    wait_until(lambda: waiting.ended)
+    assert waiting.error is None and waiting.done == 0
+
+
+def test_a_run_is_a_driver_before_it_has_calls_and_until_its_end(tmp_path, calls, monkeypatch):
+    place = tmp_path / "shards"
+    place.mkdir()
+    pq.write_table(shard(400, seed=0, d=8), place / "0.parquet")
+    selection = SelectionConfig.from_options(
+        objective="facility",
+        estimator="blocks",
+        block_rows=200,
+        device="cpu",
+        scratch_dir=str(tmp_path / "scratch"),
+        engine="files",
+        address=str(calls),
+    )
+    run = RunStore(tmp_path / "runs").create(RunConfig(CorpusConfig((str(place),), rows=200), selection))
+    seen = []
+
+    def open_corpus(execution, pool):
+        seen.append(files._is_driven(calls))
+        raise Stopped("stopped on request")
+
+    monkeypatch.setattr(Execution, "go", open_corpus)
+    execute(run)
+    assert seen == [True] and not list(calls.iterdir())

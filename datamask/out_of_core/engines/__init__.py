@@ -21,6 +21,7 @@ To add an engine: a class with the contract of `contract.Engine`, and its line i
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from datamask.errors import OptionError
@@ -68,4 +69,20 @@ def open_engine(name: str = "local", *, workers: int | None = None, address: str
     return ENGINES[name](workers, address)
 
 
-__all__ = ["ENGINES", "Engine", "open_engine"]
+def driving(name: str, address: str | None) -> contextlib.AbstractContextManager[None]:
+    """While a run is at work, long before its first task too, those who do its tasks elsewhere wait for these.
+
+    Args:
+        name: of the engine. address: as for `open_engine`.
+
+    Raises:
+        StoreError: the folder of its calls cannot be made or written.
+    """
+    if name != "files" or address is None:
+        return contextlib.nullcontext()
+    from datamask.out_of_core.engines import files
+
+    return files.driving(address)
+
+
+__all__ = ["ENGINES", "Engine", "driving", "open_engine"]

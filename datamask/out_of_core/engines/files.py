@@ -3,7 +3,9 @@
 The driver puts ``NAME.call`` into the folder for each task and waits for ``NAME.reply``. ``datamask task FOLDER`` takes
 one open call after another, on whatever machine it is started, and ``datamask task FOLDER/NAME.call`` does one: an
 array of jobs of a batch system, a loop over ssh, a second terminal. A call that is being done is locked, and the kernel
-frees the lock when its process ends, so what a machine that went down was at is taken up by another.
+frees the lock when its process ends, so what a machine that went down was at is taken up by another. In the same way
+a driver at work holds a ``driver-*.lock`` (`driving`): those who wait for calls end when none is held any more, however
+the last driver ended, and the folder can be used again, also by several runs at once.
 
 The driver cannot end what others do: on Stop it takes the open calls away, and those that are being done are finished
 by whoever does them. The folder must lie where all machines can read and write, as must shards and scratch, on a file
@@ -17,6 +19,7 @@ import fcntl
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,8 +31,14 @@ from datamask.files import read_bounded, write_text
 from datamask.out_of_core.engines.contract import ASKED_SECONDS, Engine, OnDone, Result
 from datamask.out_of_core.engines.replies import LARGEST, call_text, error_reply, result_of, result_reply
 
-CALL, REPLY, OVER = ".call", ".reply", "over"
-"""Ends of names; the file that tells those who wait that no call will come."""
+CALL, REPLY = ".call", ".reply"
+"""Ends of names."""
+
+DRIVER, LOCK = "driver-", ".lock"
+"""How names of the locks of drivers begin and end."""
+
+DRIVER_SECONDS = 600.0
+"""So long those who wait for calls wait for a driver that is at work in the folder."""
 
 TASKS = ("datamask.out_of_core.",)
 """A call may name functions of these modules alone: its file says what is to be done, and may come from anywhere."""
@@ -40,11 +49,8 @@ class FilesEngine(Engine):
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Raises StoreError: the folder cannot be made."""
-        self._folder = Path(folder).absolute()
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"--address {folder} cannot be made a folder: {error.strerror or error}") from error
+        self._folder = _made(folder)
+        self._driving, self._held = contextlib.ExitStack(), False
 
     @property
     def workers(self) -> int:
@@ -63,8 +69,8 @@ class FilesEngine(Engine):
         places: dict[str, list[int]] = defaultdict(list)
         results: dict[int, Result] = {}
         calls = [call_text(task, argument) for argument in arguments]
-        (self._folder / OVER).unlink(missing_ok=True)
         try:
+            self._drive()
             for place, call in enumerate(calls):
                 name = hashlib.blake2b(call.encode(), digest_size=16).hexdigest()
                 places[name].append(place)
@@ -90,9 +96,15 @@ class FilesEngine(Engine):
         return [results[place] for place in range(len(calls))]
 
     def close(self) -> None:
-        """Tell those who wait for calls that none will come."""
-        with contextlib.suppress(OSError):
-            (self._folder / OVER).touch()
+        """Be no driver any more: those who wait end, unless another is at work in the folder."""
+        self._driving.close()
+        self._held = False
+
+    def _drive(self) -> None:
+        """Be a driver from the first call to `close`, so that nobody leaves between two phases."""
+        if not self._held:
+            self._driving.enter_context(driving(self._folder))
+            self._held = True
 
     def _replied(self, names: Mapping[str, object]) -> list[str]:
         """Those of the open calls that have a reply."""
@@ -104,6 +116,28 @@ class FilesEngine(Engine):
         for end in (CALL, REPLY):
             with contextlib.suppress(OSError):
                 (self._folder / f"{name}{end}").unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def driving(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a lock that tells those who wait for calls in a folder to go on waiting; the folder is made.
+
+    Raises:
+        StoreError: the folder cannot be made, or nothing can be written or locked in it.
+    """
+    place = _made(folder)
+    try:
+        handle, path = _locked(place)
+    except OSError as error:
+        raise StoreError(f"--address {folder} cannot be written: {error.strerror or error}") from error
+    try:
+        # only now: whoever looks while a lock of the dead is tried takes it for a driver, and there is one
+        _remove_free(place, path)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def do_calls(
@@ -118,12 +152,13 @@ def do_calls(
 
     Args:
         where: a file of a call, or a folder of them. engine: does them.
-        wait: whether to wait for further calls until the driver says that none will come.
+        wait: whether to wait for further calls, and for the folder, until every driver that was at work in it has
+            ended; where none comes, for `DRIVER_SECONDS`.
         should_stop: asked some ten times a second. tell: told of each call that is done.
 
     Raises:
-        InputError: there is no such file or folder, the file is no call of a task of datamask, or somebody else does
-            this one call. Stopped: `should_stop` answered true; its call stays open.
+        InputError: there is no such file or folder, also after waiting for it, the file is no call of a task of
+            datamask, or somebody else does this one call. Stopped: `should_stop` answered true; its call stays open.
     """
     path = Path(where)
     if path.is_file():
@@ -131,27 +166,111 @@ def do_calls(
             raise InputError(f"{path} is being done by somebody else, or is done")
         tell(path)
         return 1
-    if not path.is_dir():
+    if not path.is_dir() and (not wait or path.suffix == CALL):
         raise InputError(f"{path} does not exist; name a call or the folder that --engine files was given as --address")
-    done = 0
+    done, driven, deadline = 0, False, time.monotonic() + DRIVER_SECONDS
     while True:
+        # before the calls are looked at: what it put there before it ended must not be missed
+        driver = wait and _is_driven(path)
         before = done
         for call in _open_calls(path):
             if _do(call, engine, should_stop):
                 done += 1
                 tell(call)
-        if done == before:
-            if not wait or (path / OVER).exists():
-                return done
-            _pause(should_stop)
+        if done > before:
+            continue
+        if not wait or (driven and not driver):
+            return done
+        driven = driven or driver
+        if not driven and time.monotonic() > deadline:
+            if not path.is_dir():
+                raise InputError(f"{path} does not exist, and no run made it in {DRIVER_SECONDS / 60:.0f} minutes")
+            return done
+        _pause(should_stop)
 
 
 def _open_calls(folder: Path) -> list[Path]:
     """The calls that have no reply yet, by name; each machine begins with another."""
-    names = {entry.name for entry in os.scandir(folder)}
+    names = _names(folder)
     calls = sorted(name for name in names if name.endswith(CALL) and name.removesuffix(CALL) + REPLY not in names)
     first = os.getpid() % len(calls) if calls else 0
     return [folder / name for name in calls[first:] + calls[:first]]
+
+
+def _names(folder: Path) -> set[str]:
+    """What lies in a folder; nothing where it is not there yet."""
+    try:
+        return {path.name for path in folder.iterdir()}
+    except FileNotFoundError:
+        return set()
+
+
+def _made(folder: str | os.PathLike[str]) -> Path:
+    """The folder, which is made where it is not there.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    path = Path(folder).absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"--address {folder} cannot be made a folder: {error.strerror or error}") from error
+    return path
+
+
+def _locked(folder: Path) -> tuple[int, Path]:
+    """A lock of a driver, held: its open file and its path."""
+    while True:
+        handle, name = tempfile.mkstemp(LOCK, DRIVER, folder)
+        try:
+            # those of any user look whether it is held
+            os.fchmod(handle, 0o644)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # another driver may have taken it for one of the dead before it was locked
+            if os.fstat(handle).st_nlink:
+                return handle, Path(name)
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _locks(folder: Path) -> list[Path]:
+    """The locks of drivers, those of the dead too."""
+    return [folder / name for name in _names(folder) if name.startswith(DRIVER) and name.endswith(LOCK)]
+
+
+def _is_driven(folder: Path) -> bool:
+    """Whether a driver is at work in a folder."""
+    return any(not _free(path, fcntl.LOCK_SH) for path in _locks(folder))
+
+
+def _remove_free(folder: Path, ours: Path) -> None:
+    """Remove the locks of drivers that were killed."""
+    for path in _locks(folder):
+        if path != ours:
+            _free(path, fcntl.LOCK_EX, remove=True)
+
+
+def _free(path: Path, kind: int, *, remove: bool = False) -> bool:
+    """Whether nobody holds that lock, or it is gone; `remove` it if so."""
+    try:
+        # an exclusive lock needs a file that is open for writing where the folder is of NFS
+        handle = os.open(path, (os.O_RDWR if remove else os.O_RDONLY) | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        if remove:
+            path.unlink(missing_ok=True)
+        return True
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
 
 
 def _do(path: Path, engine: Engine, should_stop: Callable[[], bool]) -> bool:
