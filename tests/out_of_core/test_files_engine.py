@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
-from datamask.errors import InputError, OptionError, Stopped
+from datamask.errors import InputError, LostWorkersError, OptionError, Stopped
 from datamask.out_of_core.engines import files, open_engine
-from datamask.out_of_core.engines.contract import Result
+from datamask.out_of_core.engines.contract import TRIES, Result
 from datamask.out_of_core.engines.replies import call_text
 from datamask.runs.execute import Execution, execute
 from datamask.runs.store import RunStore
@@ -183,6 +183,80 @@ def test_a_stale_reply_is_not_believed(calls, work):
     wait_until(call.exists)
     assert "1 call done" in worker(calls).communicate(timeout=120)[1]
     assert driver.ended().results[0]["square"] == 81
+
+
+def kill_at_work(calls: Path, work: Path, number: int) -> None:
+    """Start somebody who does calls, and kill all of it once it is at this one."""
+    before = toy.times(work, number)
+    process = worker(calls)
+    wait_until(lambda: toy.times(work, number) == before + 1)
+    inner = toy.begun(work)[-1][1]
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not alive(inner))
+
+
+def test_a_call_that_nobody_survives_ends_the_run_in_a_sentence(calls, work):
+    driver = Driver(calls, squares(work, [7], always="hang"))
+    wait_until(lambda: list(calls.glob("*.call")))
+    for _ in range(TRIES):
+        kill_at_work(calls, work, 7)
+    worker(calls).communicate(timeout=120)
+    error = driver.ended().error
+    assert isinstance(error, LostWorkersError) and f"{TRIES} worker processes died at the same piece" in str(error)
+    assert toy.times(work, 7) == TRIES and not list(calls.iterdir())
+
+
+def test_who_is_stopped_did_not_die_of_its_call(calls, work):
+    driver = Driver(calls, squares(work, [7], always="hang"))
+    wait_until(lambda: list(calls.glob("*.call")))
+    for times in range(1, TRIES + 2):
+        process = worker(calls)
+        wait_until(lambda times=times: toy.times(work, 7) == times)
+        process.terminate()
+        assert "stays open" in process.communicate(timeout=120)[1]
+    assert driver.error is None
+    driver.stopping.set()
+    assert isinstance(driver.ended().error, Stopped)
+
+
+def test_stop_is_heard_while_calls_are_put_there(calls, work):
+    polls = []
+
+    def poll() -> None:
+        polls.append(len(list(calls.glob("*.call"))))
+        if len(polls) == 3:
+            raise Stopped("stopped on request")
+
+    with open_engine("files", address=str(calls)) as engine, pytest.raises(Stopped):
+        engine.run(SQUARE, squares(work, range(5)), poll=poll)
+    assert polls == [0, 1, 2] and not list(calls.iterdir())
+
+
+def test_a_call_that_is_taken_away_as_it_is_opened_ends_nobody(calls, monkeypatch):
+    calls.mkdir()
+    (calls / "x.call").write_text(call_text(SQUARE, {}))
+    read = files._read
+
+    def taken_away(path: Path) -> str:
+        path.unlink()
+        return read(path)
+
+    monkeypatch.setattr(files, "_read", taken_away)
+    with open_engine("local", workers=1) as engine:
+        assert files.do_calls(calls, engine) == 0
+
+
+def test_a_call_that_is_taken_away_while_it_is_done_gets_no_reply(calls, work):
+    driver = Driver(calls, squares(work, [4], after=5))
+    wait_until(lambda: list(calls.glob("*.call")))
+    process = worker(calls)
+    wait_until(lambda: toy.times(work, 4) == 1)
+    driver.stopping.set()
+    driver.ended()
+    (work / "5.json").write_text("{}")
+    process.communicate(timeout=120)
+    assert process.returncode == 0 and (work / "4.json").exists() and not list(calls.iterdir())
 
 
 # -- who waits, and for whom -----------------------------------------------------------------------------------------

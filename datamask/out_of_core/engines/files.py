@@ -28,11 +28,11 @@ from typing import Any
 
 from datamask.errors import InputError, Stopped, StoreError
 from datamask.files import read_bounded, write_text
-from datamask.out_of_core.engines.contract import ASKED_SECONDS, Engine, OnDone, Result
+from datamask.out_of_core.engines.contract import ASKED_SECONDS, TRIES, Engine, OnDone, Result, lost_for_good
 from datamask.out_of_core.engines.replies import LARGEST, call_text, error_reply, result_of, result_reply
 
-CALL, REPLY = ".call", ".reply"
-"""Ends of names."""
+CALL, REPLY, BEGUN = ".call", ".reply", ".begun"
+"""Ends of names. The last one has a byte for each time that a call was begun and not given back."""
 
 DRIVER, LOCK = "driver-", ".lock"
 """How names of the locks of drivers begin and end."""
@@ -72,11 +72,13 @@ class FilesEngine(Engine):
         try:
             self._drive()
             for place, call in enumerate(calls):
+                poll()
                 name = hashlib.blake2b(call.encode(), digest_size=16).hexdigest()
                 places[name].append(place)
                 if len(places[name]) == 1:
                     # of an attempt before, whose files may be gone
-                    (self._folder / f"{name}{REPLY}").unlink(missing_ok=True)
+                    for end in (REPLY, BEGUN):
+                        (self._folder / f"{name}{end}").unlink(missing_ok=True)
                     write_text(self._folder / f"{name}{CALL}", call)
             while places:
                 for name in self._replied(places):
@@ -113,7 +115,7 @@ class FilesEngine(Engine):
         return sorted(stem for stem in stems if stem in names)
 
     def _take_away(self, name: str) -> None:
-        for end in (CALL, REPLY):
+        for end in (CALL, REPLY, BEGUN):
             with contextlib.suppress(OSError):
                 (self._folder / f"{name}{end}").unlink(missing_ok=True)
 
@@ -284,17 +286,42 @@ def _do(path: Path, engine: Engine, should_stop: Callable[[], bool]) -> bool:
         reply = path.with_suffix(REPLY)
         if not ours or reply.exists() or not path.exists():
             return False
-        asked = _checked(path)
         try:
+            asked = _checked(path)
+        except FileNotFoundError:
+            # its driver took it away in this moment
+            return False
+        try:
+            if not _begin(path):
+                raise lost_for_good(asked["task"], "with all of the `datamask task` that was at it")
             (result,) = engine.run(asked["task"], [asked["argument"]], poll=poll)
             text = result_reply(result)
         except Stopped:
+            _give_back(path)
             raise
         # it belongs to the driver, who waits for the reply
         except Exception as error:
             text = error_reply(error)
-        write_text(reply, text)
+        # a reply to nobody would be left for good
+        if path.exists():
+            write_text(reply, text)
     return True
+
+
+def _begin(path: Path) -> bool:
+    """Count that a call is begun; false where that was done `TRIES` times, and nobody is at it. Its lock is held."""
+    with path.with_suffix(BEGUN).open("ab") as file:
+        if file.tell() >= TRIES:
+            return False
+        file.write(b".")
+    return True
+
+
+def _give_back(path: Path) -> None:
+    """Count a call as not begun: who was at it was stopped, and did not die of it."""
+    begun = path.with_suffix(BEGUN)
+    with contextlib.suppress(OSError):
+        os.truncate(begun, max(0, begun.stat().st_size - 1))
 
 
 @contextlib.contextmanager
