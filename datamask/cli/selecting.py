@@ -10,6 +10,7 @@ from datamask.cli.common import DONE, FAULT, STOPPED, check_device, deliver, she
 from datamask.cli.output import Progress, check_apart, check_output, print_json, say
 from datamask.cli.own import check_typed
 from datamask.cli.parser import inputs, run_config
+from datamask.config import RunConfig
 from datamask.errors import InputError, RunStateError
 from datamask.runs.attempt import attempt, fault_sentence
 from datamask.runs.detached import start_detached
@@ -27,9 +28,24 @@ def select(options: argparse.Namespace) -> int:
     if config.selection.scratch_dir is not None:
         check_apart("scratch-dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
+    if config.selection.scratch_dir is not None:
+        _check_out_of_core(config)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
     return _detach(run, options) if options.detach else _work(run, output, options, new=True)
+
+
+def _check_out_of_core(config: RunConfig) -> None:
+    """Refuse what does not go with all rows of a corpus, before there is a run and before its driver goes on by itself.
+
+    Raises:
+        OptionError: the objective or an option does not go with it.
+    """
+    from datamask.out_of_core.solvers import solver_for
+    from datamask.out_of_core.whole_corpus import check_wholly_readable
+
+    solver_for(config.selection)
+    check_wholly_readable(config.corpus)
 
 
 def resume(options: argparse.Namespace) -> int:

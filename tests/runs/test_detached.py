@@ -125,6 +125,22 @@ def test_a_driver_that_is_killed_leaves_an_interrupted_run_that_ends_as_an_unbro
     assert broken.selection().equals(whole.selection())
 
 
+@pytest.mark.parametrize(
+    "words, refusal",
+    [
+        (["--engine", "ray"], "--engine ray does blocks, and pairwise is solved by passes"),
+        (["--pin", "in.parquet"], "--pin"),
+        (["--features", "in.parquet"], "--features joins shards by id"),
+    ],
+)
+def test_what_does_not_go_with_all_rows_is_refused_before_there_is_a_run(here, capsys, words, refusal):
+    words = [*QUICK_WORDS, "--scratch-dir", "scratch", "--detach", *words]
+    assert run("select", "in.parquet", "--output", "out.parquet", *words) == 2
+    streams = capsys.readouterr()
+    assert refusal in streams.err and not streams.out
+    assert not RunStore("runs").list()
+
+
 def test_bad_input_is_one_sentence_in_its_status_and_its_log(here):
     stored = start_run(
         RunConfig(CorpusConfig(("in.parquet",), id_column="nowhere"), SelectionConfig.from_options(**QUICK))
