@@ -66,6 +66,8 @@ def deliver(run: Run, output: str | None, summary: Mapping[str, Any], options: a
     """Write a finished run's selection where it was asked for, and print its summary; the exit code."""
     if output is not None:
         exports.write_selection(run, output)
+        if run.facts().get("unwritten"):
+            exports.note_unwritten(run, None)
     if options.json:
         print_json({"run_id": run.id, **summary, "status": "done", "output": output})
     else:

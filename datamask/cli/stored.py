@@ -19,7 +19,7 @@ from datamask.options.amounts import tokens_text
 from datamask.runs import exports
 from datamask.runs.export_table import EXPORTS, flags
 from datamask.runs.rooted import absolute_corpus
-from datamask.runs.store import Run, RunStore
+from datamask.runs.store import Run, RunStore, default_root
 from datamask.storage.address import harmless, is_address
 
 STOP_SECONDS, ASK_SECONDS = 10.0, 0.05
@@ -88,6 +88,9 @@ def runs_show(options: argparse.Namespace) -> int:
     print(shell(config.arguments(run.facts().get("output") or "OUT.parquet")) + "\n")
     if status.summary:
         print(summary_text(run, status.summary, None))
+        if why := exports.unwritten(run):
+            where = [] if options.runs_dir == default_root() else ["--runs_dir", options.runs_dir]
+            print(f"{why}; write it with: {shell(['resume', run.id, *where])}")
     else:
         print(f"step {status.step:,} of {status.total_steps:,}")
         print("".join(f"{line}\n" for line in _whole_lines(run)) + f"Run folder: {run.path}")

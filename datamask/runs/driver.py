@@ -1,7 +1,9 @@
 """The driver of a run: ``python -m datamask.runs.driver RUN_FOLDER LOCK OBJECTIVE...``, started by `detached`.
 
 It holds the run's ``queue`` lock, whose open file it was given, does the run as the command line does, and writes the
-selection where it was asked for. Interrupt and a polite kill stop it with a checkpoint.
+selection where it was asked for. Interrupt and a polite kill stop it with a checkpoint. The fact ``unwritten`` says why
+the selection does not lie where it was asked for; it is there before the run is done, lest a driver that is killed
+between the two leave a run that looks as if all had been done.
 """
 
 from __future__ import annotations
@@ -34,12 +36,19 @@ def main(words: Sequence[str]) -> int:
 
             for name in objectives:
                 own.permit(name)
+        output = run.facts().get("output")
+        if output is not None:
+            exports.note_unwritten(run, "its driver ended before that")
         outcome = attempt(run, should_stop=stop.is_set)
         if outcome.error is not None:
             raise outcome.error
-        output = run.facts().get("output")
         if output is not None and outcome.status.state == "done":
-            exports.write_selection(run, output)
+            try:
+                exports.write_selection(run, output)
+            except Exception as error:
+                exports.note_unwritten(run, one_sentence(error))
+                raise
+            exports.note_unwritten(run, None)
     except DatamaskError as error:
         print(f"datamask: {one_sentence(error)}", file=sys.stderr)
         return 2

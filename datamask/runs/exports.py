@@ -7,6 +7,7 @@ never half used. `unchecked` says where a run is too old for that.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +19,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from datamask.corpus.readers.shard import output_names
-from datamask.errors import InputError, OptionError, poll_of
+from datamask.errors import InputError, OptionError, RunStateError, StoreError, poll_of
 from datamask.files import replacing
 from datamask.parquet import gathering
 from datamask.runs.contents import UNSETTLED, Digest, ShardRows, changed, open_file, selected_rows, shards_of
 from datamask.runs.formats import write_table
+from datamask.runs.locks import is_held
 from datamask.runs.store import Run
 from datamask.storage.address import FilePath
 
@@ -43,6 +45,27 @@ Progress = Callable[[float, str], None]
 def write_selection(run: Run, path: str | Path) -> None:
     """Write OUT.parquet: one row per selected sample, strongest first, the config in its metadata."""
     write_table(Path(path), run.selection())
+
+
+def note_unwritten(run: Run, why: str | None) -> None:
+    """Note in the run why its selection does not lie where it was asked for; None: it does.
+
+    What cannot be noted, since the disk or another process is in the way, is left as it was.
+    """
+    with contextlib.suppress(RunStateError, StoreError), run.writer() as writer:
+        writer.update_facts(unwritten=why)
+
+
+def unwritten(run: Run) -> str:
+    """Why the selection of a run that is done is not where it was asked for; ``""``: it is, or is being written.
+
+    Raises:
+        StoreError: the run's record cannot be read.
+    """
+    facts = run.facts()
+    if not facts.get("unwritten") or run.status().state != "done" or is_held(run.path / "queue"):
+        return ""
+    return f"{facts.get('output')} is not written: {facts['unwritten']}"
 
 
 def write_ids(run: Run, path: str | Path) -> str:

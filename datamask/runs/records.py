@@ -119,6 +119,7 @@ WHOLE: Schema = {
 REFERENCE: Schema = {**TERMS, "calibrated": TERMS}
 FACTS: Schema = {
     "output": TEXT | NONE,
+    "unwritten": TEXT | NONE,
     "versions": {EVERY: TEXT},
     "command": TEXTS,
     "threads": COUNT,

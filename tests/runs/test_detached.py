@@ -152,6 +152,49 @@ def test_bad_input_is_one_sentence_in_its_status_and_its_log(here):
     assert "nowhere" in (stored.path / LOG).read_text()
 
 
+def test_an_output_that_cannot_be_written_is_told_of_the_run_and_resume_writes_it(here, capsys):
+    (here / "place").mkdir()
+    stored = start_run(settings(**QUICK), output="place/out.parquet")
+    (here / "place").rmdir()
+    (here / "place").write_text("in the way")
+    wait_for(lambda: ended(stored))
+    wait_for(lambda: not is_held(stored.path / "queue"))
+    assert stored.status().state == "done"
+    assert run("runs", "show", stored.id, "--runs_dir", str(stored.path.parent)) == 0
+    shown = capsys.readouterr().out
+    assert f"{here}/place/out.parquet is not written: " in shown and f"resume {stored.id}" in shown
+    (here / "place").unlink()
+    assert run("resume", stored.id, "--runs_dir", str(stored.path.parent)) == 0
+    assert pq.read_metadata("place/out.parquet").num_rows == 72
+    capsys.readouterr()
+    assert run("runs", "show", stored.id, "--runs_dir", str(stored.path.parent)) == 0
+    assert "not written" not in capsys.readouterr().out
+
+
+KILLED = """
+import os, signal, sys
+from datamask.runs import driver, exports
+exports.write_selection = lambda run, path: os.kill(os.getpid(), signal.SIGKILL)
+driver.main(sys.argv[1:])
+"""
+
+
+def test_a_driver_that_is_killed_before_it_writes_the_output_leaves_word_of_that(here, capsys):
+    stored = RunStore("runs").create(settings(**QUICK), str(here / "out.parquet"))
+    lock = FileLock(stored.path / "queue")
+    assert lock.acquire()
+    words = [sys.executable, "-c", KILLED, str(stored.path.absolute()), str(lock.handle)]
+    path = os.environ | {"PYTHONPATH": str(ROOT)}
+    ending = subprocess.run(words, pass_fds=[lock.handle], env=path, timeout=120, check=False)
+    assert ending.returncode == -signal.SIGKILL and stored.status().state == "done"
+    assert run("runs", "show", stored.id) == 0
+    # somebody holds the queue lock: it is being written
+    assert "is not written" not in capsys.readouterr().out
+    lock.release()
+    assert run("runs", "show", stored.id) == 0
+    assert "out.parquet is not written: its driver ended before that" in capsys.readouterr().out
+
+
 def test_from_python_nobody_ever_sees_it_interrupted_while_it_is_handed_over(here, tmp_path_factory, monkeypatch):
     monkeypatch.setattr(store_module, "QUEUE_GRACE", 0.0)
     runs_dir = tmp_path_factory.mktemp("elsewhere")
