@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from datamask.errors import InputError, LostWorkersError, OptionError, Stopped
-from datamask.out_of_core.engines import ENGINES, open_engine
+from datamask.out_of_core.engines import ENGINES, local, open_engine
 from datamask.out_of_core.engines.contract import ONE_THREAD, TRIES
 from datamask.out_of_core.engines.replies import LARGEST, TaskFault, call_text, reply_to, result_of
 from datamask.out_of_core.engines.worker import NICE
@@ -167,9 +167,20 @@ def test_a_worker_that_is_killed_costs_only_what_it_was_at(engine, tmp_path):
 
 
 def test_a_task_that_kills_its_workers_is_given_up_in_a_sentence(engine, tmp_path):
-    with pytest.raises(LostWorkersError, match=rf"^{TRIES} worker processes died .*toy:square.*resume"):
+    with pytest.raises(LostWorkersError, match=rf"^{TRIES} worker processes died .*toy:square.*resume") as lost:
         engine.run(SQUARE, squares(tmp_path, [5], always="die"), poll=no_poll)
     assert toy.times(tmp_path, 5) == TRIES
+    # how the last one died, as far as the engine knows
+    assert any(how in str(lost.value) for how in ("by SIGKILL", "WorkerCrashedError (The worker died"))
+
+
+def test_a_worker_that_closes_its_end_and_lives_on_is_ended_the_last_time_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "DYING_SECONDS", 0.1)
+    with open_engine("local", workers=1) as engine:
+        with pytest.raises(LostWorkersError, match="the last one without a word"):
+            engine.run(SQUARE, squares(tmp_path, [5], always="mute"), poll=no_poll)
+        processes = begun_processes(tmp_path)
+        assert len(processes) == TRIES and not any(map(alive, processes))
 
 
 def test_stop_ends_what_is_in_flight(engine, tmp_path):

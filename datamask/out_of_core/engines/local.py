@@ -78,9 +78,10 @@ class LocalEngine(Engine):
                             on_done(place, results[place])
                     elif worker.gone:
                         self._workers.remove(worker)
-                        if begun[place] == TRIES:
-                            raise lost_for_good(task, worker.ended())
+                        how = worker.ended() if begun[place] == TRIES else ""
                         worker.end()
+                        if begun[place] == TRIES:
+                            raise lost_for_good(task, how)
                         waiting.appendleft(place)
                 poll()
         except BaseException:

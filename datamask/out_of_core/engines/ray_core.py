@@ -105,14 +105,14 @@ class RayEngine(Engine):
                 ready, _ = ray.wait(list(places), num_returns=1, timeout=ASKED_SECONDS)
                 for reference in ready:
                     place = places.pop(reference)
-                    reply = self._reply_of(reference)
+                    reply, how = self._reply_of(reference)
                     if reply is not None:
                         results[place] = result_of(reply)
                         if on_done is not None:
                             on_done(place, results[place])
                         continue
                     if begun[place] == TRIES:
-                        raise lost_for_good(task, "as Ray tells")
+                        raise lost_for_good(task, how)
                     waiting.appendleft(place)
                 poll()
         except BaseException:
@@ -146,20 +146,30 @@ class RayEngine(Engine):
                 raise
             self._connection = connection
 
-    def _reply_of(self, reference: object) -> str | None:
-        """What a task replied; None where its worker, or the machine that it was on, was lost."""
+    def _reply_of(self, reference: object) -> tuple[str | None, str]:
+        """What a task replied; None where its worker, or the machine that it was on, was lost, and how, in words."""
         errors = self._ray.exceptions
         try:
             reply: str = self._ray.get(reference)
-            return reply
-        except (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError, errors.ObjectLostError):
-            return None
+            return reply, ""
+        except (
+            errors.WorkerCrashedError,
+            errors.NodeDiedError,
+            errors.OutOfMemoryError,
+            errors.ObjectLostError,
+        ) as error:
+            return None, f"by Ray's {type(error).__name__} ({_last_line(error).rstrip('.')})"
         except errors.RayError as error:
-            last = str(error).strip().rpartition("\n")[2]
+            last = _last_line(error)
             raise RemoteError(
                 f"the Ray cluster {self._address or 'of this machine'} cannot call datamask: {last}; datamask "
                 f"{__version__} must be installed on every machine of it"
             ) from error
+
+
+def _last_line(error: Exception) -> str:
+    """Of what Ray says, which begins with traces of other processes."""
+    return str(error).strip().rpartition("\n")[2]
 
 
 def _reply(call: str, version: str) -> str:
