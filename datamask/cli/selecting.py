@@ -28,8 +28,7 @@ def select(options: argparse.Namespace) -> int:
     if config.selection.scratch_dir is not None:
         check_apart("scratch-dir", config.selection.scratch_dir, config.corpus.inputs)
     check_device(config.selection.device)
-    if config.selection.scratch_dir is not None:
-        _check_out_of_core(config)
+    _check_out_of_core(config)
     # absolute, so that the run can be resumed from any folder
     run = RunStore(options.runs_dir).create(rooted(config), output)
     return _detach(run, options) if options.detach else _work(run, output, options, new=True)
@@ -40,12 +39,18 @@ def _check_out_of_core(config: RunConfig) -> None:
 
     Raises:
         OptionError: the objective or an option does not go with it.
+        InputError, RemoteError: where an engine is named, as `datamask.corpus.opening.fits_in_memory`.
     """
+    from datamask.corpus.opening import fits_in_memory
     from datamask.out_of_core.solvers import solver_for
     from datamask.out_of_core.whole_corpus import check_wholly_readable
 
-    solver_for(config.selection)
-    check_wholly_readable(config.corpus)
+    engine = config.selection.engine
+    if config.selection.scratch_dir is not None:
+        solver_for(config.selection)
+        check_wholly_readable(config.corpus)
+    elif engine != "local" and fits_in_memory(config.corpus, None):
+        say(f"the corpus fits into memory and is solved there, without --engine {engine}; --scratch-dir FOLDER uses it")
 
 
 def resume(options: argparse.Namespace) -> int:

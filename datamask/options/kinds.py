@@ -14,7 +14,7 @@ from datamask.options.amounts import parse_tokens, tokens_text
 from datamask.options.checks import check, finite, number_text
 from datamask.options.quality_columns import QualityColumn
 from datamask.options.quotas import Quota
-from datamask.storage.address import refuse_secrets
+from datamask.storage.address import is_address, refuse_secrets
 
 NO_FLOAT64 = " (Apple's mps has no float64 numbers, in which values are reported and proved)"
 
@@ -148,6 +148,14 @@ class IdFile(Text):
 @dataclass(frozen=True)
 class Folder(Text):
     """A folder of this machine that is written into; runs keep its absolute path."""
+
+    def fits(self, value: Any, settings: object) -> bool:
+        return super().fits(value, settings) and not is_address(value)
+
+    def expected(self, value: Any, settings: object) -> str:
+        return (
+            "a folder of this machine, which no address is" if is_address(value) else super().expected(value, settings)
+        )
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def engine_of(config: SelectionConfig) -> Engine:
     """The engine that the settings name; nothing of it is started yet.
 
     Raises:
-        OptionError: a library that it needs is not installed. StoreError: its folder cannot be made.
+        OptionError: a library that it needs is not installed.
     """
     return open_engine(config.engine, workers=config.workers, address=config.address)
 

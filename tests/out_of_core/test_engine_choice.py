@@ -13,6 +13,7 @@ from datamask.out_of_core.engines import files, open_engine
 from datamask.out_of_core.facility import solve_facility
 from datamask.out_of_core.solvers import solver_for
 from datamask.runs.rooted import rooted
+from tests.commands import run
 from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
 from tests.out_of_core.test_engines import NEEDS_RAY
 
@@ -78,6 +79,26 @@ def test_options_that_do_not_go_together_are_refused_before_anything_is_read():
     assert "--exact-values compares all rows in memory" in refused(exact_values=True)
     passes = refused(objective="pairwise", estimator="relaxed", engine="ray")
     assert "--engine ray does blocks, and pairwise is solved by passes" in passes
+
+
+def test_scratch_lies_on_this_machine():
+    with pytest.raises(OptionError, match=r"--scratch_dir must be a folder of this machine, .*got 's3://bucket/x'"):
+        SelectionConfig.from_options(objective="facility", estimator="blocks", scratch_dir="s3://bucket/x")
+
+
+def test_asking_whether_an_engine_goes_with_it_makes_no_folder(tmp_path):
+    calls = tmp_path / "calls"
+    options = {"objective": "facility", "estimator": "blocks", "engine": "files", "address": str(calls)}
+    solver_for(SelectionConfig.from_options(**options, scope="global"))
+    assert not calls.exists()
+
+
+def test_an_engine_without_work_is_said(here, capsys):
+    words = ["--objective", "facility", "--estimator", "blocks", "--engine", "files", "--address", "calls"]
+    words = ["select", "in.parquet", "--output", "out.parquet", "--device", "cpu", *words]
+    assert run(*words) == 0
+    assert "is solved there, without --engine files" in capsys.readouterr().err
+    assert not (here / "calls").exists()
 
 
 def test_a_run_keeps_where_calls_go_by_its_absolute_path(tmp_path, monkeypatch):

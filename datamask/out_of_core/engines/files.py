@@ -48,8 +48,8 @@ class FilesEngine(Engine):
     """Puts calls into a folder and waits for their replies."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Raises StoreError: the folder cannot be made."""
-        self._folder = _made(folder)
+        """The folder is made with the first call: whoever only asks whether settings go together leaves nothing."""
+        self._folder = Path(folder).absolute()
         self._driving, self._held = contextlib.ExitStack(), False
 
     @property
@@ -65,7 +65,11 @@ class FilesEngine(Engine):
         poll: Callable[[], None],
         on_done: OnDone | None = None,
     ) -> list[Result]:
-        """As `Engine.run` says, but for those at work, who finish what they are at."""
+        """As `Engine.run` says, but for those at work, who finish what they are at.
+
+        Raises also:
+            StoreError: the folder cannot be made, or nothing can be written or locked in it.
+        """
         places: dict[str, list[int]] = defaultdict(list)
         results: dict[int, Result] = {}
         calls = [call_text(task, argument) for argument in arguments]
