@@ -44,6 +44,9 @@ ASSUMED = {
 BY_ROWS_AND_BLOCKS, BY_BLOCKS = ("partition:assign",), ("partition:centres",)
 """Tasks that cost more than so much a row: every row is held against the centres of all blocks; so many are learned."""
 
+BY_ROWS_AND_TURNS = "rounds:cover"
+"""The task that goes over all rows before the turn of each colour."""
+
 IN_TURNS = ("rounds:again", "block_swaps:swap")
 """Tasks of the blocks of one colour."""
 
@@ -266,9 +269,18 @@ def _phase_of(task: str) -> str:
 def _growth(task: str, shape: Shape, rates: Rates, blocks: int) -> float:
     """How many times as long all calls of a task take as on the probed rows."""
     by_rows, by_blocks = shape.rows / rates.rows, blocks / rates.blocks
+    if task.endswith(BY_ROWS_AND_TURNS):
+        return by_rows * _turns(blocks) / _turns(rates.blocks)
     if task.endswith(BY_BLOCKS):
         return by_blocks
     return by_rows * by_blocks if task.endswith(BY_ROWS_AND_BLOCKS) else by_rows
+
+
+def _turns(blocks: int) -> float:
+    """How many of the colours some block has, on average: few blocks leave colours without any."""
+    from datamask.learning.turns import COLOURS
+
+    return COLOURS * (1 - (1 - 1 / COLOURS) ** blocks)
 
 
 def _shared(task: str, at_once: int, probed: int, blocks: int) -> float:

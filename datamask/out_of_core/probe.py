@@ -6,10 +6,12 @@ is timed is what will be done. Everything is measured on one core, and files go 
 
 from __future__ import annotations
 
+import contextlib
+import re
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import pyarrow.parquet as pq
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.threads import ShouldStop, one_blas_thread
-from datamask.errors import poll_of
+from datamask.errors import InputError, poll_of
 from datamask.out_of_core.cells import FOLDER
 from datamask.out_of_core.engines.contract import Engine, OnDone, Result
 from datamask.out_of_core.engines.replies import function_of
@@ -104,8 +106,9 @@ def measured(corpus: CorpusConfig, selection: SelectionConfig, *, should_stop: S
         table, read = _first_rows(whole, whole.reader.columns, should_stop)
         _, ids = _first_rows(whole, [whole.columns.id], should_stop)
         poll()
-        warm = _scratch(table.slice(0, WARM_ROWS), plain, Path(place) / "warm")[0]
-        scratch, write = _scratch(table, plain, Path(place) / "probe")
+        with _named_by_shard(whole, Path(place)):
+            warm = _scratch(table.slice(0, WARM_ROWS), plain, Path(place) / "warm")[0]
+            scratch, write = _scratch(table, plain, Path(place) / "probe")
         poll()
         rules = [name for name, _ in selection.terms if name != "facility"]
         passed, tasks, task_bytes, blocks = 0.0, dict[str, TaskRate](), 0.0, 1
@@ -202,6 +205,22 @@ def _first_rows(whole: WholeCorpus, columns: list[str], should_stop: ShouldStop 
     table = pa.concat_tables(parts, promote_options="permissive")
     # a batch is read as a whole, and its time is that of its rows
     return table.slice(0, PROBED_ROWS), seconds * min(1.0, PROBED_ROWS / rows)
+
+
+@contextlib.contextmanager
+def _named_by_shard(whole: WholeCorpus, place: Path) -> Iterator[None]:
+    """Name a row that is refused by where the corpus has it, not by the probe's copy, which will be gone."""
+
+    def named(match: re.Match[str]) -> str:
+        row = int(match[1].replace(",", ""))
+        shard = int(np.searchsorted(whole.source.starts, row, side="right")) - 1
+        return f"{whole.source.shards[shard].path} row {row - int(whole.source.starts[shard]):,}"
+
+    try:
+        yield
+    except InputError as error:
+        copy = rf"{re.escape(str(place))}/\w+/rows\.parquet row ([\d,]+)"
+        raise InputError(re.sub(copy, named, str(error))) from None
 
 
 def _scratch(table: pa.Table, corpus: CorpusConfig, place: Path) -> tuple[Scratch, float]:

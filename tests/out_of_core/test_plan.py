@@ -14,6 +14,7 @@ import pytest
 from datamask import cli
 from datamask.config import CorpusConfig, QualityColumn, SelectionConfig
 from datamask.errors import InputError, OptionError, Stopped
+from datamask.learning.turns import colours_of_round
 from datamask.out_of_core import plan as plans
 from datamask.out_of_core import probe
 from datamask.out_of_core.facility import solve_facility
@@ -120,6 +121,19 @@ def test_blocks_grow_with_the_rows_and_are_shared_among_machines():
     assert plan.seconds(1000) == plan.seconds(10), "no more than 20 blocks are done at a time"
 
 
+def test_covers_are_counted_once_for_each_colour_that_some_block_has():
+    tasks = {"datamask.out_of_core.rounds:cover": TaskRate(1.0, 2)}
+
+    def seconds(probed: int) -> float:
+        plan = plan_of(Shape(100_000, 1, 0.0), FACILITY, rates(tasks=tasks, blocks=probed), 0.0)
+        return next(part.core_seconds for part in plan.parts if part.what == plans.PHASES["rounds"])
+
+    drawn = [len(np.unique(colours_of_round(4, number, 0))) for number in range(20_000)]
+    # a hundred blocks have all four colours, four blocks fewer
+    assert seconds(4) == pytest.approx(1000 * 4 / np.mean(drawn), rel=0.01)
+    assert seconds(100) == pytest.approx(1000)
+
+
 def test_memory_goes_by_the_workers_that_were_asked_for():
     found = rates(tasks={"datamask.out_of_core.neighbour_lists:lists": TaskRate(1.0, 2)})
     few, many = (plan_of(Shape(20_000, 3, 0.0), replace(FACILITY, workers=count), found, 1.0) for count in (2, 8))
@@ -189,6 +203,22 @@ def test_what_cannot_be_planned_is_said(shards, tmp_path):
         plan_run(CorpusConfig((str(tmp_path / "nowhere"),)), PAIRWISE, 1e9, learning=learning)
     with pytest.raises(Stopped):
         plan_run(corpus, PAIRWISE, 1e9, learning=learning, should_stop=lambda: True)
+
+
+def test_a_row_that_cannot_be_used_is_named_by_its_shard(tmp_path):
+    features, quality = clustered(600, seed=5)
+    quality[450] = np.nan
+    for number, rows in enumerate(np.array_split(np.arange(600), 2)):
+        columns = {
+            "id": pa.array([f"row-{row}" for row in rows]),
+            "quality": quality[rows],
+            "features": pa.FixedSizeListArray.from_arrays(pa.array(features[rows].ravel()), features.shape[1]),
+        }
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+    with pytest.raises(InputError) as refusal:
+        plan_run(CorpusConfig((str(tmp_path),)), PAIRWISE, 1e9, learning=learning)
+    assert f"{tmp_path}/1.parquet row 150" in str(refusal.value)
+    assert "datamask-plan" not in str(refusal.value)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
