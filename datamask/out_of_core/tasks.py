@@ -32,7 +32,7 @@ VERSION = 1
 Poll = Callable[[], None]
 """Called between parts of long work; raises to stop it."""
 
-Told = Callable[[int, int], None]
+OnCount = Callable[[int, int], None]
 """Called with how many calls of a phase are done, and of how many."""
 
 
@@ -65,11 +65,14 @@ class Phase:
         """Where its file is to be."""
         return file_of(self.folder, self.name, number)
 
-    def done(self, engine: Engine, poll: Poll, told: Told | None = None) -> list[dict[str, Any]]:
+    def done(self, engine: Engine, poll: Poll, on_count: OnCount | None = None) -> list[dict[str, Any]]:
         """Do what is not done yet; the facts of all calls, in the order of their numbers.
 
         Args:
-            told: how many are done, as they end.
+            on_count: called with how many are done and of how many, as they end.
+
+        Raises:
+            StoreError: a file that is there is damaged. Also what `Engine.run` raises, and `poll`.
         """
         facts: dict[int, dict[str, Any]] = {}
         for number in range(self.count):
@@ -78,13 +81,13 @@ class Phase:
             if known is not None:
                 facts[number] = known
         missing = [number for number in range(self.count) if number not in facts]
-        if told is not None:
-            told(len(facts), self.count)
+        if on_count is not None:
+            on_count(len(facts), self.count)
 
         def on_done(place: int, result: dict[str, Any]) -> None:
             facts[missing[place]] = result
-            if told is not None:
-                told(len(facts), self.count)
+            if on_count is not None:
+                on_count(len(facts), self.count)
 
         if missing:
             results = engine.run(self.task, [self.argument(number) for number in missing], poll=poll, on_done=on_done)
@@ -126,7 +129,11 @@ def facts_of(path: Path) -> dict[str, Any] | None:
 
 
 def once(argument: Argument, make: Callable[[Argument], Made]) -> dict[str, Any]:
-    """The facts of a call's file, which is made where it is not there."""
+    """The facts of a call's file, which is made where it is not there.
+
+    Raises:
+        StoreError: it is damaged, or cannot be written. Also what `make` raises.
+    """
     path = file_of(argument["folder"], argument["output"], argument["number"])
     known = facts_of(path)
     if known is None:
