@@ -87,7 +87,7 @@ def ended(run: Run, stop_after: int | None = None) -> str:
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_every_state_that_a_learner_reaches_is_one_it_takes_up(store, shard, plan, monkeypatch):
-    learn, steps = execute_module._Execution.learn, []
+    learn, steps = execute_module.Execution.learn, []
 
     def checked(self, learner):
         step = learner.step
@@ -102,7 +102,7 @@ def test_every_state_that_a_learner_reaches_is_one_it_takes_up(store, shard, pla
         monkeypatch.setattr(learner, "step", step_and_check)
         return learn(self, learner)
 
-    monkeypatch.setattr(execute_module._Execution, "learn", checked)
+    monkeypatch.setattr(execute_module.Execution, "learn", checked)
     assert ended(made(store, shard, plan)) == "done"
     assert steps
 
@@ -137,7 +137,7 @@ def test_an_altered_checkpoint_is_refused_with_the_way_out(half, monkeypatch):
     path = broken.path / "checkpoint.npz"
     arrays, meta = load_arrays(path)
     meta.pop(SEAL)  # as versions that knew no digests wrote it
-    learn, believed = execute_module._Execution.learn, []
+    learn, believed = execute_module.Execution.learn, []
 
     def each(self, learner):
         for label, altered, described in cases(arrays, meta):
@@ -150,7 +150,7 @@ def test_an_altered_checkpoint_is_refused_with_the_way_out(half, monkeypatch):
                 assert str(error).endswith("; delete it to start this run from its beginning")
         return learn(self, learner)
 
-    monkeypatch.setattr(execute_module._Execution, "learn", each)
+    monkeypatch.setattr(execute_module.Execution, "learn", each)
     assert ended(broken) == "failed"  # by the last of them
     assert believed == []
     path.unlink()

@@ -145,10 +145,9 @@ def test_bad_input_is_one_sentence_in_its_status_and_its_log(here):
     stored = start_run(
         RunConfig(CorpusConfig(("in.parquet",), id_column="nowhere"), SelectionConfig.from_options(**QUICK))
     )
-    wait_for(lambda: ended(stored))
+    wait_for(lambda: not is_held(stored.path / "queue"))  # of a driver that has written its last word
     status = stored.status()
     assert status.state == "failed" and "nowhere" in status.error and not status.traceback
-    wait_for(lambda: not is_held(stored.path / "queue"))
     assert "nowhere" in (stored.path / LOG).read_text()
 
 

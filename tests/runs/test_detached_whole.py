@@ -71,7 +71,8 @@ def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(
     assert workers
     wait_for(lambda: not any(map(alive, workers)))
     before = written(folder)
-    assert run.status().state == "interrupted" and len(before) >= 20
+    # some may have been removed since: what no later task reads goes
+    assert run.status().state == "interrupted" and before
 
     start_detached(run)
     later: dict[str, int] = {}

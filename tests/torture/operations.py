@@ -367,7 +367,7 @@ def check_runs(
 OPERATIONS = (
     _selects("counterfactual", 310),
     _selects("greedy", 340),
-    _selects("whole", 600),
+    _selects("whole", 900),
     _resumes("counterfactual", 280),
     _resumes("reinforce", 300),
     _resumes("relaxed", 300),
