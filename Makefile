@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Test files that run beside each other, each computing with one thread. On two cores three: those that drive a browser wait.
-WORKERS ?= 3
+# Test files that run beside each other; every one of them computes with one thread.
+WORKERS ?= 2
 
 .PHONY: run test torture setup lint golden wheel clean
 
