@@ -376,9 +376,12 @@ def remove_scratch(folder: str | Path, run_id: str) -> None:
         StoreError: it cannot be removed.
     """
     place = Path(folder)
-    if place.name != scratch_folder(run_id).name or place.is_symlink() or not _ours(place):
+    if place.name != scratch_folder(run_id).name or place.is_symlink() or not place.is_dir():
         return
     try:
+        # an empty one is what is left of a scratch whose removal was cut off at its very end
+        if not _ours(place) and any(place.iterdir()):
+            return
         # what says whose it is goes last: where one cannot be removed, the next to come may try
         for path in place.iterdir():
             if path.name != FOLDER_NOTE:

@@ -252,6 +252,9 @@ def test_a_folder_of_somebody_else_is_neither_written_nor_removed(folder, tmp_pa
     remove_scratch(scratch, "run-2")
     assert not scratch.exists()
     remove_scratch(scratch, "run-2")
+    scratch.mkdir()  # a removal that was cut off before its last step
+    remove_scratch(scratch, "run-2")
+    assert not scratch.exists()
 
 
 def test_what_a_killed_writer_left_in_a_new_folder_is_no_reason_to_refuse_it(folder, tmp_path):
