@@ -21,7 +21,7 @@ CHUNK = 32
 
 
 @compiled
-def _replace_worst(similarities: np.ndarray, indices: np.ndarray, value: float, index: int) -> None:
+def replace_worst(similarities: np.ndarray, indices: np.ndarray, value: float, index: int) -> None:
     """Replace the root of one heap, arrays ``(k,)``, and restore the heap."""
     k = len(similarities)
     at = 0
@@ -75,7 +75,7 @@ def offer_rows(
                 for j in range(start, stop):
                     value, index = block[i, j], first_column + j
                     if index != itself and (value > worst or (value == worst and index < indices[row, 0])):
-                        _replace_worst(similarities[row], indices[row], value, index)
+                        replace_worst(similarities[row], indices[row], value, index)
                         worst = similarities[row, 0]
 
 
@@ -102,7 +102,7 @@ def offer_columns(
                 for j in range(start, stop):
                     value, row = block[i, j], first_column + j
                     if value > worst[j - low] or (value == worst[j - low] and index < indices[row, 0]):
-                        _replace_worst(similarities[row], indices[row], value, index)
+                        replace_worst(similarities[row], indices[row], value, index)
                         worst[j - low] = similarities[row, 0]
 
 
@@ -161,7 +161,7 @@ def offer_listed_rows(
                         and index != row
                         and not _elsewhere(row, index, cell, probed)
                     ):
-                        _replace_worst(similarities[row], indices[row], value, index)
+                        replace_worst(similarities[row], indices[row], value, index)
                         worst = similarities[row, 0]
 
 
@@ -194,7 +194,7 @@ def offer_listed_columns(
                         and index != row
                         and not _elsewhere(index, row, cell, probed)
                     ):
-                        _replace_worst(similarities[row], indices[row], value, index)
+                        replace_worst(similarities[row], indices[row], value, index)
                         worst[j] = similarities[row, 0]
 
 

@@ -25,6 +25,7 @@ from datamask.out_of_core.engines.contract import Engine
 from datamask.out_of_core.partition import PART_ROWS
 from datamask.out_of_core.scratch import Scratch
 from datamask.out_of_core.tasks import Phase, Poll
+from datamask.recipes.weights import slope_between
 
 SWAP_ROUNDS = 2
 """Rounds of swaps after the last round of greedy."""
@@ -351,23 +352,18 @@ class _Scale:
         """
         self.best = max(self.random, best.covered / self.rows if estimate is None else estimate.value)
         self.known = True
-        if self.calibrated and self.lamb > 0 and self._slope(self.random, self.best) == 0:
+        if self.calibrated and self.lamb > 0 and slope_between(self.random, self.best) == 0:
             raise InputError(
                 "no selection covers the rows better than a random one, so there is no scale on which to weigh it "
                 "against quality; take --lamb 0, --scale raw, or another objective"
             )
-
-    @staticmethod
-    def _slope(random: float, best: float) -> float:
-        constant = not best - random > 1e-9 * max(abs(best), abs(random))
-        return 0.0 if constant else 1.0 / (best - random)
 
     @property
     def slopes(self) -> tuple[float, float]:
         """Of quality and of diversity."""
         if not self.calibrated:
             return 1.0, 1.0
-        return self._slope(self.mean_quality, self.best_quality), self._slope(self.random, self.best)
+        return slope_between(self.mean_quality, self.best_quality), slope_between(self.random, self.best)
 
     def aim(self) -> Aim:
         """What a member adds by itself."""

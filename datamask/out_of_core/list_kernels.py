@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamask.compiling import compiled
-from datamask.corpus.kernels import CHUNK, _replace_worst
+from datamask.corpus.kernels import CHUNK, replace_worst
 
 
 @compiled
@@ -37,7 +37,7 @@ def offer_hosts(
                 for j in range(start, stop):
                     value, position = products[i, j], first_host + j
                     if (value > worst or (value == worst and position < positions[row, 0])) and position != itself:
-                        _replace_worst(similarities[row], positions[row], value, position)
+                        replace_worst(similarities[row], positions[row], value, position)
                         worst = similarities[row, 0]
 
 
@@ -80,7 +80,7 @@ def offer_guests(
                         and position != first_own + row
                         and not _holds(probed[row], guest_cells[i])
                     ):
-                        _replace_worst(similarities[row], positions[row], value, position)
+                        replace_worst(similarities[row], positions[row], value, position)
                         worst[j] = similarities[row, 0]
 
 

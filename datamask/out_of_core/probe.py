@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.corpus.threads import ShouldStop, one_blas_thread
 from datamask.errors import InputError, poll_of
+from datamask.files import folder_bytes
 from datamask.out_of_core.cells import FOLDER
 from datamask.out_of_core.engines.contract import Engine, OnDone, Result
 from datamask.out_of_core.engines.replies import function_of
@@ -178,7 +179,7 @@ class MeasuringEngine(Engine):
             self.seconds[task] += time.perf_counter() - began
             if on_done is not None:
                 on_done(place, results[-1])
-        self.most_bytes = max(self.most_bytes, sum(path.stat().st_size for path in self._folder.iterdir()))
+        self.most_bytes = max(self.most_bytes, folder_bytes(self._folder))
         return results
 
     def close(self) -> None:

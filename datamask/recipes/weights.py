@@ -20,9 +20,14 @@ def slope(anchors: dict[str, Any], scale: str, term: str) -> float:
     if scale == "raw":
         return 1.0
     ends = anchors["quality"] if term == "quality" else anchors["diversity"][term]
-    reach = float(ends["best"]) - float(ends["random"])
+    return slope_between(float(ends["random"]), float(ends["best"]))
+
+
+def slope_between(random: float, best: float) -> float:
+    """What one unit of a term is on a scale from 0 at `random` to 1 at `best`; 0 where these are the same."""
+    reach = best - random
     # as `datamask.objectives.joint.Anchor.constant`
-    return 1.0 / reach if reach > 1e-9 * max(abs(float(ends["best"])), abs(float(ends["random"]))) else 0.0
+    return 1.0 / reach if reach > 1e-9 * max(abs(best), abs(random)) else 0.0
 
 
 def slopes(recipe: Recipe) -> tuple[float, Sequence[tuple[str, float]]]:
