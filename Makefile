@@ -11,7 +11,7 @@ run: $(VENV)/.run-ready
 	$(BIN)/streamlit run app.py
 
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Fault injection and fuzzing for half an hour: another part of the cases each time, SEED=N repeats one, CASE=inputs:123
 # does one case, PARTS=inputs,faults only those. ALL=1 goes through all of them, three hours at most, goes on where it was

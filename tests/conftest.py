@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -15,6 +16,23 @@ def pytest_generate_tests(metafunc):
         import torch
 
         metafunc.parametrize("device", ["cpu"] + (["cuda"] if torch.cuda.is_available() else []))
+
+
+BROWSER_AND_PROCESSES = ("e2e", "torture", "out_of_core", "runs")
+"""Folders whose files take longest: begun first, so that no worker is left alone with them at the end."""
+
+
+def pytest_collection_modifyitems(items):
+    """Slow folders first; the command line of `make test` keeps pytest-xdist from ordering files its own way."""
+    items.sort(key=lambda item: not set(item.path.parts) & set(BROWSER_AND_PROCESSES))
+
+
+@pytest.fixture(autouse=True)
+def main_module():
+    """A page drawn by AppTest leaves its script as the main module, which a process that is spawned later would run."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture
