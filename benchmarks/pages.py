@@ -173,10 +173,10 @@ def explored_runs(work: Path, rows: int, dim: int) -> list[Run]:
 
         if solved() is None:
             words = [
-                *("--vary", "lamb=0.5:0.5:1", "--estimator", "relaxed", "--objective", objective),
+                *("--output", str(folder / f"{objective}.parquet"), "--estimator", "relaxed", "--objective", objective),
                 *("--select_ratio", str(ratio), "--rows", str(rows), "--runs_dir", str(store.root)),
             ]
-            subprocess.run([sys.executable, "-m", "datamask", "sweep", str(shards), *words], check=True)
+            subprocess.run([sys.executable, "-m", "datamask", "select", str(shards), *words], check=True)
         run = solved()
         assert run is not None, f"the run by {objective} must have ended"
         runs.append(run)

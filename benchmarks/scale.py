@@ -10,14 +10,20 @@ command and all its workers together, looked at twice a second. The steps:
 - pairs-1m, pairs-10m: pair-wise similarity over 1,000,000 and 10,000,000 rows x 128, by passes
 - facility-1m: facility location of 1,000,000 x 128 in memory; blocks-1m: the same by blocks of at most 250,000 rows
 - blocks-5m: 5,000,000 x 128 in 50 shards by blocks
+- greedy-1m, greedy-5m: lazy greedy over all rows at once, in memory, on the lists that blocks-1m and blocks-5m made,
+  and both selections on the same sampled rows, each compared with all members
 - debian, debian-alone: 63,666 x 384 in 64 blocks at lambda 0, by blocks of cells and by random blocks each alone
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -26,10 +32,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
+
 from benchmarks.corpus import machine
 from benchmarks.million import commit
 from benchmarks.recipes import write_shard
 from datamask.files import write_text
+from datamask.learning.medoids import greedy, reverse_lists
+from datamask.out_of_core.array_file import ArrayFile
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 SHARD_ROWS, DIM = 100_000, 128
@@ -37,6 +48,9 @@ LOOK_SECONDS = 0.5
 PAIRS = ["--objective", "pairwise", "--lamb", "0.5", "--select_ratio", "0.3"]
 FACILITY = ["--objective", "facility", "--lamb", "0.5", "--select_ratio", "0.1"]
 BLOCK_ROWS = 250_000
+LISTS = "atlas-", "block-", "lists-"
+"""Beginnings of the names of the tasks' files that lazy greedy needs."""
+ESTIMATE_ROWS, BATCH = 10_000, 500
 
 
 def shards(work: Path, rows: int) -> list[str]:
@@ -79,12 +93,24 @@ def anonymous_bytes(process: int) -> int:
     return total
 
 
-def selected(work: Path, inputs: list[str], words: list[str]) -> dict[str, Any]:
-    """What `datamask select` says of itself, with its seconds and the most memory that it and its workers held."""
+def keep_lists(scratch: Path, folder: Path) -> None:
+    """Link the files of the lists that are whole, since a run that ends removes its own."""
+    for path in scratch.glob("datamask-*/blocks/*"):
+        if path.name.startswith(LISTS) and not (folder / path.name).exists():
+            with contextlib.suppress(FileNotFoundError):  # it went meanwhile
+                os.link(path, folder / path.name)
+
+
+def selected(work: Path, inputs: list[str], words: list[str], lists: Path | None = None) -> dict[str, Any]:
+    """What `datamask select` says of itself, with its seconds and the most memory that it and its workers held.
+
+    Args:
+        lists: a folder where the lists are kept.
+    """
     runs = work / "runs"
     command = [sys.executable, "-m", "datamask", "select", *inputs, "--output", str(work / "selection.parquet")]
     command += ["--runs_dir", str(runs), "--device", "cpu", "--json", *words]
-    began = time.perf_counter()
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     # stderr is progress, and a file that nobody reads would fill up
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         most, ended = 0, threading.Event()
@@ -93,13 +119,15 @@ def selected(work: Path, inputs: list[str], words: list[str]) -> dict[str, Any]:
             nonlocal most
             while not ended.wait(LOOK_SECONDS):
                 most = max(most, anonymous_bytes(process.pid))
+                if lists is not None:
+                    keep_lists(work / "scratch", lists)
 
         watcher = threading.Thread(target=look)
         watcher.start()
         said = process.communicate()[0]
         ended.set()
         watcher.join()
-    seconds = time.perf_counter() - began
+    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     summary = json.loads(said.splitlines()[-1])
@@ -109,6 +137,7 @@ def selected(work: Path, inputs: list[str], words: list[str]) -> dict[str, Any]:
         "words": words,
         "load_average": [round(value, 2) for value in os.getloadavg()],
         "seconds_of_the_command": seconds,
+        "processor_seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         "anonymous_bytes": most,
         "summary": {name: value for name, value in summary.items() if name not in ("output", "run_id")},
         "whole": record["facts"].get("whole"),
@@ -129,7 +158,74 @@ def pairs(work: Path, rows: int) -> dict[str, Any]:
 def blocks(work: Path, rows: int) -> dict[str, Any]:
     """Facility location by blocks of cells, out of core."""
     words = [*FACILITY, "--scope", "global", "--scratch_dir", str(work / "scratch"), "--block_rows", str(BLOCK_ROWS)]
-    return selected(work, shards(work, rows), words)
+    lists = work / f"lists-{rows}"
+    shutil.rmtree(lists, ignore_errors=True)
+    lists.mkdir()
+    measured = selected(work, shards(work, rows), words, lists)
+    (work / "selection.parquet").replace(lists / "selection.parquet")
+    return measured
+
+
+def beside_greedy(work: Path, rows: int, summary: dict[str, Any]) -> dict[str, Any]:
+    """What lazy greedy over all rows selects on the lists of a run by blocks, and what both selections are worth.
+
+    Args:
+        summary: of that run.
+    """
+    lists = work / f"lists-{rows}"
+    blocks = [ArrayFile(path) for path in _in_order(lists, "block-")]
+    listed = [ArrayFile(path) for path in _in_order(lists, "lists-")]
+    quality = np.concatenate([block["quality"] for block in blocks]).astype(np.float64)
+    place = np.empty(rows, np.int64)
+    place[np.concatenate([block["rows"] for block in blocks])] = np.arange(rows)
+    anchors, size = summary["anchors"], summary["selected"]
+    ends = anchors["quality"], anchors["diversity"]["facility"]
+    slopes = [1 / (end["best"] - end["random"]) for end in ends]
+    # lambda is a half: both terms weigh the same
+    bonus = (quality - quality.mean()) * (slopes[0] / slopes[1] * rows / size)
+    began = time.perf_counter()
+    reverse = reverse_lists(
+        np.concatenate([each["positions"] for each in listed]).astype(np.int32),
+        np.concatenate([each["similarities"] for each in listed]),
+    )
+    picks = greedy(*reverse, bonus, size, np.arange(rows))
+    seconds = time.perf_counter() - began
+    of_blocks = pq.read_table(lists / "selection.parquet", columns=["source_file", "source_row"])
+    shard = [int(Path(name).stem) for name in of_blocks.column("source_file").to_pylist()]
+    by_row = np.array(shard) * SHARD_ROWS + of_blocks.column("source_row").to_numpy()
+    sample = np.sort(np.random.default_rng(0).choice(rows, ESTIMATE_ROWS, replace=False))
+    outcome: dict[str, Any] = {"seconds_of_greedy": seconds, "estimate_rows": ESTIMATE_ROWS}
+    for name, members in (("greedy", picks), ("blocks", place[by_row])):
+        nearest = nearest_members(blocks, sample, members)
+        parts = (
+            (quality[members].mean() - ends[0]["random"]) * slopes[0],
+            (nearest.mean() - ends[1]["random"]) * slopes[1],
+        )
+        outcome[name] = {
+            "quality": quality[members].mean(),
+            "facility": nearest.mean(),
+            "standard_error": nearest.std() / math.sqrt(len(nearest)),
+            "joint": sum(parts) / 2,
+        }
+    return outcome
+
+
+def _in_order(folder: Path, beginning: str) -> list[Path]:
+    return sorted(folder.glob(f"{beginning}*"), key=lambda path: int(path.stem.rpartition("-")[2]))
+
+
+def nearest_members(blocks: list[ArrayFile], sample: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The similarity of each of these positions to its nearest member, compared with all of them, float32 ``(n,)``."""
+    features = np.concatenate([block["features"] for block in blocks])
+
+    def unit(places: np.ndarray) -> np.ndarray:
+        rows = features[places].astype(np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    of_members, nearest = unit(members), []
+    for start in range(0, len(sample), BATCH):
+        nearest.append((unit(sample[start : start + BATCH]) @ of_members.T).max(axis=1))
+    return np.maximum(np.concatenate(nearest), 0)
 
 
 def debian(work: Path, corpus: str, scope: str) -> dict[str, Any]:
@@ -138,14 +234,16 @@ def debian(work: Path, corpus: str, scope: str) -> dict[str, Any]:
     return selected(work, [corpus], [*words, "--scratch_dir", str(work / "scratch"), "--block_rows", "995"])
 
 
-def steps(work: Path, corpus: str | None) -> dict[str, Callable[[], dict[str, Any]]]:
-    """The steps by name."""
+def steps(work: Path, corpus: str | None, result: dict[str, Any]) -> dict[str, Callable[[], dict[str, Any]]]:
+    """The steps by name; `result` holds what was measured before."""
     table: dict[str, Callable[[], dict[str, Any]]] = {
         "pairs-1m": lambda: pairs(work, 1_000_000),
         "pairs-10m": lambda: pairs(work, 10_000_000),
         "facility-1m": lambda: selected(work, shards(work, 1_000_000), FACILITY),
         "blocks-1m": lambda: blocks(work, 1_000_000),
+        "greedy-1m": lambda: beside_greedy(work, 1_000_000, result["blocks-1m"]["summary"]),
         "blocks-5m": lambda: blocks(work, 5_000_000),
+        "greedy-5m": lambda: beside_greedy(work, 5_000_000, result["blocks-5m"]["summary"]),
     }
     if corpus is not None:
         table["debian"] = lambda: debian(work, corpus, "global")
@@ -164,12 +262,12 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     kept = options.work / "scale.json"
     result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    for name, step in steps(options.work, options.debian).items():
+    for name, step in steps(options.work, options.debian, result).items():
         if name in result or (options.only and name not in options.only):
             continue
         result[name] = {"commit": commit(), "machine": machine(), **step()}
         write_text(kept, json.dumps(result, indent=1) + "\n")
-        print(name, json.dumps(result[name]["summary"]), flush=True)
+        print(name, json.dumps(result[name].get("summary", result[name])), flush=True)
     write_text(options.output, json.dumps(result, indent=1) + "\n")
 
 
