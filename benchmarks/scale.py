@@ -202,10 +202,10 @@ def beside_greedy(work: Path, rows: int, summary: dict[str, Any]) -> dict[str, A
             (nearest.mean() - ends[1]["random"]) * slopes[1],
         )
         outcome[name] = {
-            "quality": quality[members].mean(),
-            "facility": nearest.mean(),
-            "standard_error": nearest.std() / math.sqrt(len(nearest)),
-            "joint": sum(parts) / 2,
+            "quality": float(quality[members].mean()),
+            "facility": float(nearest.mean()),
+            "standard_error": float(nearest.std()) / math.sqrt(len(nearest)),
+            "joint": float(sum(parts)) / 2,
         }
     return outcome
 
@@ -215,7 +215,7 @@ def _in_order(folder: Path, beginning: str) -> list[Path]:
 
 
 def nearest_members(blocks: list[ArrayFile], sample: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """The similarity of each of these positions to its nearest member, compared with all of them, float32 ``(n,)``."""
+    """The similarity of each of these positions to its nearest member, compared with all of them, float64 ``(n,)``."""
     features = np.concatenate([block["features"] for block in blocks])
 
     def unit(places: np.ndarray) -> np.ndarray:
@@ -225,7 +225,7 @@ def nearest_members(blocks: list[ArrayFile], sample: np.ndarray, members: np.nda
     of_members, nearest = unit(members), []
     for start in range(0, len(sample), BATCH):
         nearest.append((unit(sample[start : start + BATCH]) @ of_members.T).max(axis=1))
-    return np.maximum(np.concatenate(nearest), 0)
+    return np.maximum(np.concatenate(nearest), 0).astype(np.float64)
 
 
 def debian(work: Path, corpus: str, scope: str) -> dict[str, Any]:

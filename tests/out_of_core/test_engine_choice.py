@@ -17,7 +17,7 @@ from tests.commands import run
 from tests.out_of_core.corpora import SerialEngine, clustered, scratch_of
 from tests.out_of_core.test_engines import NEEDS_RAY
 
-ROWS, SIZE = 900, 90
+ROWS, SIZE = 500, 50
 
 
 def solved(folder, engine) -> np.ndarray:

@@ -30,7 +30,7 @@ def settings(tmp_path_factory):
         objective="facility",
         estimator="blocks",
         select_ratio=S / N,
-        block_rows=500,
+        block_rows=1000,
         n_epochs=2,
         lamb=0.3,
         device="cpu",
@@ -65,7 +65,7 @@ def test_what_tasks_had_written_before_the_driver_was_killed_is_written_no_more(
     run = RunStore(tmp_path / "runs").create(settings)
     driver = start_detached(run)
     folder = Path(settings.selection.scratch_dir) / f"datamask-{run.id}"
-    wait_for(lambda: len(written(folder)) >= 20)
+    wait_for(lambda: len(written(folder)) >= 12)
     workers = children(driver)
     os.kill(driver, signal.SIGKILL)
     assert workers

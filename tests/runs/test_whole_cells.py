@@ -33,7 +33,7 @@ def created(root, folder, **options):
         "objective": "facility",
         "estimator": "blocks",
         "select_ratio": S / N,
-        "block_rows": 600,
+        "block_rows": 1000,
         "n_epochs": 2,
         "lamb": 0.3,
         "device": "cpu",
@@ -43,10 +43,21 @@ def created(root, folder, **options):
     return RunStore(root / "runs").create(config)
 
 
+@pytest.fixture(scope="module")
+def unbroken(folder, tmp_path_factory):
+    """Runs that nobody stopped, by their scope, with the folder that each was made in."""
+    runs = {}
+    for scope in ("global", "block"):
+        root = tmp_path_factory.mktemp(scope)
+        runs[scope] = root, created(root, folder, scope=scope)
+        execute(runs[scope][1])
+    return runs
+
+
 @pytest.mark.parametrize("scope", ["global", "block"])
-def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, tmp_path, scope):
-    run = created(tmp_path, folder, scope=scope)
-    summary = execute(run)
+def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, unbroken, scope):
+    root, run = unbroken[scope]
+    summary = run.status().summary
     corpus = open_corpus(CorpusConfig((str(folder),)))
     selection = pq.read_table(run.path / "selection.parquet")
     ids = set(selection.column("id").to_pylist())
@@ -62,10 +73,10 @@ def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, tmp_pat
     # what is not to be had out of core is not recommended
     text = summary_text(run, summary, None)
     assert "The exact one is" in text and "--exact-values" not in text
-    assert not (tmp_path / "scratch" / f"datamask-{run.id}").exists()
-    stored = RunStore(tmp_path / "runs").get(run.id)
+    assert not (root / "scratch" / f"datamask-{run.id}").exists()
+    stored = RunStore(root / "runs").get(run.id)
     whole = stored.whole
-    assert whole["rows"] == N and whole["blocks"] == 4
+    assert whole["rows"] == N and whole["blocks"] == 2
     assert stored.status().state == "done" and stored.status().summary["joint"] == summary["joint"]
     metrics = stored.metrics()
     rounds = np.isfinite(metrics["pass"])
@@ -74,7 +85,7 @@ def test_a_run_selects_from_all_rows_and_says_what_that_is_worth(folder, tmp_pat
         assert np.nanmax(metrics["joint"][rounds]) == pytest.approx(summary["calibrated"]["joint"])
 
 
-def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_stopped(folder, tmp_path):
+def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_stopped(folder, unbroken, tmp_path):
     run, heard = created(tmp_path, folder), []
 
     def progress(share: float, what: str) -> None:
@@ -89,9 +100,8 @@ def test_a_stopped_run_goes_on_from_its_scratch_and_ends_as_one_that_was_not_sto
     assert any(name.startswith("block-") for name in files)
     resumed = attempt(run, should_stop=lambda: False)
     assert resumed.status.state == "done" and not kept.exists()
-    unbroken = created(tmp_path / "unbroken", folder)
-    execute(unbroken)
-    assert pq.read_table(run.path / "selection.parquet").equals(pq.read_table(unbroken.path / "selection.parquet"))
+    _, whole = unbroken["global"]
+    assert pq.read_table(run.path / "selection.parquet").equals(pq.read_table(whole.path / "selection.parquet"))
 
 
 def test_what_no_solver_has_is_refused_before_anything_is_read(folder, tmp_path):
