@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from datamask.evaluation.problems import PosedProblem
 from datamask.evaluation.reported import reported
 from datamask.learning.certificates import certify
 from datamask.learning.problem import Problem
+from datamask.learning.settled import Settled
+from datamask.learning.solvers import solver_of
 from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
@@ -43,8 +45,10 @@ class Selection:
             lists, and then ``estimate``: ``{value, low, high, rows}`` of the exact one (else None); ``calibrated``
             (shares of the attainable gain, on the same lists as their ``anchors``), ``n``, ``selected``, ``given``,
             ``budget``, ``tokens``; ``upper_bound`` and ``gap`` on the run's scale (None where there is none),
-            ``bound_holds_for``.
+            ``bound_holds_for``; ``settled``: how many eligible rows are ``inside`` every selection with at least this
+            value, ``outside`` all of them, and ``open`` (None where nothing settles any).
         corpus: the corpus.
+        settled: which rows are in every selection with at least this value, or in none; None: nothing settles any.
         run: the folder of its run; None: it was made in memory.
     """
 
@@ -59,6 +63,7 @@ class Selection:
     marginal_diversity: np.ndarray
     summary: dict[str, Any]
     corpus: Corpus
+    settled: Settled | None = None
     run: Path | None = None
 
     @classmethod
@@ -82,6 +87,11 @@ class Selection:
         values = joint.evaluate(mask, poll)
         raw = reported(joint, config.terms, mask, values, exact=config.exact_values, seed=config.seed, poll=poll)
         proof = certify(posed.problem, mask, values.joint, poll, trace=trace)
+        settle = solver_of(posed.problem).settled
+        settled = None
+        if settle is not None and proof is not None:
+            settled = settle(posed.problem, mask, values.joint, poll)
+            proof = replace(proof, upper_bound=min(proof.upper_bound, settled.upper_bound))
         quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))
         score = config.lamb * quality + (1 - config.lamb) * diversity
         chosen = mask.cpu().numpy() & ~posed.given
@@ -112,6 +122,7 @@ class Selection:
             "upper_bound": None if proof is None else proof.upper_bound,
             "gap": None if proof is None else proof.upper_bound - proof.value,
             "bound_holds_for": None if proof is None else proof.holds_for,
+            "settled": None if settled is None else settled.counts(),
         }
         return cls(
             rows,
@@ -125,6 +136,7 @@ class Selection:
             diversity,
             summary,
             corpus,
+            settled,
         )
 
     def show(self) -> str:
@@ -167,8 +179,15 @@ class Selection:
                 "quality": pa.array(corpus.quality),
                 "marginal_quality": pa.array(self.marginal_quality),
                 "marginal_diversity": pa.array(self.marginal_diversity),
+                "settled": self._settled_column(),
             }
         )
+
+    def _settled_column(self) -> pa.Array:
+        """True: in every selection with at least this value; false: in none; null: open, or not eligible."""
+        if self.settled is None:
+            return pa.nulls(len(self.corpus), pa.bool_())
+        return pa.array(self.settled.inside, mask=~(self.settled.inside | self.settled.outside))
 
     def table(self) -> pa.Table:
         """The selected rows by rank: the columns of OUT.parquet."""

@@ -129,6 +129,10 @@ class PairwiseDual:
             return self.upper_bound(torch.zeros(0), poll)
         return self.upper_bound(self._search(None, tolerance, poll, on_bound)[0].y, poll)
 
+    def weights(self, tolerance: float = TOLERANCE, poll: Poll = no_poll) -> Tensor:
+        """Inclusion weights of the eligible rows where the gap is closed, float64 ``(m,)``; they add to S, almost."""
+        return self._search(None, tolerance, poll)[0].weights
+
     @property
     def modular(self) -> bool:
         """Whether no diversity counts, so that the best selection is a sort and there is nothing to search."""

@@ -77,16 +77,23 @@ def advance(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[I
     gap = float(iterate.gradient @ (vertex - iterate.weights))
     if gap <= 0:
         return iterate, gap
-    value, gradient = concave(problem, vertex, poll, wide=False)
+    return mixed(iterate, vertex, gap, *concave(problem, vertex, poll, wide=False)), gap
+
+
+def mixed(iterate: Iterate, vertex: Tensor, gap: float, value: float, gradient: Tensor) -> Iterate:
+    """The best point between an iterate and a vertex ``(n,)``.
+
+    Args:
+        gap: the gradient at the iterate along the way to the vertex. value, gradient: of F at the vertex.
+    """
     # F(p + t (v - p)) = F(p) + t gap + t^2 bend, and F(v) tells the bend
     bend = min(value - iterate.value - gap, 0.0)
     share = min(1.0, gap / (-2.0 * bend)) if bend < 0 else 1.0
-    mixed = Iterate(
+    return Iterate(
         iterate.weights + share * (vertex - iterate.weights),
         iterate.gradient + share * (gradient - iterate.gradient),
         iterate.value + share * gap + share * share * bend,
     )
-    return mixed, gap
 
 
 def rounded(problem: Problem, iterate: Iterate, poll: Poll = no_poll) -> tuple[Tensor, Values]:

@@ -27,6 +27,7 @@ from datamask.learning.pickers import LazyPicker, NaivePicker, Picker
 from datamask.learning.problem import Problem
 from datamask.learning.relaxation import relaxable
 from datamask.learning.relaxed_steps import DirectSteps, FrankWolfeSteps, NewtonSteps, RelaxedSteps
+from datamask.learning.settled import Settled, settled_by_pairwise
 from datamask.learning.trace import Trace
 from datamask.objectives.contract import Poll, SetFunction
 from datamask.objectives.disf_fixed import DiSFFixed
@@ -51,6 +52,7 @@ class Solver:
             None: it has none.
         direct: the whole solution at once, bool ``(n,)``.
         dual: a search whose `solve` goes on from the dual solution of a nearby problem.
+        settled: which rows are in every selection as good as one and its value, or in none; None: it cannot tell.
         outdoes_masks: whether its polish ends higher than learned masks even where roundings are far from the bound.
     """
 
@@ -62,6 +64,7 @@ class Solver:
     relaxed: Callable[..., RelaxedSteps] | None = None
     direct: Callable[[Problem, Poll, Trace], Tensor] | None = None
     dual: Callable[..., PairwiseDual] | None = None
+    settled: Callable[[Problem, Tensor, float, Poll], Settled] | None = None
     outdoes_masks: bool = False
 
 
@@ -82,7 +85,14 @@ def _sum_with_facility(problem: Problem) -> bool:
 
 
 SOLVERS: tuple[Solver, ...] = (
-    Solver("Newton's steps", _pairwise, bound=newton_bound, relaxed=NewtonSteps, dual=PairwiseDual),
+    Solver(
+        "Newton's steps",
+        _pairwise,
+        bound=newton_bound,
+        relaxed=NewtonSteps,
+        dual=PairwiseDual,
+        settled=settled_by_pairwise,
+    ),
     Solver(
         "greedy and swaps",
         lambda problem: alone(problem, Facility),

@@ -81,6 +81,7 @@ SUMMARY: Schema = {
     "upper_bound": NUMBER | NONE,
     "gap": NUMBER | NONE,
     "bound_holds_for": TEXT | NONE,
+    "settled": (Complete(inside=COUNT, outside=COUNT, open=COUNT), NONE),
     "warm_from": TEXT | NONE,
     "seconds": NUMBER,
     "seconds_graph": NUMBER,

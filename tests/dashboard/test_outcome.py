@@ -69,6 +69,22 @@ def test_a_certificate_says_exactly_what_is_proved(tmp_path):
     assert outcome.certificate(finish(create(tmp_path / "b"), upper_bound=None, gap=None)) is None
 
 
+@pytest.mark.parametrize(
+    "counts, words",
+    [
+        (
+            {"inside": 5_390, "outside": 12_599, "open": 11},
+            " It settles 99.93\u00a0% of the samples: every selection as good as this one has 5,390 of these and "
+            "none of the other 12,599. The 11 left are a matter of taste.",
+        ),
+        ({"inside": 0, "outside": 0, "open": 18_000}, " It settles no sample: other selections may be as good."),
+    ],
+)
+def test_a_certificate_says_how_far_it_determines_the_samples(tmp_path, counts, words):
+    run = finish(create(tmp_path), upper_bound=0.501, gap=0.01, settled=counts)
+    assert outcome.certificate(run).endswith("this one has 0.491." + words)
+
+
 def test_an_unfinished_run_has_no_numbers(tmp_path):
     assert outcome.numbers(create(tmp_path)) == ()
 

@@ -3,6 +3,7 @@ is not finished."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +127,24 @@ def certificate(run: Run) -> str | None:
     return (
         f"{proved}: no selection {which}{beside} has a higher value of {what} on these features than "
         f"{words.value(bound)}; this one has {words.value(bound - gap)}."
+        + settled(summary)
         + (f" Rules: {'; '.join(rules(run))}." if rules(run) else "")
+    )
+
+
+def settled(summary: Mapping[str, Any]) -> str:
+    """How far the proof determines which samples these are, in a sentence after the proof; empty where it does not."""
+    counts = summary.get("settled")
+    if not counts:
+        return ""
+    certain, eligible = counts["inside"] + counts["outside"], sum(counts.values())
+    if not certain:
+        return " It settles no sample: other selections may be as good."
+    share = words.percent(math.floor(1e4 * certain / eligible) / 1e4, 2)  # rounded down: not all are settled
+    return (
+        f" It settles {share} of the samples: every selection as good as this one has {counts['inside']:,} of these "
+        f"and none of the other {counts['outside']:,}."
+        + (f" The {counts['open']:,} left are a matter of taste." if counts["open"] else "")
     )
 
 
