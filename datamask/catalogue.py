@@ -60,6 +60,8 @@ class EstimatorEntry:
         guided: whether lambda has a say in what it selects.
         seeded: whether two seeds give two selections, beyond the cut of equal scores.
         spends: whether it can fill a token budget, in the place of a number of rows.
+        learns: whether it searches for what is best under objective and lambda, so that its runs make a curve along
+            lambda; the baselines do not, and stand beside the curves as points.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
         warm: whether it can go on from where another run of it ended. Not `reinforce`, which is here as the paper's
             method, equal logits or quality's at the start; and not the baselines, which have nothing to go on from.
@@ -72,6 +74,7 @@ class EstimatorEntry:
     guided: bool = True
     seeded: bool = False
     spends: bool = True
+    learns: bool = True
     by_column: bool = False
     warm: bool = False
 
@@ -166,6 +169,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "Greedy (baseline)",
         "Picks one sample after another, each time the one that adds most. Ranks are the order of picking.",
         spends=False,
+        learns=False,
     ),
     EstimatorEntry(
         "semdedup",
@@ -176,6 +180,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         guided=False,
         seeded=True,
         spends=False,
+        learns=False,
     ),
     EstimatorEntry(
         "direct",
@@ -183,6 +188,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "Direct scoring (baseline)",
         "Scores each sample alone: its quality against its mean similarity to the corpus. Learns nothing; looks at no "
         "objective.",
+        learns=False,
     ),
     EstimatorEntry(
         "top-quality",
@@ -191,6 +197,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "The best samples by quality alone; looks at no embedding. top-quality:COLUMN is by that one of "
         "several quality columns.",
         guided=False,
+        learns=False,
         by_column=True,
     ),
     EstimatorEntry(
@@ -200,6 +207,7 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         "A uniformly random subset of the same size.",
         guided=False,
         seeded=True,
+        learns=False,
     ),
 )
 
@@ -235,6 +243,7 @@ IMPORTED = EstimatorEntry(
     "Imported ids",
     "Ids chosen elsewhere and read from a file: measured like any selection, but not found here.",
     guided=False,
+    learns=False,
 )
 """What `runs import` writes. No way to select, so it is not among `ESTIMATORS`, and no form or help offers it."""
 

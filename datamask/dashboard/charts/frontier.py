@@ -284,7 +284,7 @@ def _beyond(lines: Sequence[Line], named: Sequence[Spot], window: Window) -> lis
         edge = edge_arrow(spot.quality, spot.diversity, window)
         if edge is None:
             continue
-        label = spot.label if not catalogue.estimator(spot.settings.estimator).defaults else f"λ {spot.lamb:g}"
+        label = spot.label if not catalogue.estimator(spot.settings.estimator).learns else f"λ {spot.lamb:g}"
         said = _far_words(label, [spot], edge, window)
         near = [
             place

@@ -49,7 +49,7 @@ def curve_of(run: Run) -> str:
 
 
 def _learned(run: Run) -> bool:
-    return bool(catalogue.estimator(run.config.selection.estimator).defaults)
+    return catalogue.estimator(run.config.selection.estimator).learns
 
 
 def points(results: pd.DataFrame) -> pd.DataFrame:

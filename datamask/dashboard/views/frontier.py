@@ -79,7 +79,7 @@ class Spot:
     @property
     def priced(self) -> bool:
         """Whether its lambda is a price: something was maximised under it, on calibrated scales."""
-        return bool(catalogue.estimator(self.settings.estimator).defaults) and self.settings.scale == "calibrated"
+        return catalogue.estimator(self.settings.estimator).learns and self.settings.scale == "calibrated"
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def survey(runs: Iterable[Run], fingerprint: str | None) -> Survey:
         spot = spot_of(run, fingerprint)
         if spot is None:
             continue
-        if catalogue.estimator(spot.settings.estimator).defaults:
+        if catalogue.estimator(spot.settings.estimator).learns:
             groups.setdefault(_key(spot), []).append(spot)
         else:
             named.setdefault((spot.scale, spot.label), spot)

@@ -52,7 +52,7 @@ def ratio_series(runs: Iterable[Run], fingerprint: str) -> list[Series]:
     """
     groups: dict[str, list[Spot]] = {}
     for spot in filter(None, (frontier.spot_of(run, fingerprint) for run in runs)):
-        if catalogue.estimator(spot.settings.estimator).defaults:
+        if catalogue.estimator(spot.settings.estimator).learns:
             groups.setdefault(_shared(spot.settings, ("select_ratio", "seed", "device")), []).append(spot)
     found = []
     for key, spots in groups.items():
