@@ -191,6 +191,16 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         learns=False,
     ),
     EstimatorEntry(
+        "soft-quality",
+        "datamask.learning.soft_quality:SoftQuality",
+        "Soft quality sampling (baseline)",
+        "Draws samples at random, the better ones more often: QuRating's way to leave room for what a score "
+        "overlooks. Looks at no embedding.",
+        guided=False,
+        seeded=True,
+        learns=False,
+    ),
+    EstimatorEntry(
         "top-quality",
         "datamask.learning.baselines:TopQuality",
         "Top quality (baseline)",

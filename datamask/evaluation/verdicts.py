@@ -23,6 +23,7 @@ def optimised_by(config: SelectionConfig) -> frozenset[str]:
         "random": set(),
         catalogue.IMPORTED.name: set(),
         "top-quality": {"quality"},
+        "soft-quality": {"quality"},
         "semdedup": {"quality", "near_copies"},
         "direct": quality | ({"pairwise"} if config.lamb < 1 else set()),
     }

@@ -203,6 +203,20 @@ class SelectionOptions:
         help="After learning, swap single rows in and out for as long as that raises the value. Quick, and it never "
         "makes a selection worse.",
     )
+    temperature: float | None = option(
+        Number("a number of at least 0", 0),
+        "Temperature",
+        "of soft-quality: how much chance has a say, in standard deviations of quality; 0 is top quality, ever more is "
+        "ever nearer to random",
+        "T",
+        FIND,
+        owners={"soft-quality": 2.0},
+        varied="temperature",
+        control=Control({"min_value": 0.0, "max_value": 1000.0, "step": 0.5, "format": "%.4g"}),
+        help="How much chance has a say beside quality, which is counted in standard deviations: a sample is drawn in "
+        "proportion to exp(quality / temperature). 0 is top quality, a large number random. QuRating's models were "
+        "trained at 1 and 2.",
+    )
     center: bool = option(
         Flag(),
         "Center the features",

@@ -20,7 +20,17 @@ from datamask.objectives.quality import Quality
 from tests.reference import truth
 
 N, SIZE = 30, 9
-ESTIMATORS = ("counterfactual", "relaxed", "greedy", "reinforce", "semdedup", "direct", "top-quality", "random")
+ESTIMATORS = (
+    "counterfactual",
+    "relaxed",
+    "greedy",
+    "reinforce",
+    "semdedup",
+    "direct",
+    "top-quality",
+    "soft-quality",
+    "random",
+)
 STEPS_ENOUGH = 500
 
 

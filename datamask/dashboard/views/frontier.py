@@ -221,6 +221,8 @@ def label_of(run: Run) -> str:
     name = entry.label.removesuffix(" (baseline)")
     if ":" in settings.estimator:
         name += f" ({settings.estimator.partition(':')[2]})"
+    if not entry.learns:
+        name = ", ".join([name, *outcome.special_options(settings)])
     return f"{name}, λ {settings.lamb:g}" if entry.guided else name
 
 

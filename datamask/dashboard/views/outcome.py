@@ -11,6 +11,7 @@ from typing import Any
 from datamask import catalogue
 from datamask.config import SelectionConfig
 from datamask.dashboard import words
+from datamask.options import OPTIONS
 from datamask.options.amounts import tokens_text
 from datamask.runs.rule_book import rule_words
 from datamask.runs.store import Run
@@ -227,7 +228,7 @@ def headline(run: Run) -> str:
     if not entry.guided:
         column = catalogue.quality_column(config.estimator)
         by = f" by {column}" if column else ""
-        return f"{entry.label}{by} · {_amount(config)}"
+        return " · ".join([f"{entry.label}{by}", *special_options(config), _amount(config)])
     masks = f"G {config.n_rollout} · " if config.n_rollout else ""
     extras = [f"worst {words.percent(config.prune)} pruned"] if config.prune else []
     if config.collapse != "none":
@@ -239,6 +240,15 @@ def headline(run: Run) -> str:
         extras.append("raw scale")
     how = " · ".join([how, *extras])
     return f"{objective_label(config.objective)} · {balance} · {_amount(config)} · {masks}{how}"
+
+
+def special_options(config: SelectionConfig) -> list[str]:
+    """Options that only some estimators have, where they are not at this one's default, as in ``temperature 1``."""
+    return [
+        f"{OPTIONS[name].varied or OPTIONS[name].title.lower()} {OPTIONS[name].shown(getattr(config, name))}"
+        for name, default in catalogue.estimator(config.estimator).defaults.items()
+        if getattr(config, name) != default
+    ]
 
 
 def _amount(config: SelectionConfig) -> str:
