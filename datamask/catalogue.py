@@ -183,6 +183,16 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         learns=False,
     ),
     EstimatorEntry(
+        "cluster-balanced",
+        "datamask.learning.cluster_balanced:ClusterBalanced",
+        "Cluster-balanced (baseline)",
+        "Clusters the corpus and takes from all clusters equally, as ClusterClip does: what is rare weighs as much as "
+        "what is common. Looks at neither lambda nor objective.",
+        guided=False,
+        seeded=True,
+        learns=False,
+    ),
+    EstimatorEntry(
         "direct",
         "datamask.learning.direct:Direct",
         "Direct scoring (baseline)",

@@ -79,7 +79,7 @@ def was_accepted(options: dict, rules: dict) -> bool:
     return "score" not in options  # counterfactual, which has all others
 
 
-BASELINES = {"temperature"}
+BASELINES = {"temperature", "clusters", "clip", "inside"}
 """Options of baselines, which are never taken unless they are named."""
 
 

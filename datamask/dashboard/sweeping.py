@@ -27,7 +27,7 @@ from datamask.work.lanes import Priority
 from datamask.work.pace import TELLING_RUNS, RunPace
 from datamask.work.worker import worker
 
-BASELINES = ("random", "top-quality", "soft-quality", "greedy", "semdedup", "direct")
+BASELINES = ("random", "top-quality", "soft-quality", "cluster-balanced", "greedy", "semdedup", "direct")
 
 SLICES = (8, 4)
 """Parts of the corpus that the transfer check looks at, beside the whole."""

@@ -217,6 +217,42 @@ class SelectionOptions:
         "proportion to exp(quality / temperature). 0 is top quality, a large number random. QuRating's models were "
         "trained at 1 and 2.",
     )
+    clusters: int | None = option(
+        Whole(1),
+        "Clusters",
+        "of cluster-balanced: k-means clusters, at most as many as there are rows",
+        "K",
+        FIND,
+        owners={"cluster-balanced": 100},
+        varied="clusters",
+        control=Control({"min_value": 1, "max_value": 100_000, "step": 50}),
+        help="How many k-means clusters share the selection equally. With few of them they are broad topics; with as "
+        "many as there are rows every sample is a cluster, and nothing is balanced.",
+    )
+    clip: float | None = option(
+        Number("a share above 0 and at most 1", 0, 1, above=True),
+        "At most of a cluster",
+        "of cluster-balanced: the share of a cluster that may be used, rounded up to whole rows; 1 is all of it",
+        "SHARE",
+        FIND,
+        owners={"cluster-balanced": 1.0},
+        varied="clip",
+        control=Control({"min_value": 0.001, "max_value": 1.0, "step": 0.1, "format": "%.3g"}),
+        help="Share of a cluster that may be used. At 1 small clusters are taken whole; lower, equal shares turn into "
+        "proportional ones, which they are at the select ratio itself.",
+    )
+    inside: str | None = option(
+        Choice({"random": "at random", "best": "the best by quality"}),
+        "Inside a cluster",
+        "of cluster-balanced: which rows of a cluster come first, random (as ClusterClip) or best (by quality)",
+        "HOW",
+        FIND,
+        owners={"cluster-balanced": "random"},
+        varied="inside",
+        control=Control(),
+        help="Which samples of a cluster are taken first: random ones, as the published method does, or the best by "
+        "quality.",
+    )
     center: bool = option(
         Flag(),
         "Center the features",

@@ -63,6 +63,8 @@ def test_without_an_interval_nobody_is_best():
         ({"objective": "disf", "lamb": 0.0, "collapse": "0.95"}, {"quality", "disf", "near_copies"}),
         ({"estimator": "random"}, set()),
         ({"estimator": "top-quality", "objective": "disf"}, {"quality"}),
+        ({"estimator": "cluster-balanced", "objective": "disf"}, {"clusters"}),
+        ({"estimator": "cluster-balanced", "inside": "best"}, {"clusters", "quality"}),
     ],
 )
 def test_what_a_selection_was_made_by_stands_in_its_settings(options, expected):
@@ -80,7 +82,9 @@ def test_what_a_selection_was_made_by_stands_in_its_settings(options, expected):
     ],
 )
 def test_baselines_follow_their_own_measure_whatever_objective_they_are_given(estimator, lamb, expected):
-    config = SimpleNamespace(estimator=estimator, lamb=lamb, terms=(("facility", 1.0),), prune=0.0, collapse="none")
+    config = SimpleNamespace(
+        estimator=estimator, lamb=lamb, terms=(("facility", 1.0),), prune=0.0, collapse="none", inside=None
+    )
     assert optimised_by(config) == expected
 
 

@@ -111,7 +111,7 @@ def test_semdedup_is_decided_by_the_seed():
     assert (masks[0] == masks[1]).all() and (masks[0] != masks[2]).any()
 
 
-@pytest.mark.parametrize("estimator", ["direct", "semdedup"])
+@pytest.mark.parametrize("estimator", ["direct", "semdedup", "cluster-balanced"])
 @pytest.mark.parametrize("after", [0, 2])
 def test_they_can_be_stopped(estimator, after):
     learner, _, _ = make(estimator)
@@ -126,7 +126,7 @@ def test_they_can_be_stopped(estimator, after):
         learner.step(learner.init(), stop)
 
 
-@pytest.mark.parametrize("estimator", ["direct", "semdedup"])
+@pytest.mark.parametrize("estimator", ["direct", "semdedup", "cluster-balanced"])
 def test_features_are_asked_for(estimator):
     learner, _, _ = make(estimator)
     bare = Problem(learner.problem.joint, SIZE, learner.problem.eligible, learner.problem.ties)

@@ -29,6 +29,7 @@ ESTIMATORS = (
     "direct",
     "top-quality",
     "soft-quality",
+    "cluster-balanced",
     "random",
 )
 STEPS_ENOUGH = 500

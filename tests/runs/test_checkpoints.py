@@ -34,6 +34,9 @@ PLANS = {
     "greedy of facility": {"objective": "facility"},
     "direct": {"objective": "pairwise"},
     "semdedup": {"objective": "pairwise"},
+    "cluster-balanced": {"objective": "pairwise", "clusters": 9, "inside": "best"},
+    "cluster-balanced with quotas": {"objective": "pairwise", "quotas": QUOTA},
+    "cluster-balanced with a budget": {"objective": "pairwise", "budget": 4000, "select_ratio": None, "clip": 0.6},
 }
 
 ALTERATIONS = {
