@@ -62,6 +62,7 @@ class EstimatorEntry:
         spends: whether it can fill a token budget, in the place of a number of rows.
         learns: whether it searches for what is best under objective and lambda, so that its runs make a curve along
             lambda; the baselines do not, and stand beside the curves as points.
+        least_columns: how many quality columns it goes by, at least; a corpus with fewer is refused.
         by_column: whether ``name:COLUMN`` does it by one of the corpus's quality columns alone.
         warm: whether it can go on from where another run of it ended. Not `reinforce`, which is here as the paper's
             method, equal logits or quality's at the start; and not the baselines, which have nothing to go on from.
@@ -75,6 +76,7 @@ class EstimatorEntry:
     seeded: bool = False
     spends: bool = True
     learns: bool = True
+    least_columns: int = 1
     by_column: bool = False
     warm: bool = False
 
@@ -209,6 +211,16 @@ ESTIMATORS: tuple[EstimatorEntry, ...] = (
         guided=False,
         seeded=True,
         learns=False,
+    ),
+    EstimatorEntry(
+        "odis",
+        "datamask.learning.odis:Odis",
+        "ODiS (baseline)",
+        "Of two or more quality columns takes the best sample by each independent component (PCA) in turn. Looks at no "
+        "embedding.",
+        guided=False,
+        learns=False,
+        least_columns=2,
     ),
     EstimatorEntry(
         "top-quality",

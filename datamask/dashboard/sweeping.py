@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from datamask import catalogue
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.signs import Sign
@@ -27,7 +28,7 @@ from datamask.work.lanes import Priority
 from datamask.work.pace import TELLING_RUNS, RunPace
 from datamask.work.worker import worker
 
-BASELINES = ("random", "top-quality", "soft-quality", "cluster-balanced", "greedy", "semdedup", "direct")
+BASELINES = ("random", "top-quality", "soft-quality", "odis", "cluster-balanced", "greedy", "semdedup", "direct")
 
 SLICES = (8, 4)
 """Parts of the corpus that the transfer check looks at, beside the whole."""
@@ -81,6 +82,11 @@ def along_group(sizes: Sequence[int], seeds: int, **options: Any) -> tuple[Point
         for size in sizes
         for seed in range(seeds)
     )
+
+
+def baseline_names(columns: int) -> tuple[str, ...]:
+    """The baselines that a corpus of so many quality columns allows."""
+    return tuple(name for name in BASELINES if catalogue.estimator(name).least_columns <= columns)
 
 
 def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:

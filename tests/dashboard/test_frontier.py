@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from datamask import catalogue
 from datamask.corpus import open_corpus
-from datamask.dashboard import words
+from datamask.dashboard import sweeping, words
 from datamask.dashboard.charts import frontier as charts
 from datamask.dashboard.geometry import HalfPlane
 from datamask.dashboard.views import frontier, sweeps
@@ -217,6 +218,25 @@ def test_without_a_price_there_is_a_ring_and_no_tangent(made):
     survey = found(made)
     figure = charts.frontier(survey.lines, survey.named, chosen=survey.named[0])
     assert not traces(figure, "price at the point") and figure.data[-1].marker.symbol == "circle-open"
+
+
+def test_baselines_with_options_are_points_named_by_them(made):
+    circle(made, 3)
+    for options in ({}, {"temperature": 0.5}, {"temperature": 0.5, "seed": 3}):
+        made(0.6, 0.1, estimator="soft-quality", **options)
+    made(0.2, 0.3, estimator="cluster-balanced", clusters=40, inside="best")
+    survey = found(made)
+    assert len(survey.lines) == 1 and not any(spot.priced for spot in survey.named)
+    assert sorted(spot.label for spot in survey.named) == [
+        "Cluster-balanced, clusters 40, inside best",
+        "Soft quality sampling",
+        "Soft quality sampling, temperature 0.5",
+    ]
+
+
+def test_every_estimator_that_learns_nothing_is_offered_as_a_baseline():
+    assert sorted(sweeping.BASELINES) == sorted(entry.name for entry in catalogue.ESTIMATORS if not entry.learns)
+    assert set(sweeping.baseline_names(2)) - set(sweeping.baseline_names(1)) == {"odis"}
 
 
 def test_far_off_points_are_arrows_with_their_value_and_do_not_squeeze(made):

@@ -4,6 +4,7 @@ import shlex
 import time
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
@@ -148,7 +149,10 @@ def test_another_estimator_brings_its_own_defaults(page, opened):
     assert not [n for n in app.number_input if n.key == "form_n_epochs"]
 
 
-@pytest.mark.parametrize("name", ["auto", *(entry.name for entry in catalogue.ESTIMATORS), "paper preset"])
+@pytest.mark.parametrize(
+    "name",
+    ["auto", *(entry.name for entry in catalogue.ESTIMATORS if entry.least_columns == 1), "paper preset"],
+)
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/run.py", corpus=opened.key)
@@ -157,6 +161,21 @@ def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store
     assert not app.exception and not app.error
     wanted = {"preset": "paper"} if name == "paper preset" else {"estimator": name}
     assert store.list()[0].config.selection == SelectionConfig.from_options(**wanted)
+
+
+@pytest.mark.parametrize("columns", [(), ("edu",), ("edu", "dclm")])
+def test_the_form_offers_what_so_many_quality_columns_allow(columns):
+    def form(columns):
+        from datamask.dashboard.ui import forms
+
+        forms.run_form(quality_columns=columns)
+
+    app = AppTest.from_function(form, default_timeout=60, args=(columns,)).run()
+    labels = app.selectbox(key="form_estimator").options
+    assert not app.exception and ("ODiS (baseline)" in labels) == (len(columns) > 1)
+    assert [label for label in labels if " by " in label] == [
+        f"Top quality (baseline) by {column}" for column in columns if len(columns) > 1
+    ]
 
 
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):

@@ -126,9 +126,9 @@ def test_in_memory_with_progress(estimator):
     assert len(found.rows) == 120 and all(0 <= share <= 1 for share, _ in seen)
 
 
-@pytest.mark.parametrize("column, sign", [("edu", 1), ("perplexity", -1)])
-def test_top_quality_by_one_of_several_columns(tmp_path, column, sign):
-    """Measured on their weighted sum like any run, and chosen by the one column; less is better at a weight below 0."""
+@pytest.fixture
+def graded(tmp_path):
+    """A corpus of two quality columns, less being better in the second, and the values of both."""
     rng = np.random.default_rng(4)
     values = {"edu": rng.normal(size=90), "perplexity": rng.uniform(5, 50, size=90)}
     pq.write_table(
@@ -138,6 +138,13 @@ def test_top_quality_by_one_of_several_columns(tmp_path, column, sign):
         (str(tmp_path / "in.parquet"),),
         quality_columns=tuple(QualityColumn.parse(text) for text in ("edu:0.5:z", "perplexity:-0.5:z")),
     )
+    return config, values
+
+
+@pytest.mark.parametrize("column, sign", [("edu", 1), ("perplexity", -1)])
+def test_top_quality_by_one_of_several_columns(tmp_path, graded, column, sign):
+    """Measured on their weighted sum like any run, and chosen by the one column; less is better at a weight below 0."""
+    config, values = graded
     selection = SelectionConfig.from_options(estimator=f"Top_Quality:{column}", objective="pairwise", device="cpu")
     assert selection.estimator == f"top-quality:{column}"
     run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
@@ -149,6 +156,40 @@ def test_top_quality_by_one_of_several_columns(tmp_path, column, sign):
     combined = 0.5 * standard["edu"] - 0.5 * standard["perplexity"]
     assert summary["quality"] == pytest.approx(combined[list(chosen)].mean())
     assert column in outcome.headline(run)
+
+
+def test_odis_takes_the_best_by_both_columns_together_and_by_their_difference(tmp_path, graded):
+    config, values = graded
+    selection = SelectionConfig.from_options(estimator="odis", objective="pairwise", device="cpu")
+    run = RunStore(tmp_path / "runs").create(RunConfig(config, selection))
+    summary = execute(run)
+    edu, fluent = ((v - v.mean()) / v.std() for v in (values["edu"], -values["perplexity"]))
+    # two standardised columns have these two components, whatever their correlation; the wider one comes first
+    together, rather = edu + fluent, edu - fluent
+    expected, turns = [], [together, rather] if together.std() >= rather.std() else [rather, together]
+    for pick in range(27):
+        left = np.setdiff1d(np.arange(90), expected)
+        expected.append(left[turns[pick % 2][left].argmax()])
+    assert sorted(run.selection()["id"].to_pylist()) == sorted(expected)
+    assert summary["quality"] == pytest.approx((0.5 * together)[expected].mean())
+    assert "ODiS" in outcome.headline(run)
+
+
+def test_odis_of_a_corpus_with_one_quality_column_is_refused(start):
+    with pytest.raises(OptionError, match=r"odis goes by 2 or more quality columns, and this corpus has 1 \(quality_"):
+        execute(start(estimator="odis"))
+
+
+def test_options_of_a_baseline_that_are_not_at_their_defaults_are_said(start):
+    for options, words in (
+        ({"estimator": "soft-quality"}, "Soft quality sampling (baseline) · 10"),
+        ({"estimator": "soft-quality", "temperature": 0.5}, "Soft quality sampling (baseline) · temperature 0.5 · 10"),
+        (
+            {"estimator": "cluster-balanced", "inside": "best", "clip": 1.0},
+            "Cluster-balanced (baseline) · inside best · 10",
+        ),
+    ):
+        assert words in outcome.headline(start(**options))
 
 
 def test_a_column_that_is_not_there_is_named(start):

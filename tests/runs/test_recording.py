@@ -20,7 +20,8 @@ PAIRS = [
     (estimator, objective)
     for estimator in ESTIMATORS
     for objective in OBJECTIVES
-    if (estimator != "relaxed" or catalogue.objective(objective).proof)
+    if catalogue.estimator(estimator).least_columns == 1
+    and (estimator != "relaxed" or catalogue.objective(objective).proof)
     and (estimator != "blocks" or objective == "facility")
 ]
 ENOUGH = 10

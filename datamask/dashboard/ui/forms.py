@@ -109,9 +109,11 @@ def _objective_changed(before: str) -> None:
 
 
 def _estimators(columns: Sequence[str]) -> list[str]:
-    """Automatic, the catalogue's estimators, the preset after the one it sets, and by each of several columns."""
+    """Automatic, the estimators that so many columns allow, the preset after the one it sets, and by each column."""
     names: list[str] = [catalogue.AUTO]
     for entry in catalogue.ESTIMATORS:
+        if entry.least_columns > max(len(columns), 1):
+            continue
         names.append(entry.name)
         if entry.name == PAPER_PRESET["estimator"]:
             names.append(PAPER)
