@@ -206,8 +206,7 @@ class SelectionOptions:
     temperature: float | None = option(
         Number("a number of at least 0", 0),
         "Temperature",
-        "of soft-quality: how much chance has a say, in standard deviations of quality; 0 is top quality, ever more is "
-        "ever nearer to random",
+        "how much chance has a say beside quality, in its standard deviations; 0: none, as top-quality",
         "T",
         FIND,
         owners={"soft-quality": 2.0},
@@ -220,7 +219,7 @@ class SelectionOptions:
     clusters: int | None = option(
         Whole(1),
         "Clusters",
-        "of cluster-balanced: k-means clusters, at most as many as there are rows",
+        "k-means clusters that share equally, at most as many as there are rows",
         "K",
         FIND,
         owners={"cluster-balanced": 100},
@@ -232,7 +231,7 @@ class SelectionOptions:
     clip: float | None = option(
         Number("a share above 0 and at most 1", 0, 1, above=True),
         "At most of a cluster",
-        "of cluster-balanced: the share of a cluster that may be used, rounded up to whole rows; 1 is all of it",
+        "share of a cluster that may be used, rounded up to whole rows",
         "SHARE",
         FIND,
         owners={"cluster-balanced": 1.0},
@@ -244,7 +243,7 @@ class SelectionOptions:
     inside: str | None = option(
         Choice({"random": "at random", "best": "the best by quality"}),
         "Inside a cluster",
-        "of cluster-balanced: which rows of a cluster come first, random (as ClusterClip) or best (by quality)",
+        "which rows of a cluster come first: random, as in ClusterClip, or best, by quality",
         "HOW",
         FIND,
         owners={"cluster-balanced": "random"},
