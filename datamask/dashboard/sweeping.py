@@ -86,7 +86,7 @@ def along_group(sizes: Sequence[int], seeds: int, **options: Any) -> tuple[Point
 
 def baseline_names(columns: int) -> tuple[str, ...]:
     """The baselines that a corpus of so many quality columns allows."""
-    return tuple(name for name in BASELINES if catalogue.estimator(name).least_columns <= columns)
+    return tuple(name for name in BASELINES if catalogue.estimator(name).least_columns <= max(columns, 1))
 
 
 def baselines(names: Sequence[str], objectives: Sequence[str], **options: Any) -> tuple[Point, ...]:

@@ -263,7 +263,7 @@ def baselines(opened: OpenCorpus, survey: frontier.Survey, settings: Shared) -> 
     }
     missing = [
         name
-        for name in sweeping.baseline_names(len(opened.corpus.provenance.columns["quality"]))
+        for name in sweeping.baseline_names(len(opened.corpus.provenance.columns.get("quality") or ()))
         if any((objective, name) not in have for objective in settings.objectives)
     ]
     if not missing or not settings.objectives:
