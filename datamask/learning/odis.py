@@ -50,11 +50,12 @@ def components(columns: np.ndarray, quality: np.ndarray) -> np.ndarray:
     """Principal components of standardised columns, the widest first, each pointing to what is better.
 
     Args:
-        columns: float64 ``(n, Q)``, of mean 0, sd 1 or all 0. quality: float64 ``(n,)``, says which end is better.
+        columns: float64 ``(n, Q)``, on one scale. quality: float64 ``(n,)``, says which end is better.
 
     Returns:
         float64 ``(n, C)``, uncorrelated; C is the number of columns less those that others determine, at least 1.
     """
+    columns = columns - columns.mean(0)  # a part of the rows they were standardised over has means of its own
     variances, axes = np.linalg.eigh(columns.T @ columns / len(columns))
     kept = np.flatnonzero(variances > LEAST_VARIANCE * max(float(variances.sum()), LEAST_VARIANCE))[::-1]
     if not len(kept):

@@ -7,10 +7,14 @@ import types
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
-from datamask.config import SelectionConfig
+from datamask import catalogue
+from datamask.config import CorpusConfig, SelectionConfig
+from datamask.corpus import open_corpus
 from datamask.errors import OptionError, Stopped
 from datamask.evaluation.agreement import agreement, lists_within
 from datamask.evaluation.pool import Pool
@@ -60,6 +64,17 @@ def test_a_learner_with_an_optimum_agrees_with_itself(tmp_path):
     assert found.selected.sum() == 5 * round(0.2 * 320)
     # by chance hardly a row would be in at least 90 % of the parts that hold it
     assert found.core.sum() > 0.3 * 0.2 * 400
+
+
+@pytest.mark.parametrize("estimator", [entry.name for entry in catalogue.ESTIMATORS if not entry.learns])
+def test_every_baseline_selects_from_parts(tmp_path, estimator):
+    rng = np.random.default_rng(4)
+    table = {"id": np.arange(90), "edu": rng.normal(size=90), "web": rng.normal(size=90)}
+    pq.write_table(pa.table({**table, "v": list(rng.normal(size=(90, 4)))}), tmp_path / "in.parquet")
+    corpus = open_corpus(CorpusConfig((str(tmp_path / "in.parquet"),), quality_columns=("edu:1:z", "web:1:z")))
+    config = SelectionConfig.from_options(objective="pairwise", estimator=estimator, select_ratio=0.25)
+    found = agreement(pool_of(corpus, tmp_path), config, resamples=2)
+    assert found.selected.sum() == 2 * round(0.25 * 72) and (found.selected <= found.appeared).all()
 
 
 class Listed(Pairwise):

@@ -70,6 +70,12 @@ def test_components_are_those_of_another_library_and_rise_with_quality(count, se
     assert (quality @ values > 0).all()
 
 
+def test_a_part_of_the_rows_has_components_of_its_own():
+    columns = correlated(np.random.default_rng(3), 200, 3)[:70] + np.array([0.5, 0.0, -2.0])
+    other = PCA(svd_solver="full").fit(columns).transform(columns)
+    assert np.abs(components(columns, columns.sum(1))) == pytest.approx(np.abs(other), abs=1e-8)
+
+
 def test_two_columns_are_their_sum_and_then_the_first_rather_than_the_second():
     columns = correlated(np.random.default_rng(2), 200, 2)
     for quality, rather in ((columns.sum(1), [1, -1]), (columns @ [1.0, 3.0], [-1, 1])):
