@@ -11,7 +11,15 @@ import pytest
 
 from tests.torture import numbers
 from tests.torture.contract import Finding
-from tests.torture.small_problems import COUNTED, ESTIMATORS, OBJECTIVES, counted_problems, drawn_problem, value_of
+from tests.torture.small_problems import (
+    COUNTED,
+    ESTIMATORS,
+    OBJECTIVES,
+    RELATED,
+    counted_problems,
+    drawn_problem,
+    value_of,
+)
 
 COUNTED_CASES = COUNTED * len(OBJECTIVES)
 
@@ -30,7 +38,7 @@ def test_a_case_depends_on_its_number_alone_and_can_be_described():
 
 def test_every_rule_estimator_and_objective_is_among_the_drawn_problems():
     drawn = [drawn_problem(number) for number in range(400)]
-    assert {problem.options["estimator"] for problem in drawn} == set(ESTIMATORS)
+    assert {problem.options["estimator"] for problem in drawn} == {*ESTIMATORS, *RELATED.values()}
     assert {name for problem in drawn for name in OBJECTIVES if name in problem.options["objective"]} == set(OBJECTIVES)
     for rule in ("pinned", "banned", "given", "quotas", "budget"):
         assert any(getattr(problem, rule) for problem in drawn)
