@@ -27,7 +27,7 @@ class ClusterBalanced(Scored):
     and towards the select ratio equal shares turn into proportional ones. The share is rounded up to whole rows, so
     that every cluster may give one. Inside a cluster rows come at random, as in the paper, or the best by quality
     first; where the last round has more clusters than rows are missing, the same order decides. Clusters are of the
-    eligible rows, by mini-batch k-means, and at most as many as these.
+    eligible rows, by k-means, and at most as many as these.
 
     Under a token budget shares are of tokens, and the last of them, into which nothing within the clip fits any more,
     may be filled from beyond it. A pinned row counts as the first of its cluster; pins and quotas come before equal
@@ -55,8 +55,7 @@ class ClusterBalanced(Scored):
             OptionError: the clip leaves less than is to be selected.
         """
         problem = self.problem
-        rows = self.features[problem.eligible].cpu().numpy()
-        labels = kmeans_labels(rows, self.clusters, self.config.seed, poll)
+        labels = kmeans_labels(self.features[problem.eligible], self.clusters, self.config.seed, poll).cpu().numpy()
         poll()
         m = len(labels)
         quality = problem.joint.quality.scores[problem.eligible].double().cpu().numpy()

@@ -10,10 +10,16 @@ from torch import Tensor
 
 from datamask.config import SelectionConfig
 from datamask.learning.baselines import Scored
-from datamask.learning.kmeans import SIMILARITIES_AT_ONCE, kmeans_labels
 from datamask.learning.problem import Problem
 from datamask.learning.state import State
 from datamask.objectives.contract import Poll, chunks
+
+PASSES = 3
+"""Passes of mini-batch k-means over the rows: the clusters only spare comparisons, they need not be the best ones."""
+
+BATCH = 4_096
+SIMILARITIES_AT_ONCE = 16_000_000
+"""Similarities per dense chunk: 64 MB, and under 0.3 s on two cores at 384 dimensions."""
 
 LEADER = 2.0
 """Score of a cluster's best row, which has nobody better to be near to: above every ``-cosine``."""
@@ -74,5 +80,23 @@ class SemDeDup(Scored):
 
     def labels(self, poll: Poll) -> np.ndarray:
         """Cluster of each eligible row, int64 ``(m,)``, by seeded mini-batch k-means."""
+        # scikit-learn takes a second to import, which only this baseline should cost
+        from sklearn.cluster import MiniBatchKMeans
+
         rows = self.features[self.problem.eligible].cpu().numpy()
-        return kmeans_labels(rows, self.clusters, self.config.seed, poll)
+        if self.clusters == 1:
+            return np.zeros(len(rows), dtype=np.int64)
+        rng = np.random.default_rng(self.config.seed)
+        batch = max(BATCH, 3 * self.clusters)
+        poll()
+        model = MiniBatchKMeans(self.clusters, random_state=self.config.seed % 2**32, n_init=1)
+        for _ in range(PASSES):
+            order = rng.permutation(len(rows))
+            for part in chunks(len(rows), batch):
+                poll()
+                model.partial_fit(rows[order[part]])
+        label = np.empty(len(rows), dtype=np.int64)
+        for part in chunks(len(rows), max(1, SIMILARITIES_AT_ONCE // self.clusters)):
+            poll()
+            label[part] = model.predict(rows[part])
+        return label

@@ -224,7 +224,7 @@ class SelectionOptions:
         FIND,
         owners={"cluster-balanced": 100},
         varied="clusters",
-        control=Control({"min_value": 1, "max_value": 100_000, "step": 50}),
+        control=Control({"min_value": 1, "max_value": 10_000, "step": 50}),
         help="How many k-means clusters share the selection equally. With few of them they are broad topics; with as "
         "many as there are rows every sample is a cluster, and nothing is balanced.",
     )

@@ -14,7 +14,6 @@ from datamask.config import SelectionConfig
 from datamask.errors import OptionError
 from datamask.learning.budget import Budget
 from datamask.learning.cluster_balanced import balanced_order
-from datamask.learning.kmeans import kmeans_labels
 from datamask.learning.problem import Problem
 from datamask.learning.rules import Rules
 from datamask.objectives.joint import Joint, Term
@@ -175,14 +174,3 @@ def test_a_budget_is_shared_in_tokens():
         OptionError, match=r"--clip 0\.05 leaves 124 of 2,480 tokens, but 240 are to be filled; raise it"
     ):
         run(problem_of(x, q, 20, budget=budget), clusters=3, clip=0.05)
-
-
-def test_clusters_are_the_same_for_one_seed_and_no_row_is_without():
-    rows = truth.unit_rows(np.random.default_rng(1), 300, 6).astype(np.float32)
-    first, again, other = (kmeans_labels(rows, 17, seed, lambda: None) for seed in (3, 3, 4))
-    assert (first == again).all() and (first != other).any()
-    assert first.shape == (300,) and first.min() >= 0 and first.max() < 17 and len(np.unique(first)) > 10
-    near = np.stack([rows[first == k].mean(0) for k in np.unique(first)])
-    # most rows lie nearest to the mean of their own cluster
-    own = np.unique(first)[((rows[:, None] - near[None]) ** 2).sum(-1).argmin(1)]
-    assert (own == first).mean() > 0.8
