@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -32,6 +33,13 @@ from datamask.options import CORPUS_OPTIONS, OPTIONS
 from datamask.recipes.apply import KINDS
 from datamask.runs.export_table import EXPORTS
 from datamask.runs.varying import STUDIES, variable
+
+
+class HelpLines(argparse.RawDescriptionHelpFormatter):
+    """Help whose lines end between words: ``soft-quality`` in two halves is not found by whoever looks for it."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,7 +82,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         prog=f"datamask {name}",
         description=about,
         allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
         epilog="Every option may be written with hyphens or underscores.",
     )
     build(parser)
@@ -440,7 +448,7 @@ def _without_command(words: list[str]) -> NoReturn:
         prog="datamask",
         usage="datamask COMMAND [options]",
         allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
         description=f"Choose a high-quality, diverse subset of a corpus by mask learning.\n\n{table}",
         epilog="`datamask COMMAND --help` lists a command's options.",
     )
