@@ -123,8 +123,8 @@ def summary_text(run: Run, summary: Mapping[str, Any], output: str | None) -> st
         if selection.scale == "calibrated":  # rounded up: a bound rounded down is none
             bound = f"{math.ceil(1e5 * summary['upper_bound']) / 1e3:.3f} %"
         lines.append(f"  No selection {what}{beside}{under} has a joint value above {bound}.")
-    if settled := summary.get("settled"):
-        settled_rows = settled["inside"] + settled["outside"]
+    settled = summary.get("settled") or {"inside": 0, "outside": 0}
+    if settled_rows := settled["inside"] + settled["outside"]:
         lines.append(
             f"  Settled by proof: {settled_rows:,} of {settled_rows + settled['open']:,} samples. Every selection as "
             f"good as this one has {settled['inside']:,} of them and none of the other {settled['outside']:,}."

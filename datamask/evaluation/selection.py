@@ -25,6 +25,10 @@ from datamask.learning.solvers import solver_of
 from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
+SETTLING = 1e-3
+"""A gap between bound and value, on the run's scale, from which on no row is worth trying to settle. One of 1e-5 settled
+three in four of 63,666 package descriptions."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -46,7 +50,7 @@ class Selection:
             (shares of the attainable gain, on the same lists as their ``anchors``), ``n``, ``selected``, ``given``,
             ``budget``, ``tokens``; ``upper_bound`` and ``gap`` on the run's scale (None where there is none),
             ``bound_holds_for``; ``settled``: how many eligible rows are ``inside`` every selection with at least this
-            value, ``outside`` all of them, and ``open`` (None where nothing settles any).
+            value, ``outside`` all of them, and ``open`` (None where the proof settles none, or is too far off to).
         corpus: the corpus.
         settled: which rows are in every selection with at least this value, or in none; None: nothing settles any.
         run: the folder of its run; None: it was made in memory.
@@ -89,7 +93,7 @@ class Selection:
         proof = certify(posed.problem, mask, values.joint, poll, trace=trace)
         settle = solver_of(posed.problem).settled
         settled = None
-        if settle is not None and proof is not None:
+        if settle is not None and proof is not None and proof.upper_bound - proof.value < SETTLING:
             settled = settle(posed.problem, mask, values.joint, poll)
             proof = replace(proof, upper_bound=min(proof.upper_bound, settled.upper_bound))
         quality, diversity = (part.cpu().numpy() for part in joint.final_marginals(mask, poll))

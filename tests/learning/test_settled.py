@@ -22,7 +22,7 @@ def masked(n: int, members) -> torch.Tensor:
     return mask
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(25))
 def test_of_few_rows_nothing_is_settled_that_some_subset_as_good_contradicts(seed):
     rng = np.random.default_rng(seed)
     n, size = int(rng.integers(6, 11)), int(rng.integers(2, 5))
@@ -83,6 +83,8 @@ def test_a_summary_counts_them_and_what_cannot_tell_says_nothing(here):
     column = by_pairs.rows_table()["settled"].to_pylist()
     assert column.count(True) == counts["inside"] and column.count(False) == counts["outside"]
     assert all(selected for selected, settled in zip(by_pairs.mask, column) if settled)
+    by_chance = select(corpus, objective="pairwise", estimator="random", **options)
+    assert by_chance.summary["settled"] is None  # so far below the bound that nothing can be
     by_facility = select(corpus, objective="facility", **options)
     assert by_facility.summary["settled"] is None
     assert set(by_facility.rows_table()["settled"].to_pylist()) == {None}

@@ -136,11 +136,10 @@ def certificate(run: Run) -> str | None:
 def settled(summary: Mapping[str, Any]) -> str:
     """How far the proof determines which samples these are, in a sentence after the proof; empty where it does not."""
     counts = summary.get("settled")
-    if not counts:
+    certain = counts["inside"] + counts["outside"] if counts else 0
+    if not counts or not certain:
         return ""
-    certain, eligible = counts["inside"] + counts["outside"], sum(counts.values())
-    if not certain:
-        return " It settles no sample: other selections may be as good."
+    eligible = certain + counts["open"]
     share = words.percent(math.floor(1e4 * certain / eligible) / 1e4, 2)  # rounded down: not all are settled
     return (
         f" It settles {share} of the samples: every selection as good as this one has {counts['inside']:,} of these "
