@@ -26,8 +26,8 @@ from datamask.learning.trace import Trace, no_trace
 from datamask.objectives.contract import Poll, no_poll
 
 SETTLING = 1e-3
-"""A gap between bound and value, on the run's scale, from which on no row is worth trying to settle. One of 1e-5 settled
-three in four of 63,666 package descriptions."""
+"""A gap between bound and value, on the run's scale, from which on no row is worth trying to settle. One of 1e-5
+settled three in four of 63,666 package descriptions."""
 
 
 @dataclass(frozen=True)
