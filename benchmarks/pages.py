@@ -229,7 +229,7 @@ def answered(page: Page, name: str) -> None:
 
 def clicked(page: Page, name: str) -> float:
     """Seconds from a click in the menu to the answer."""
-    link = page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True)
+    link = page.locator(".st-key-menu").get_by_role("link", name=name, exact=True)
     start = time.perf_counter()
     link.click()
     answered(page, name)
@@ -380,7 +380,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
         print(f"{name}: {took.seconds} s, {took.cpu} s of CPU, load {os.getloadavg()[0]:.1f}", flush=True)
 
     def opened(name: str) -> Took:
-        link = page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True)
+        link = page.locator(".st-key-menu").get_by_role("link", name=name, exact=True)
         return until_still(page, link.click, lambda: answered(page, name))
 
     page.goto(f"{address}/?corpus={key}&run={runs[0].id}")

@@ -90,7 +90,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
             if value is not None:
                 drawn = page.locator(f".score img[alt^={json.dumps(measured['label'] + ': ')}]")
                 assert f"first: {words.value(value)}" in drawn.get_attribute("alt")
-        expect(page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs")).to_have_count(0)
+        expect(page.locator(".st-key-menu").get_by_text("Scoreboard of 2 runs")).to_have_count(0)
 
         page.get_by_role("tab", name="Downstream results").click()
         page.locator("input[type='file']").set_input_files(
@@ -115,7 +115,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
         page.goto(f"{address}/compare?corpus={opening.key}&runs={runs[1].id},{runs[2].id}&tab=Scoreboard")
         page.get_by_role("button", name="Measure these runs").click()
         # the work is under way; on a very fast machine it may be done before one sees that
-        page.get_by_test_id("stSidebar").get_by_text("Scoreboard of 2 runs").or_(
+        page.locator(".st-key-menu").get_by_text("Scoreboard of 2 runs").or_(
             page.get_by_text(re.compile("measures that (none|nobody)"))
         ).first.wait_for()
         server.terminate()

@@ -76,8 +76,8 @@ def browser_page(tmp_path):
 
 
 def go(page: Page, label: str, question: str) -> None:
-    """To another page by the menu on the left."""
-    page.get_by_test_id("stSidebar").get_by_role("link", name=label).click()
+    """To another page by the menu."""
+    page.locator(".st-key-menu").get_by_role("link", name=label).click()
     expect(page.get_by_role("heading", name=question)).to_be_visible()
     expect(page.locator(FAILED)).to_have_count(0)
 
@@ -145,7 +145,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     page = browser_page
     page.goto(dashboard)
     page.get_by_role("button", name="Open the sample").click()
-    expect(page.get_by_test_id("stSidebar").get_by_text(re.compile(r"[\d,]+ rows"))).to_be_visible(timeout=240_000)
+    expect(page.locator(".st-key-menu").get_by_text(re.compile(r"[\d,]+ rows"))).to_be_visible(timeout=240_000)
 
     # run twice: the defaults, watched, and a balance further towards diversity
     go(page, "Run", "How does the learner choose?")
@@ -229,7 +229,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     go(page, "Export", "What do you take home?")
     selection = pq.read_table(saved(page, re.compile("Parquet"), tmp_path))
     config = json.loads(selection.schema.metadata[b"datamask"])["config"]["selection"]
-    rows = number(re.search(r"([\d,]+) rows", page.get_by_test_id("stSidebar").inner_text()).group(1))
+    rows = number(re.search(r"([\d,]+) rows", page.locator(".st-key-menu").inner_text()).group(1))
     assert selection.num_rows == math.floor(0.3 * rows + 0.5)
     assert config["lamb"] == 0.2 and config["estimator"] == "relaxed"
     assert selection["rank"].to_pylist() == list(range(1, selection.num_rows + 1))

@@ -64,7 +64,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
         # a table would ask where to save, in a window that no test can reach; without, it downloads
         page.add_init_script("window.showSaveFilePicker = () => { throw new Error('no such thing') }")
         expect.set_options(timeout=LONG)
-        main, menu = page.get_by_test_id("stMain"), page.get_by_test_id("stSidebar")
+        main, menu = page.get_by_test_id("stMain"), page.locator(".st-key-menu")
         page.goto(f"{address}/which_lambda?corpus={opening.key}")
         expect(main.get_by_text("No lambda has been tried on this corpus")).to_be_visible()
 
@@ -91,7 +91,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
         assert done >= 16, "facility location at the first ratio was selected before DiSF began"
         main.get_by_role("button", name="Continue").click()
         expect(main.get_by_text(re.compile(r"Selecting by DiSF .* round 1 of 5"))).to_be_visible()
-        main.get_by_role("button", name="Stop").click()
+        main.get_by_role("button", name="Stop").last.click()
         expect(main.get_by_role("button", name="Continue")).to_be_visible()
         assert first.stat().st_mtime_ns == before and len(kept.names()) >= done
         main.get_by_role("button", name="Put away").click()

@@ -156,7 +156,7 @@ class Walk:
 
     def to(self, label: str, question: str) -> None:
         """To another page by the menu."""
-        self.click(self.page.get_by_test_id("stSidebar").get_by_role("link", name=label, exact=True))
+        self.click(self.page.locator(".st-key-menu").get_by_role("link", name=label, exact=True))
         expect(self.page.get_by_role("heading", name=question)).to_be_visible()
         expect(self.page.locator(FAILED)).to_have_count(0)
 

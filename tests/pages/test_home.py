@@ -48,7 +48,7 @@ def test_nothing_open_says_what_to_do(page, explained):
     assert app.title[0].value == "Which corpus?"
     assert any("No corpus is open" in heading.value for heading in app.subheader)
     assert button(app, "Open the sample")
-    assert "None open yet" in [m.value for m in app.sidebar.markdown]
+    assert "No corpus open yet" in [m.value for m in app.markdown]
     explained(app, 2)
 
 
@@ -60,7 +60,7 @@ def test_a_path_is_inspected_mapped_and_opened(page, runs_dir, shard, explained)
     assert opening.config == CorpusConfig((str(shard),)), "guesses that were kept must not lengthen the configuration"
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Rows"] == "240" and values["Dimensions"] == "8" and "–" not in values["Near-copies"]
-    assert "shard\\.parquet" in " ".join(m.value for m in app.sidebar.markdown)
+    assert "shard\\.parquet" in " ".join(m.value for m in app.markdown)
 
 
 def test_texts_are_shown_as_data_and_never_as_markup(page, opened):
@@ -205,7 +205,7 @@ def test_the_sample_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(sample, "BUILT", tmp_path / "built")
     app, opening = open_and_wait(page(), runs_dir, "Open the sample")
     assert opening.sample and len(opening.corpus) == 1200
-    assert "Sample corpus" in " ".join(m.value for m in app.sidebar.markdown)
+    assert "Sample corpus" in " ".join(m.value for m in app.markdown)
 
 
 def test_the_first_page_shows_the_sample_where_the_server_opened_it_by_itself(page, runs_dir, tmp_path, monkeypatch):

@@ -31,9 +31,9 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
             one.update_facts(sweep="sweep-a")
             other.set_status("running")
             app = page("pages/export.py", corpus=opened.key)
-            keys = {button.key for button in app.sidebar.button}
-            titles = {element.value for element in app.sidebar.markdown}
-            captions = {element.value for element in app.sidebar.caption}
+            keys = {button.key for button in app.button}
+            titles = {element.value for element in app.markdown}
+            captions = {element.value for element in app.caption}
     finally:
         go.set()
         job.wait(240)
@@ -68,8 +68,8 @@ def test_what_is_made_of_the_sample_is_one_block_and_the_page_is_drawn_again_as_
         with mine.writer() as writer:
             writer.set_status("running")
             app = page("pages/export.py", corpus=opened.key)
-            keys = {button.key for button in app.sidebar.button}
-            said = {element.value for kind in ("markdown", "caption") for element in app.sidebar.get(kind)}
+            keys = {button.key for button in app.button}
+            said = {element.value for kind in ("markdown", "caption") for element in app.get(kind)}
         monkeypatch.setattr(frame.st, "rerun", lambda: drawn_again.append(arrived[0]))
         frame._signed_live(((job.key, 0),))
         arrived[0] = 1

@@ -232,8 +232,8 @@ def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs
     while not len(run.metrics().get("step", ())) and time.monotonic() < deadline:
         time.sleep(0.05)
     home = page(corpus=opened.key)
-    assert "long" in " ".join(m.value for m in home.sidebar.markdown)
-    assert any("of 1,000,000" in bar.proto.text for bar in home.sidebar.get("progress"))
+    assert "long" in " ".join(m.value for m in home.markdown)
+    assert any("of 1,000,000" in bar.proto.text for bar in home.get("progress"))
     app = page("pages/run.py", corpus=opened.key, run=run.id)
     assert app.get("vega_lite_chart")
     app.button(key="stop_run").click().run()

@@ -1,6 +1,8 @@
-"""The frame of every page: menu, open corpus and whatever is running on the left, the page's question on top."""
+"""The frame of every page: one row with the menu, the open corpus and whatever is running, then the page's question."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
@@ -28,18 +30,31 @@ click and cover the next link; every page begins with its question."""
 KEPT = ((0, 0), (2, 0), (1, 1), (0, 2))
 """Which of nine samples the mark shows as selected: (column, row)."""
 
-SIDEBAR_WIDTH = 248
-
 LISTED = 3
-"""Runs under way that the menu shows one by one; how many more there are stands below them."""
+"""Runs under way that the menu shows one by one; how many more there are stands beside them."""
+
+MENU = "menu"
+"""Key of the row on top."""
 
 STYLE = """<style>
-[data-testid="stMainBlockContainer"] {padding-left: 3rem; padding-right: 3rem}
+[data-testid="stMainBlockContainer"] {padding-left: 1.25rem; padding-right: 1.25rem}
 [class*="st-key-live"] [data-stale="true"] {opacity: 1; transition: none}
 [data-testid="stPageLink"] a:focus-visible {outline: 2px solid currentColor; outline-offset: -2px}
+.st-key-menu {border-bottom: 1px solid var(--st-border-color, #8883); padding-bottom: 0.35rem}
+.st-key-unseen_question {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
 </style>"""
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
-meanwhile; and the keyboard's place in the menu must not look like the page one is on. Pages work without it."""
+meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu; and a heading
+that only screen readers meet. Pages work without it."""
+
+WORDS = (
+    ("Quality", "the score you brought, higher is better"),
+    ("Diversity", "how little the selected samples repeat each other, by the objective you choose"),
+    ("Balance λ", "1 is quality alone, 0 diversity alone"),
+    ("Select ratio", "the share of the samples that is selected"),
+    ("Run", "one selection, from its settings to its result, kept in a folder"),
+)
+"""What the help of the menu explains on every page."""
 
 
 def _mark() -> str:
@@ -73,55 +88,70 @@ def _favicon() -> Image.Image:
     return Image.fromarray(picture)
 
 
-def frame(title: str, question: str) -> None:
+def frame(title: str, question: str, help: str = "", *, seen: bool = True) -> None:
     """Draw what every page shares. Call it first: it sets the page's configuration.
 
     Args:
         title: the page's name, as in the menu and the browser's tab.
-        question: the one question the page answers, drawn on top.
+        question: the one question the page answers, drawn below the menu.
+        help: what the menu's help explains of this page, as Markdown.
+        seen: whether the question takes room; else it is there for screen readers alone.
     """
     settled()
     st.set_page_config(
-        page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state=SIDEBAR_WIDTH
+        page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
     )
     st.html(STYLE)
-    st.logo(_mark(), size="large")
     address.follow(title)
     opening = session.current_opening()
-    with st.sidebar:
-        with st.container(gap="xxsmall"):
+    with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
+        st.image(_mark(), width=148, alt="datamask")
+        with st.container(horizontal=True, width="content", gap="xxsmall"):
             for script, label, icon in PAGES:
-                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="stretch")
-        with st.container(gap="xxsmall"):
-            _corpus(opening)
-        _running()
-    st.title(question, anchor=False)
+                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="content")
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"):
+            _running()
+            with st.container(
+                horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="right", gap="small"
+            ):
+                _corpus(opening)
+                _help(question, help)
+    with st.container(key="question" if seen else "unseen_question"):
+        st.title(question, anchor=False)
     trouble = st.session_state.pop("trouble", None)
     if trouble:
         st.warning(words.sentence(trouble))
 
 
 def _corpus(opening: Opening | None) -> None:
-    st.caption("Corpus")
     if opening is None:
-        st.markdown("None open yet")
+        st.markdown("No corpus open yet", text_alignment="right")
     elif (corpus := opening.corpus) is not None:
         st.markdown(
-            f"**{words.plain(opening.title, 60)}**  \n"
-            f"{words.of_total(len(corpus), corpus.provenance.total_rows)}  \n{corpus.dim:,} dimensions"
+            f"**{words.plain(opening.title, 40)}** · "
+            f"{words.of_total(len(corpus), corpus.provenance.total_rows)} · {corpus.dim:,} dimensions",
+            text_alignment="right",
         )
     elif opening.under_way:
-        st.markdown(f"**{words.plain(opening.title, 60)}**")
+        st.markdown(f"**{words.plain(opening.title, 40)}**", text_alignment="right")
         st.fragment(_opening_live, run_every=1.0)(opening.key)
     else:
-        st.markdown(f"**{words.plain(opening.title, 60)}**  \nnot open: {opening.job.state}")
+        st.markdown(f"**{words.plain(opening.title, 40)}** · not open: {opening.job.state}", text_alignment="right")
+
+
+def _help(question: str, help: str) -> None:
+    with st.popover("Help", icon=":material/help:", type="tertiary", width="content"):
+        st.markdown(f"**{question}**")
+        if help:
+            st.markdown(help)
+        st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in WORDS))
 
 
 def _opening_live(key: str) -> None:
     opening = session.all_openings().get(key)
     if opening is None or not opening.under_way:
         st.rerun()
-    st.progress(min(opening.job.share, 1.0), text="opening …")
+    st.progress(min(opening.job.share, 1.0), text="opening …", width=120)
 
 
 def _running() -> None:
@@ -133,17 +163,15 @@ def _running() -> None:
         [run_id for job in long_work for run_id in job.sign.runs],
     )
     if busy or long_work:
-        with st.container(gap="xxsmall"):
-            st.caption("Running")
-            # those at work first: a queue may be long
-            busy.sort(key=lambda job: job.state != "running")
-            with st.container(key="live"):
-                if long_work:
-                    st.fragment(_signed_live, run_every=1.0)(tuple((job.key, job.sign.arrived()) for job in long_work))
-                if busy:
-                    st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
+        # those at work first: a queue may be long
+        busy.sort(key=lambda job: job.state != "running")
+        with st.container(key="live", horizontal=True, width="content", gap="small"):
+            if long_work:
+                st.fragment(_signed_live, run_every=1.0)(tuple((job.key, job.sign.arrived()) for job in long_work))
+            if busy:
+                st.fragment(_running_live, run_every=1.0)(tuple(job.run_id for job in busy[:LISTED]))
             if len(busy) > LISTED:
-                st.caption(f"and {len(busy) - LISTED:,} more")
+                st.caption(f"and {len(busy) - LISTED:,} more", width="content")
 
 
 def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
@@ -152,32 +180,18 @@ def _signed_live(drawn: tuple[tuple[str, int], ...]) -> None:
     jobs = {(job.key, job.sign.arrived()): job for job in signed()}
     if set(jobs) != set(drawn):
         st.rerun()
-    for key, arrived in drawn:
-        job = jobs[key, arrived]
-        with st.container(gap="xxsmall"):
-            st.markdown(f"**{words.plain(job.sign.title, 40)}**")
+    with st.container(horizontal=True, gap="small"):
+        for key, arrived in drawn:
+            job = jobs[key, arrived]
             progress = [words.percent(job.share), words.soon(job.left)]
-            st.progress(min(max(job.share, 0.0), 1.0), text=", ".join(filter(None, progress)))
-            if job.sign.sweeps:
-                st.caption(words.plain(job.message, 80))
-            with st.container(horizontal=True):
-                if st.button(
-                    "Watch",
-                    key=f"watch_{key}",
-                    icon=":material/show_chart:",
-                    type="tertiary",
-                    help="Goes to the page that shows it.",
-                ):
-                    address.take_again()
-                    st.switch_page(job.sign.page, query_params={**session.link_parameters(), **job.sign.link})
-                st.button(
-                    "Stop",
-                    key=f"halt_{key}",
-                    icon=":material/stop:",
-                    type="tertiary",
-                    on_click=job.stop,
-                    help=job.sign.stops,
-                )
+            # what a sweep is at belongs to it: its runs have no entry of their own
+            beneath = job.message if job.sign.sweeps else ""
+            watched = _under_way(
+                key, job.sign.title, ", ".join(filter(None, progress)), job.share, beneath, job.stop, (), job.sign.stops
+            )
+            if watched:
+                address.take_again()
+                st.switch_page(job.sign.page, query_params={**session.link_parameters(), **job.sign.link})
 
 
 def _running_live(drawn: tuple[str, ...]) -> None:
@@ -186,26 +200,44 @@ def _running_live(drawn: tuple[str, ...]) -> None:
     busy = {job.run_id: job for job in listing.running(session.store(), session.run_queue(), only=drawn)}
     if set(busy) != set(drawn):
         st.rerun()
-    for run_id in drawn:
-        job = busy[run_id]
-        with st.container(gap="xxsmall"):
-            st.markdown(f"**{words.plain(job.name, 40)}**")
-            st.progress(min(max(job.share, 0.0), 1.0), text=words.plain(job.sentence))
-            with st.container(horizontal=True):
-                if st.button(
-                    "Watch",
-                    key=f"watch_{run_id}",
-                    icon=":material/show_chart:",
-                    type="tertiary",
-                    help="Goes to this run's curve.",
-                ):
-                    st.switch_page("pages/run.py", query_params={**session.link_parameters(), "run": run_id})
-                st.button(
-                    "Stop",
-                    key=f"halt_{run_id}",
-                    icon=":material/stop:",
-                    type="tertiary",
-                    on_click=session.stop_run,
-                    args=(run_id,),
-                    help="Stops within a second. What was learned is kept and can be resumed.",
-                )
+    with st.container(horizontal=True, gap="small"):
+        for run_id in drawn:
+            job = busy[run_id]
+            stops = "Stops within a second. What was learned is kept and can be resumed."
+            if _under_way(run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,), stops):
+                st.switch_page("pages/run.py", query_params={**session.link_parameters(), "run": run_id})
+
+
+def _under_way(
+    key: str,
+    title: str,
+    progress: str,
+    share: float,
+    beneath: str,
+    stop: Callable[..., object],
+    args: tuple[str, ...],
+    stops: str,
+) -> bool:
+    """What is under way, in two lines beside its two buttons; whether Watch was pressed.
+
+    Args:
+        key: of the buttons. progress, share: how far it is. beneath: what it is at; "": nothing to say.
+        stop, args: what Stop calls. stops: the help text of that button.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
+        with st.container(gap=None, width=230):
+            st.markdown(f"**{words.plain(title, 40)}**")
+            st.progress(min(max(share, 0.0), 1.0), text=words.plain(progress))
+            if beneath:
+                st.caption(words.plain(beneath, 80))
+        watched = st.button(
+            "Watch",
+            key=f"watch_{key}",
+            icon=":material/show_chart:",
+            type="tertiary",
+            help="Goes to the page that shows it.",
+        )
+        st.button(
+            "Stop", key=f"halt_{key}", icon=":material/stop:", type="tertiary", on_click=stop, args=args, help=stops
+        )
+    return watched
