@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -58,8 +59,15 @@ class Facet:
 
     def counts(self, mask: np.ndarray | None = None) -> np.ndarray:
         """Rows in each bar, int64; of all rows, or of those of a bool ``(N,)`` mask."""
-        bins = self.bins if mask is None else self.bins[mask]
-        return np.bincount(bins[bins >= 0], minlength=self.bars)
+        return self._totals if mask is None else self._count(self.bins[mask])
+
+    def _count(self, bins: np.ndarray) -> np.ndarray:
+        # one bar more, for rows without a bar: cheaper than leaving them out first
+        return np.bincount(bins + np.int16(1), minlength=self.bars + 1)[1:]
+
+    @cached_property
+    def _totals(self) -> np.ndarray:
+        return self._count(self.bins)
 
     def condition(self, chosen: Sequence[int]) -> Condition | None:
         """What brushing these bars means; None where it means nothing (no bar, or all of them).
