@@ -1,4 +1,4 @@
-"""Look for overflow on every page: 1280 to 1920 pixels wide, light and dark, with and without a corpus.
+"""Look for overflow on every page: 1000 to 1920 pixels wide, light and dark, with and without a corpus.
 
     python docs/check_layout.py                       # makes the runs that docs/take_screens.py makes, some minutes
     python docs/check_layout.py --keep /tmp/screens   # with those of the last time
@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from stage import FLAGS, Stage, find_browser, prepare, serve
 
-WIDTHS = (1280, 1440, 1600, 1920)
+from tests.e2e.overflow import OFFENDERS
+
+WIDTHS = (1000, 1280, 1440, 1600, 1920)
 HEIGHT = 900
 
 VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
@@ -33,7 +35,7 @@ VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
         "explore",
         "explore",
         "best",
-        ("Texts", "Distributions", "Starved and over-fed", "Three classes", "Borderline reader"),
+        ("Distributions", "Starved and over-fed", "Three classes", "Borderline reader"),
     ),
     ("frontier", "frontier", "proved", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer")),
     ("which lambda", "which_lambda", None, ()),
@@ -44,38 +46,6 @@ VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
 
 BARE = ("", "run", "explore", "frontier", "which_lambda", "compare", "export")
 """The pages as they stand before any corpus is open."""
-
-OFFENDERS = """() => {
-    const found = [], wide = window.innerWidth;
-    const scrolling = document.scrollingElement;
-    if (scrolling.scrollWidth > wide) found.push(`the window scrolls sideways: ${scrolling.scrollWidth} of ${wide}`);
-    const main = document.querySelector("[data-testid='stMain']");
-    if (main && main.scrollWidth > main.clientWidth + 1)
-        found.push(`the page scrolls sideways: ${main.scrollWidth} of ${main.clientWidth}`);
-    const free = "[data-testid='stDataFrame'], [data-testid='stTable'], [data-testid='stCode'], input, textarea, " +
-        "pre, svg, .hidden, .sr-only, [data-testid='stTooltipContent'], [data-testid='stHeader']";
-    const walk = (root, outer) => {
-        for (const element of root.querySelectorAll("*")) {
-            if (element.shadowRoot) walk(element.shadowRoot, element);
-            if (element.closest(free) || outer?.closest(free)) continue;
-            const box = element.getBoundingClientRect(), style = getComputedStyle(element);
-            if (!box.width || !box.height || style.visibility === "hidden" || style.opacity === "0") continue;
-            if (element.closest("[title]")?.title.trim()) continue;  // it can be read under the pointer
-            const own = [...element.childNodes].filter(node => node.nodeType === 3 && node.textContent.trim());
-            const said = (element.innerText ?? element.textContent).trim().replace(/\\s+/g, " ").slice(0, 60);
-            const where = `${element.tagName.toLowerCase()} "${said}"`;
-            if (own.length && box.right > wide + 1 && box.left < wide) found.push(`out of the window: ${where}`);
-            const clips = ["hidden", "clip"].includes(style.overflowX);
-            if (clips && said && box.width > 4 && element.scrollWidth > element.clientWidth + 1)
-                found.push(`cut off, ${element.clientWidth} of ${element.scrollWidth} pixels: ${where}`);
-            const low = ["hidden", "clip"].includes(style.overflowY);
-            if (low && own.length && box.height > 4 && element.scrollHeight > element.clientHeight + 3)
-                found.push(`cut off below, ${element.clientHeight} of ${element.scrollHeight} pixels: ${where}`);
-        }
-    };
-    walk(document.body, null);
-    return [...new Set(found)];
-}"""
 
 
 def look(page: Page, name: str) -> int:

@@ -108,7 +108,7 @@ class Stage:
     def map_is_there(self) -> None:
         """Wait until UMAP and crowding have come, however long they take, and the map is drawn."""
         expect(self.page.get_by_text("The map is PCA for now")).to_have_count(0, timeout=400_000)
-        expect(self.page.locator(".stage").nth(2)).to_be_visible()
+        expect(self.page.locator(".stage").first).to_be_visible()
         self.settle(3)
 
     def lasso(self, panel: int, x: float, y: float, radius: float) -> None:

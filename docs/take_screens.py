@@ -107,13 +107,11 @@ def explore(stage: Stage) -> None:
 def explore_lasso(stage: Stage) -> None:
     stage.go("explore", "best")
     stage.map_is_there()
-    stage.lasso(2, 0.5, 0.5, 0.2)
+    stage.lasso(0, 0.5, 0.62, 0.16)
     # by an empty corner of the map: out of the outline itself, the label under the pointer would stay
-    corner = stage.page.locator(".stage").nth(2).bounding_box()
+    corner = stage.page.locator(".stage").first.bounding_box()
     stage.page.mouse.move(corner["x"] + corner["width"] - 12, corner["y"] + corner["height"] - 8, steps=8)
-    stage.page.wait_for_timeout(500)
-    stage.page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 130)")
-    stage.page.wait_for_timeout(1000)
+    stage.page.wait_for_timeout(1500)
     stage.shoot("explore-lasso")
 
 
@@ -133,9 +131,18 @@ def explore_why(stage: Stage) -> None:
     stage.page.goto(f"{stage.page.url}&sample={quote(str(chosen))}")
     expect(stage.page.get_by_text("Nearest selected").first).to_be_visible(timeout=180_000)
     stage.map_is_there()
-    stage.page.get_by_text("Nearest selected").first.scroll_into_view_if_needed()
     stage.settle(2)
     stage.shoot("explore-why")
+
+
+def explore_narrow(stage: Stage) -> None:
+    stage.page.set_viewport_size({"width": 1000, "height": 800})
+    try:
+        stage.go("explore", "best")
+        stage.map_is_there()
+        stage.shoot("explore-narrow")
+    finally:
+        stage.page.set_viewport_size(SIZE)
 
 
 def frontier(stage: Stage) -> None:
@@ -193,6 +200,7 @@ PICTURES: tuple[Callable[[Stage], None], ...] = (
     run_settings,
     compare,
     explore_why,
+    explore_narrow,
     frontier,
     frontier_live,
     which_lambda,

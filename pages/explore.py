@@ -1,12 +1,10 @@
-"""Explore: which samples are kept, and where do they lie? A map, and views that filter each other."""
+"""Explore: which samples are kept, and where do they lie? A map, what filters it, and what one reads beside it."""
 
-import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from datamask.dashboard import candidates, words
 from datamask.dashboard.filters import Inside, Rows
-from datamask.dashboard.layers import Blank, Selection
+from datamask.dashboard.layers import Selection
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.ui import (
     address,
@@ -18,9 +16,11 @@ from datamask.dashboard.ui import (
     distribution_panel,
     filter_panel,
     groups_panel,
+    instrument,
     linked,
     menus,
     preparing,
+    sample_panel,
     scene,
     session,
     steering_panel,
@@ -32,22 +32,23 @@ from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing
 
 MAP, TAB = "explore_map", "explore_tab"
-CONTROLS = 218  # pixels: the longest name in the menus is to be read whole, on every screen
-TEXTS, DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
-    "Texts",
+DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE = (
     "Distributions",
     "Starved and over-fed",
     "Three classes",
     "Borderline reader",
 )
+# what each map is coloured by: the menu's label and key
+MENUS = (("Colour by", "explore_colour"), ("Second map", "explore_second"), ("Third map", "explore_third"))
+
 ABOUT = (
-    "Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 nearest samples of "
-    "the whole corpus, whatever is selected; measured on the features, so a tight island can score above a blob "
-    "that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any other "
-    "column of your shards can be a colour too."
+    "Selected: what the run keeps. Quality: the score you brought. Similarity to neighbours: mean cosine to the 15 "
+    "nearest samples of the whole corpus, whatever is selected; measured on the features, so a tight island can score "
+    "above a blob that looks dense. Marginal diversity in this run: what the sample adds to the run's diversity. Any "
+    "other column of your shards can be a colour too."
 )
 
-frame("Explore", "Which samples are kept, and where do they lie?")
+frame("Explore", "Which samples are kept, and where do they lie?", texts_panel.ABOUT, seen=False)
 
 corpus = session.open_corpus_or_stop()
 cache_dir = session.store().cache_dir
@@ -79,16 +80,32 @@ selected = run.selected if run is not None else None
 unplaced = columns.rows(corpus, cache_dir, run_id, run)
 choices = columns.choices(unplaced, run is not None)
 shown = columns.shown_names(corpus.metadata.column_names)
-for key, known in (("explore_left", choices), ("explore_middle", choices), ("explore_group_by", unplaced.classes)):
+for key, known in (*((key, choices) for _, key in MENUS), ("explore_group_by", unplaced.classes)):
     # remembered from another corpus, which had other columns; or an address calls a column as its shards do
     if st.session_state.get(key) not in known:
         remembered = st.session_state.pop(key, None)
         if shown.get(remembered) in known:
             st.session_state[key] = shown[remembered]
+if run is not None and st.session_state.pop("explore_colour_waits", False):
+    # it was coloured by quality for want of a run
+    st.session_state["explore_colour"] = columns.SELECTED
 
-with st.container(horizontal=True, gap="medium"):
-    controls, picture = st.container(width=CONTROLS), st.container(width="stretch")
-with controls:
+page = instrument.lay_out()
+
+with page.rail:
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", wrap=False):
+        count = int(
+            st.segmented_control(
+                "Maps",
+                address.MAPS,
+                default=address.MAPS[0],
+                required=True,
+                key="explore_maps",
+                persist_state="session",
+                help="How many maps lie side by side. They share zoom, position and what is drawn on them.",
+            )
+        )
+        instrument.fold_button()
     st.selectbox(
         "Selected by",
         list(by_id),
@@ -97,19 +114,25 @@ with controls:
         format_func=names.__getitem__,
         disabled=not by_id,
         on_change=take_run,
-        help="What the right panel shows: finished runs on this corpus, newest first.",
+        help="Whose selection is shown: finished runs on this corpus, newest first.",
     )
+    if run is None:
+        st.page_link(
+            "pages/run.py",
+            label="Start a run to see what it selects",
+            icon=":material/arrow_forward:",
+            query_params=session.link_parameters(),
+        )
     for refusal in refused:
         instead = f" Shown instead: **{words.plain(names[run_id], 60)}**." if run_id else ""
         st.caption(f"**{words.plain(refusal.name, 60)}** is not shown: {words.plain(refusal.reason, 300)}.{instead}")
-    first = st.selectbox("Left panel", choices, index=0, key="explore_left", help=ABOUT, persist_state="session")
-    second = st.selectbox("Middle panel", choices, index=1, key="explore_middle", help=ABOUT, persist_state="session")
-    summary = st.container()
-
-with picture:
-    progress = st.container()
-    drawing = st.container()
-    with st.container(horizontal=True, gap="medium"):
+    colours = [
+        st.selectbox(label, choices, index=min(place, len(choices) - 1), key=key, help=ABOUT, persist_state="session")
+        for place, (label, key) in enumerate(MENUS[:count])
+    ]
+    st.session_state["explore_colour_waits"] = run is None and colours[0] == choices[0]
+    search = st.container()
+    with st.popover("Layout and marks", icon=":material/tune:", width="stretch", key="explore_look"):
         wanted = preparing.layout_control("explore_layout")
         shown_as = st.segmented_control(
             "Marks",
@@ -121,19 +144,24 @@ with picture:
             help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are more. Hexagons show the "
             "mean or the selected share of all samples in a cell.",
         )
-        about = st.container()
-    steering = st.container(gap="xsmall")
+    strips = st.container()
+
+with page.map:
+    progress = st.container()
+    drawing = st.container()
+    about = st.container()
 with progress:
     preparing.prepare(corpus, cache_dir, wanted)
 ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
 rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
 view = linked.Linked(corpus, rows, linked.kept_on(corpus, rows, shown), f"{run_id} {ground.kind}")
 
-layers = [columns.layer(corpus, name, unplaced, run_id) for name in (first, second)]
-if run is not None:
-    layers.append(Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected))
-else:
-    layers.append(Blank("Selected", "no finished run on this corpus yet"))
+layers = [
+    Selection(f"Selected by {by_id[run_id].config.name or run_id}", run.selected)
+    if run is not None and name == columns.SELECTED
+    else columns.layer(corpus, name, unplaced, run_id)
+    for name in colours
+]
 sample = chosen.chosen(corpus)
 with drawing:
     regions = canvas_map.canvas_map(
@@ -142,39 +170,52 @@ with drawing:
         scene.ground_parcel(corpus, ground),
         ground.places,
         layers,
-        height=330,
+        height=instrument.MAP_HEIGHT,
+        filled=True,
         shown=view.mask() if view.filters else None,
         inside=lambda regions: view.meeting(Inside(regions)),
         marked=() if sample is None else (sample,),
         on_pick=lambda row: chosen.choose(corpus, row),
-        alt=f"Map of {len(corpus):,} samples in three linked panels: {first}, {second}, selected",
+        alt=f"Map of {len(corpus):,} samples, coloured by {', '.join(colours)}",
     )
 with about:
     notes = dict.fromkeys(layer.note for layer in layers if layer.note)
-    st.caption(" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]))
-    if run is None:
-        st.page_link(
-            "pages/run.py",
-            label="Start a run to see what it selects",
-            icon=":material/arrow_forward:",
-            query_params=session.link_parameters(),
-        )
+    st.caption(
+        ground.short_caption,
+        help=" ".join([ground.caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
+    )
 
 address.follow("Explore")  # once more, for what was drawn on the map just now
 if regions:
     view = linked.Linked(corpus, rows, view.filters.taking(Inside(regions)), view.key)
 passing = view.mask()
-with summary:
+listed = texts_panel.listing(MAP, corpus, passing, selected)
+distributions = columns.distributions(corpus, run_id, unplaced)
+
+with search:
     filter_panel.search(view)
-    filter_panel.show(view, MAP, int(passing.sum()))
-with steering:
-    steering_panel.offer(view, passing)
+with strips:
+    distribution_panel.show(
+        view, distribution_panel.few(distributions, classes=run is None), selected, "explore_few", small=True
+    )
+    if selected is not None:
+        groups_panel.show_few(view, selected)
 
+with page.reader:
+    if sample is None:
+        texts_panel.show(listed, columns.columns_shown(corpus, colours))
+    else:
+        sample_panel.show(corpus, sample, listed)
+        reasons, nearest, behind = st.container(), st.container(), st.container()
+        with nearest:
+            sample_panel.neighbours(corpus, sample, selected)
+        if run is not None:
+            with reasons:
+                why_panel.show(by_id[run_id], runs, corpus, sample, behind)
 
-def explain(row: int, below: DeltaGenerator) -> None:
-    """Why the chosen sample is in the chosen run, or not."""
-    if run is not None:
-        why_panel.show(by_id[run_id], runs, corpus, row, below)
+with page.foot:
+    filter_panel.show(view, MAP, texts_panel.headline(corpus, passing, selected))
+    steering_panel.offer(view, passing, lambda: texts_panel.download(listed))
 
 
 def unfiltered() -> None:
@@ -183,36 +224,21 @@ def unfiltered() -> None:
         st.caption("**Of all samples; the filter does not apply here.**")
 
 
-drawn_tabs = tabs.tabs([TEXTS, DISTRIBUTIONS, *([GROUPS, CLASSES, BORDERLINE] if run is not None else [])], TAB)
-with drawn_tabs[0]:
-    if drawn_tabs[0].open:
-        if not view.filters:
-            st.caption(
-                "Draw around samples with the lasso or the box (right of the map), search their texts, or "
-                "take a range in a distribution: the map, the texts and the distributions follow. All samples "
-                "count, not only the drawn ones. Mark a row, or click a sample on the map, to read it. With the "
-                "keyboard: M on the map marks the sample in its middle, Shift and Space a row of the table."
-            )
-        texts_panel.show(
-            MAP,
-            corpus,
-            np.flatnonzero(passing),
-            selected,
-            columns.columns_shown(corpus, (first, second)),
-            why=explain,
-        )
-with drawn_tabs[1]:
-    if drawn_tabs[1].open:
-        distribution_panel.show(view, columns.distributions(corpus, run_id, unplaced), selected)
-if run is not None:
-    with drawn_tabs[2]:
-        if drawn_tabs[2].open:
+for name, tab in zip(
+    (DISTRIBUTIONS, GROUPS, CLASSES, BORDERLINE),
+    tabs.tabs([DISTRIBUTIONS, *([GROUPS, CLASSES, BORDERLINE] if run is not None else [])], TAB),
+    strict=False,  # without a run there is the first alone
+):
+    with tab:
+        if not tab.open:
+            continue
+        if name == DISTRIBUTIONS or run is None:
+            distribution_panel.show(view, distributions, selected)
+        elif name == GROUPS:
             unfiltered()
-            groups_panel.show(view, run.selected, cache_dir, (TAB, TEXTS))
-    with drawn_tabs[3]:
-        if drawn_tabs[3].open:
+            groups_panel.show(view, run.selected, cache_dir)
+        elif name == CLASSES:
             unfiltered()
             classes_panel.show(corpus, ground, by_id[run_id], runs, run.selected, cache_dir)
-    with drawn_tabs[4]:
-        if drawn_tabs[4].open:
+        else:
             borderline_panel.show(by_id[run_id], corpus, run.selected, passing if view.filters else None)

@@ -1,8 +1,9 @@
-"""Explore in a real browser: by keyboard alone to a sample and its reasons, and rules that the next run keeps."""
+"""Explore in a real browser: how its places are sized, by keyboard to a sample and its reasons, rules that are kept."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import time
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from datamask.api import select
 from datamask.config import RunConfig, SelectionConfig
@@ -23,6 +24,7 @@ from datamask.runs.execute import execute
 from datamask.runs.explaining import explainer_of
 from datamask.runs.store import Run, RunStore
 from tests.dashboard.made_runs import write_shard
+from tests.e2e.overflow import OFFENDERS
 from tests.e2e.serving import STILL, served
 from tests.e2e.test_walk import browser_page, choose, lasso  # noqa: F401 - one is a fixture
 
@@ -61,8 +63,69 @@ def tab_to(page: Page, name: str, most: int = 60) -> list[str]:
     raise AssertionError(f"{name} is not reached by Tab; on the way: {passed}")
 
 
+def map_share(page: Page) -> float:
+    """The share of the window that the map's canvases take."""
+    return page.locator(".stage").evaluate_all(
+        "all => all.reduce((sum, stage) => sum + stage.clientWidth * stage.clientHeight, 0)"
+        " / (window.innerWidth * window.innerHeight)"
+    )
+
+
+def in_window(page: Page, target: Locator) -> bool:
+    """Whether all of it stands in the window."""
+    box, size = target.bounding_box(), page.viewport_size
+    return box["y"] >= 0 and box["y"] + box["height"] <= size["height"] and box["x"] + box["width"] <= size["width"]
+
+
+def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
+    """The map is as large as it should be, a click on it is answered beside it, and nothing is cut off.
+
+    Args:
+        points: of the samples on the map.
+    """
+    expect(page.locator(".map[data-drawn='1']")).to_be_visible()
+    page.wait_for_function(STILL)
+    assert map_share(page) >= 0.45
+    assert page.evaluate(OFFENDERS) == []
+    page.get_by_role("button", name="Fold", exact=True).click()
+    expect(page.get_by_role("button", name="Colours and filters")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Colour by")).not_to_be_visible()
+    page.wait_for_function(STILL)
+    assert map_share(page) >= 0.55
+
+    # a click on the sample that stands most alone
+    view, area = json.loads(page.locator(".map").get_attribute("data-view")), page.locator(".stage")
+    apart = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    inside = np.abs(points - [view["x"], view["y"]]).max(axis=1) * view["scale"] < 250
+    row = int(np.argmax(np.where(inside, apart.min(axis=1), 0)))
+    middle = [area.evaluate(f"stage => stage.client{side} / 2") for side in ("Width", "Height")]
+    x, y = (points[row] - [view["x"], view["y"]]) * [view["scale"], -view["scale"]] + middle
+    box = area.bounding_box()
+    page.mouse.click(box["x"] + 1 + x, box["y"] + 1 + y)
+    text, question = page.locator("code").first, page.get_by_text(re.compile("^Why is it (kept|left out)"))
+    expect(text).to_contain_text(f"sample {row} of clump")
+    expect(question).to_be_visible()
+    bars = page.locator("[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']")
+    expect(bars).to_be_visible()
+    page.wait_for_function(STILL)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 0
+    assert in_window(page, text) and in_window(page, question) and in_window(page, bars)
+    for width in (1440, 1000):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.get_by_role("button", name="Next", exact=True).click()
+        page.wait_for_function(STILL)
+        expect(question).to_be_visible()
+        assert page.evaluate(OFFENDERS) == [] and in_window(page, text)
+    # opened, the rail stands beside the other two in a narrow window too
+    page.get_by_role("button", name="Colours and filters").click()
+    expect(page.get_by_role("combobox", name="Colour by")).to_be_visible()
+    page.wait_for_function(STILL)
+    assert page.evaluate(OFFENDERS) == []
+
+
 @pytest.mark.timeout(900)
-def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_path, opening, browser_page: Page):  # noqa: F811
+def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path, opening, browser_page: Page):  # noqa: F811
     corpus, store = opening.corpus, RunStore(tmp_path / "runs")
     config = SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu")
     runs = [store.create(RunConfig(opening.config, replace(config, lamb=lamb))) for lamb in (0.1, 0.5, 0.9)]
@@ -72,11 +135,14 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
     with served(tmp_path) as address:
         page = browser_page
         page.goto(f"{address}/explore?corpus={opening.key}&run={runs[1].id}")
-        expect(page.locator(".map[data-drawn='3']")).to_be_visible()
+        large_answered_beside_and_whole(page, corpus.features[:, :2].astype(float))
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.goto(f"{address}/explore?corpus={opening.key}&run={runs[1].id}")
+        expect(page.locator(".map[data-drawn='1']")).to_be_visible()
         expect(page.locator(".map")).to_have_attribute("data-clear", str(len(corpus)))
         page.wait_for_function(STILL)
         passed = tab_to(page, "Search the texts")
-        wanted = ["Home", "Explore", "Selected by", "Left panel", "Middle panel", "Search the texts"]
+        wanted = ["Home", "Explore", "Selected by", "Colour by", "Search the texts"]
         places = [next(k for k, name in enumerate(passed) if name.endswith(each)) for each in wanted]
         assert places == sorted(places)
         # words that only one sample has, and it changes sides
@@ -87,7 +153,7 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
         # the words come before the map is dimmed, and M marks what is bright there
         expect(page.locator(".map")).to_have_attribute("data-clear", "1")
         page.wait_for_function(STILL)
-        tab_to(page, "Quality:")
+        tab_to(page, "Selected by")
         # the map's own key: nothing else is bright, so this is the sample nearest to the middle
         page.keyboard.press("m")
         expect(page.get_by_text(re.compile("^Why is it (kept|left out)"))).to_be_visible()
@@ -117,9 +183,9 @@ def test_by_keyboard_alone_to_a_sample_and_why_and_at_which_lambda_it_flips(tmp_
         assert sides == [below == "in", below != "in"]
 
         # borderline reader: its tab by arrows, its keys by number
-        tabs = page.get_by_role("tab", name="Texts")
+        tabs = page.get_by_role("tab", name="Distributions")
         tabs.focus()
-        for _ in range(4):
+        for _ in range(3):
             page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
         expect(page.get_by_text("Text 1 of 40")).to_be_visible()
@@ -172,7 +238,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
     with served(tmp_path) as address:
         page = browser_page
         page.goto(f"{address}/explore?corpus={opening.key}")
-        expect(page.locator(".map[data-drawn='2']")).to_be_visible()
+        expect(page.locator(".map[data-drawn='1']")).to_be_visible()
         search(page, "sample 11", pinned.sum())
         rule(page, "Pin", "Pinned")
         rule(page, "Ban", "Banned")

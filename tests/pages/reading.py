@@ -35,5 +35,5 @@ def titles(app: AppTest) -> list[str]:
 
 
 def captions(app: AppTest) -> str:
-    """All captions of the page as one text."""
-    return " ".join(caption.value for caption in app.caption)
+    """All captions of the page as one text, each with what opens on its question mark."""
+    return " ".join(f"{caption.value} {caption.proto.help}" for caption in app.caption)

@@ -24,14 +24,14 @@ def runs(store, opened, mapped):
 
 
 def test_explore_comes_back(page, opened, runs):
-    asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Distributions"}
+    asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Three classes"}
     app = page(SCRIPTS["Explore"], corpus=opened.key, run=runs[0].id, **asked)
-    assert app.selectbox(key="explore_left").value == "source"
-    assert app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == "Distributions"
+    assert app.selectbox(key="explore_second").value == "source"
+    assert app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == "Three classes"
     app.run()
     assert {name: app.query_params[name] for name in asked} == asked
     # from then on the address follows
-    app.selectbox(key="explore_left").set_value("quality").run()
+    app.selectbox(key="explore_second").set_value("quality").run()
     assert "left" not in app.query_params and app.query_params["middle"] == "length"
 
 

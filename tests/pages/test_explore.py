@@ -55,15 +55,21 @@ def test_without_a_corpus_it_says_what_to_do(page):
     assert map_data(app) is None
 
 
-def test_without_a_run_the_right_panel_waits(page, opened, waiting, explained):
-    app = page("pages/explore.py", corpus=opened.key)
-    assert titles(app) == ["Quality", "Similarity to neighbours", "Selected"]
+def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, store, waiting, explained):
+    app = page("pages/explore.py", corpus=opened.key, maps="2")
+    assert titles(app) == ["Quality", "Similarity to neighbours"]
     notes = [parcel.get("text") for parcel in parcels(app).values()]
-    assert "no finished run on this corpus yet" in notes and "waits for the neighbours" in notes
+    assert "waits for the neighbours" in notes and "selected" not in app.selectbox(key="explore_colour").options
+    assert "Start a run to see what it selects" in [link.proto.label for link in app.get("page_link")]
     assert app.selectbox(key="explore_run").disabled
     assert "PCA: it shows" in captions(app)
     assert any("finding neighbours" in bar.proto.text for bar in app.get("progress"))
     explained(app, 6)
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    assert titles(app.run()) == ["Selected by mine", "Similarity to neighbours"]
+    # who chose a colour keeps it
+    app.selectbox(key="explore_colour").select("quality").run()
+    assert titles(app.run())[0] == "Quality"
 
 
 def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
@@ -76,10 +82,38 @@ def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
     assert "was stopped" in captions(app) and app.button(key="start_layout")
 
 
+def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store, mapped):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    assert titles(app) == ["Selected by mine"] and "maps" not in app.query_params
+    app.get_by_key("explore_maps").set_value("2").run()
+    assert titles(app) == ["Selected by mine", "Quality"]
+    app.selectbox(key="explore_second").select("source").run()
+    app.get_by_key("explore_maps").set_value("1").run()
+    app.get_by_key("explore_maps").set_value("3").run()
+    assert titles(app) == ["Selected by mine", "source", "Similarity to neighbours"]
+    # an address from when there were always three maps, of which these two could be chosen
+    again = page("pages/explore.py", corpus=opened.key, run=run.id, left="length")
+    assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbours"]
+
+
+def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapped):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, colour="source")
+    app.text_input(key="explore_search").set_value("sample 11").run()
+    app.button(key="explore_fold_button").click().run()
+    app.run()
+    assert app.query_params["rail"] in ("folded", ["folded"])
+    assert titles(app) == ["source"] and "**12** of 240 samples shown" in said_by(app)
+    app.button(key="explore_unfold_button").click().run()
+    assert app.text_input(key="explore_search").value == "sample 11"
+    assert app.selectbox(key="explore_run").value == run.id
+
+
 def test_three_panels_and_their_captions(page, opened, store, mapped, explained):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="<b>mine</b>")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
-    assert titles(app) == ["Quality", "Similarity to neighbours", "Selected by <b>mine</b>"]
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, maps="3")
+    assert titles(app) == ["Selected by <b>mine</b>", "Quality", "Similarity to neighbours"]
     said = captions(app)
     assert "all 240 samples" in said and "UMAP keeps 7.5 of each sample's 15 nearest neighbours" in said
     assert "mean nothing" in said and "2nd and 98th percentile" in said
@@ -90,7 +124,7 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     # foreign words travel as text, and the map shows them as text
     assert letters[ends[first] : ends[first + 1]].decode().split("\n")[::2] == ["doc-0000", NASTY]
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
-    assert np.array_equal(sent["2"]["codes"] == 1, selected[sent["ground"]["rows"]])
+    assert np.array_equal(sent["0"]["codes"] == 1, selected[sent["ground"]["rows"]])
     explained(app, 5)
 
 
@@ -100,16 +134,16 @@ def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, s
     with failed.writer() as writer:
         writer.set_status("failed", error="no room")
     app = page("pages/explore.py", corpus=opened.key, run=failed.id)
-    assert titles(app)[2] == "Selected by mine"
+    assert titles(app)[0] == "Selected by mine"
     assert "mine** is not shown: it failed; the Run page says why. Shown instead: **mine**" in captions(app)
 
 
 def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key)
-    app.selectbox(key="explore_left").select("source").run()
-    app.selectbox(key="explore_middle").select("marginal diversity in this run").run()
-    assert titles(app)[:2] == ["source", "Marginal diversity in this run"]
+    app = page("pages/explore.py", corpus=opened.key, maps="2")
+    app.selectbox(key="explore_colour").select("source").run()
+    app.selectbox(key="explore_second").select("marginal diversity in this run").run()
+    assert titles(app) == ["source", "Marginal diversity in this run"]
     app.get_by_key("explore_marks").set_value("hexagons").run()
     assert not app.exception
     assert "Hexagons of all 240 samples" in captions(app)
@@ -176,7 +210,7 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
     app = page("pages/explore.py", corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     ground = parcels(app)["ground"]["id"]
-    app.selectbox(key="explore_left").select("source").run()
+    app.selectbox(key="explore_colour").select("source").run()
     assert map_data(app)["regions"] == [["box", [-5, 5, 5, -5], [-5, -5, 5, 5]]]
     assert parcels(app)["ground"]["id"] == ground, "other colours must not move anything"
     assert "region on the map" in chips(app)
@@ -205,6 +239,15 @@ def reopened(shard, runs_dir, **columns):
     return opening
 
 
+def strips(app) -> list[dict]:
+    """What each of the page's groups of distributions was told: beside the map, the groups there, below the map."""
+    return [
+        json.loads(component.proto.json)
+        for component in app.get("bidi_component")
+        if component.proto.component_name == "datamask_strips"
+    ]
+
+
 def key_lines(app, panel: int) -> list[str]:
     """What a panel of the map says its colours mean."""
     return [line[2] for line in parcels(app)[str(panel)]["key"]]
@@ -224,7 +267,7 @@ def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
 
 def test_shards_opened_again_with_another_column_show_it(page, opened, store, mapped, shard, runs_dir):
     app = page("pages/explore.py", corpus=opened.key, left="source", tab="Distributions")
-    assert titles(app)[0] == "source" and "grade" not in app.selectbox(key="explore_left").options
+    assert titles(app)[1] == "source" and "grade" not in app.selectbox(key="explore_second").options
     before = opened.corpus
     grades = np.array(["low", "high"])[np.arange(240) % 2]
     table = pq.read_table(shard)
@@ -233,10 +276,9 @@ def test_shards_opened_again_with_another_column_show_it(page, opened, store, ma
     opening = reopened(shard, runs_dir, grade=pa.array(grades), weight=pa.array(np.arange(240.0)))
     assert opening.corpus.fingerprint == before.fingerprint and opening.corpus.identity != before.identity
     app = page("pages/explore.py", corpus=opening.key, left="grade", middle="source", tab="Distributions")
-    assert titles(app)[:2] == ["grade", "source"]
-    assert {line.split()[0] for line in key_lines(app, 1)} == {"web", "forum"}
-    (strips,) = [c for c in app.get("bidi_component") if c.proto.component_name == "datamask_strips"]
-    drawn = {facet["name"]: facet for facet in json.loads(strips.proto.json)["facets"]}
+    assert titles(app)[1:] == ["grade", "source"]
+    assert {line.split()[0] for line in key_lines(app, 2)} == {"web", "forum"}
+    drawn = {facet["name"]: facet for facet in strips(app)[-1]["facets"]}
     assert {"grade", "weight"} <= set(drawn) and set(drawn["source"]["labels"]) == {"web", "forum"}
     app = page("pages/explore.py", corpus=opening.key, where=json.dumps([["source", ["forum"]]]))
     assert "**80** of 240 samples" in said_by(app)
@@ -264,21 +306,20 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
         middle="cluster (column)",
         tab="Distributions",
     )
-    offered = app.selectbox(key="explore_left").options
+    offered = app.selectbox(key="explore_second").options
     assert {"quality", "length", "cluster"} <= set(offered)
     assert {f"{name} (column)" for name in ("cluster", "selected", "quality", "length")} <= set(offered)
-    assert titles(app)[:2] == ["cluster", "cluster (column)"]
-    assert {line.split()[0] for line in key_lines(app, 1)} == {"old", "new"}
-    assert any(line.startswith("topic 0") for line in key_lines(app, 0))
+    assert titles(app)[1:] == ["cluster", "cluster (column)"]
+    assert {line.split()[0] for line in key_lines(app, 2)} == {"old", "new"}
+    assert any(line.startswith("topic 0") for line in key_lines(app, 1))
     app.session_state["explore_filters"] = (
         corpus.fingerprint,
         Filters(
             (Among("cluster (column)", ("old",)), Among("cluster", ("topic 2",)), Among("selected", ("selected",)))
         ),
     )
-    app.session_state["explore_tab"] = "Texts"
-    app.selectbox(key="explore_left").select("quality").run()
-    app.selectbox(key="explore_middle").select("quality (column)").run()
+    app.selectbox(key="explore_second").select("quality").run()
+    app.selectbox(key="explore_third").select("quality (column)").run()
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     expected = np.flatnonzero((codes == 2) & selected)  # each of the twelve is of one half
     assert f"**{len(expected)}** of 240 samples" in said_by(app)
@@ -320,14 +361,13 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     assert f"**{inside.sum()}** of 240 samples" in said_by(app)
     run_selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     # the region dims by itself in the browser; the rest travels, and keys count what both leave
-    assert parcels(app)["2"]["key"][0][2] == f"selected {(inside & run_selected).sum()} of {run_selected.sum()}"
+    assert parcels(app)["0"]["key"][0][2] == f"selected {(inside & run_selected).sum()} of {run_selected.sum()}"
     sent = parcels(app)
     assert np.array_equal(sent["dimming"]["bright"] == 255, others[sent["ground"]["rows"]])
     listed = app.dataframe[0].value
     assert sorted(listed["chunk_id"]) == [f"doc-{row:04d}" for row in np.flatnonzero(inside)][:100]
     app.session_state["explore_tab"] = "Three classes"
     assert "Of all samples; the filter does not apply here" in captions(app.run())
-    app.session_state["explore_tab"] = "Texts"
     app.button(key="chip_source").click().run()
     assert "source: web, code" not in chips(app) and len(chips(app)) == 3
     app.button(key="clear_all").click().run()
@@ -348,13 +388,19 @@ def test_distributions_show_what_the_others_let_through(page, opened, store, map
     app.session_state["explore_tab"] = "Distributions"
     app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("source", ("web",)),)))
     app.run()
-    (strips,) = [c for c in app.get("bidi_component") if c.proto.component_name == "datamask_strips"]
-    drawn = {facet["name"]: facet for facet in json.loads(strips.proto.json)["facets"]}
+    drawn = {facet["name"]: facet for facet in strips(app)[-1]["facets"]}
     assert {"quality", "length", "similarity to neighbours", "source", "selected"} <= set(drawn)
     web = mapped == 0
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     assert sum(drawn["quality"]["shown"]) == web.sum() and sum(drawn["quality"]["all"]) == 240
     assert sum(drawn["quality"]["chosen"]) == (web & selected).sum()
+    # beside the map are the first numbers, the same ones, and the shares of the groups
+    assert strips(app)[0]["facets"] == [drawn[name] for name in ("quality", "length", "similarity to neighbours")]
+    (shares,) = strips(app)[1]["facets"]
+    by_source = pd.Series(selected).groupby(opened.corpus.metadata.to_pandas()["source"].astype(str))
+    assert dict(zip(shares["labels"], shares["shares"])) == by_source.mean().to_dict()
+    assert dict(zip(shares["labels"], shares["n"])) == by_source.size().to_dict()
+    assert shares["ratio"] == selected.mean() and [shares["labels"][k] for k in shares["brush"]] == ["web"]
     # its own condition does not narrow a distribution
     source = drawn["source"]
     assert sum(source["shown"]) == 240 and [source["labels"][k] for k in source["brush"]] == ["web"]
@@ -383,7 +429,7 @@ def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, o
     app.run()
     assert not app.exception
     app.selectbox(key="explore_group_by").select("source").run()
-    table = app.dataframe[0].value
+    table = next(table.value for table in app.dataframe if "group" in table.value)
     assert table["group"].iloc[0] == "books" and table["verdict"].iloc[0] == "over-fed"
     assert set(table["verdict"].iloc[1:]) == {"starved"}
     assert len(app.get("vega_lite_chart")) == 2 and "the filter does not apply" not in captions(app)
@@ -402,7 +448,7 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
         "Facility location, for diversity",
         "least similar to their neighbours",
     ]
-    table = app.dataframe[0].value.set_index("class")
+    table = next(table.value for table in app.dataframe if "class" in table.value).set_index("class")
     worst, best = np.sort(corpus.quality)[:72].mean(), np.sort(corpus.quality)[-72:].mean()
     assert table["quality"].tolist()[:2] == pytest.approx([worst, best])
     features = corpus.features[168:].astype(float)
@@ -422,6 +468,37 @@ def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page,
     assert not app.code and map_data(app)["marked"] == [] and "sample" not in app.query_params
     other = page("pages/explore.py", corpus=opened.key, sample="nobody")
     assert not other.code and "sample" not in other.query_params
+
+
+def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(page, opened, store, mapped):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
+    selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
+    order = np.argsort(-corpus.quality, kind="stable")
+    order = order[selected[order]]
+    first, second, third = (f"doc-{row:04d}" for row in order[:3])
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, show="selected", sample=second)
+    assert not app.dataframe and "2 of 72" in captions(app)
+    app.button(key="sample_next").click().run()
+    assert app.session_state["sample"][1] == order[2] and third in str(app.query_params["sample"])
+    for _ in range(2):
+        app.button(key="sample_previous").click().run()
+    assert app.session_state["sample"][1] == order[0] and app.button(key="sample_previous").disabled
+    # what the filter leaves out can be read as well; the list comes next
+    out = int(np.flatnonzero(~selected)[0])
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, show="selected", sample=f"doc-{out:04d}")
+    assert "not in the list" in captions(app) and app.button(key="sample_previous").disabled
+    features = corpus.features.astype(float)
+    cosines = np.delete(features @ features[out], out)
+    near = [button for button in app.button if button.key.startswith("nearest_")]
+    assert [float(button.label.split()[0]) for button in near] == pytest.approx(np.sort(cosines)[::-1][:8], abs=5e-4)
+    rows = [int(button.key.rpartition("_")[2]) for button in near]
+    assert [words.plain("selected ·") in button.label for button in near] == selected[rows].tolist()
+    assert f"{selected[rows].sum()} of 8 selected" in said_by(app)
+    near[3].click().run()
+    assert app.session_state["sample"][1] == rows[3]
+    app.button(key="sample_close").click().run()
+    assert app.dataframe[0].value["chunk_id"].iloc[:3].tolist() == [first, second, third]
 
 
 def test_downloads_hold_every_row_and_no_formula(opened, store):

@@ -75,16 +75,20 @@ def _runs(text: str) -> list[str]:
     return names
 
 
-LAYOUTS, MARKS = tuple(PROJECTIONS), ("points", "hexagons")
+LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3")
 
 # controls of all kinds: what one holds is between its own `read`, `write` and `join`
 PARTS: dict[str, dict[str, Part[Any]]] = {
     "Explore": {
-        "left": _text("explore_left", columns.QUALITY),
-        "middle": _text("explore_middle", columns.CROWDING),
+        "maps": _one_of("explore_maps", MAPS, MAPS[0]),
+        "colour": _text("explore_colour", columns.SELECTED),
+        # what the second and the third map were called when there were always three
+        "left": _text("explore_second", columns.QUALITY),
+        "middle": _text("explore_third", columns.CROWDING),
+        "rail": _one_of("explore_rail", ("open", "folded")),
         "layout": _one_of("explore_layout", LAYOUTS, DEFAULT),
         "marks": _one_of("explore_marks", MARKS),
-        "tab": _text("explore_tab", "Texts"),
+        "tab": _text("explore_tab", "Distributions"),
         "group": _text("explore_group_by", ""),
         "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
         "search": Part(
@@ -137,6 +141,9 @@ def follow(page: str) -> None:
         for name, part in parts.items():
             if name in st.query_params:
                 _take(name, part)
+        if page == "Explore" and "maps" not in st.query_params and {"left", "middle"} & set(st.query_params):
+            # an address from when there were always three maps
+            st.session_state["explore_maps"] = MAPS[-1]
         return
     for name, part in parts.items():
         value = st.session_state.get(part.key)

@@ -64,7 +64,8 @@ def canvas_map(
     layers: Sequence[Layer | None],
     *,
     alt: str,
-    height: int = 340,
+    height: int | str = 340,
+    filled: bool = False,
     shown: np.ndarray | None = None,
     inside: Callable[[tuple[Region, ...]], np.ndarray] | None = None,
     marked: Sequence[int] = (),
@@ -81,7 +82,8 @@ def canvas_map(
         places: where the samples lie.
         layers: one per panel; None: `canvas_layer` sends that one.
         alt: the map's subject in a sentence, for screen readers.
-        height: of the panels in CSS pixels, without title and key.
+        height: of the panels in CSS pixels, or as a length in CSS (``calc(100vh - 10rem)``); without title and key.
+        filled: title, key and tools lie on the map, which so fills the room there is.
         shown: bool ``(N,)``, samples that stay bright; None: all. Regions dim by themselves.
         inside: answers which samples lie in regions, bool ``(N,)``, where the page keeps such answers; None: each
             drawing tests them all.
@@ -121,7 +123,8 @@ def canvas_map(
                 "scope": scope,
                 "panels": len(layers),
                 "alt": alt,
-                "height": height,
+                "height": f"{height}px" if isinstance(height, int) else height,
+                "filled": filled,
                 "cleared": memory.cleared,
                 "picking": on_pick is not None,
                 "marked": [list(map(float, places.points[row])) for row in marked],

@@ -114,7 +114,7 @@ def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
 
 def choices(rows: Rows, has_run: bool) -> list[str]:
     """Names for the menus of the map's panels, crowding included before it is known."""
-    first = [QUALITY, CROWDING, *([MARGINAL, SCORE] if has_run else [])]
+    first = [*([SELECTED] if has_run else []), QUALITY, CROWDING, *([MARGINAL, SCORE] if has_run else [])]
     return list(dict.fromkeys([*first, *rows.numbers, *(name for name in rows.classes if name != SELECTED)]))
 
 

@@ -10,23 +10,42 @@ import streamlit as st
 from datamask.dashboard import palette
 from datamask.dashboard.facets import Facet
 from datamask.dashboard.ui import linked, session
+from datamask.dashboard.ui.columns import SELECTED
 from datamask.dashboard.ui.components import component
 from datamask.dashboard.ui.linked import Linked
 
 KEY = "explore_strips"
 
+FEW = 3
+"""Distributions beside the map; all of them stand below it."""
 
-def show(view: Linked, facets: Sequence[Facet], selected: np.ndarray | None) -> None:
-    """All distributions side by side.
+
+def few(facets: Sequence[Facet], *, classes: bool) -> list[Facet]:
+    """The first ones, for the narrow column beside the map.
+
+    Args:
+        classes: whether one of classes is among them; where there is a run, its groups stand there instead.
+    """
+    numbers = [facet for facet in facets if facet.edges is not None]
+    named = [facet for facet in facets if facet.edges is None and facet.name != SELECTED]
+    return [*numbers[:FEW], *(named[:1] if classes else ())]
+
+
+def show(
+    view: Linked, facets: Sequence[Facet], selected: np.ndarray | None, key: str = KEY, *, small: bool = False
+) -> None:
+    """Distributions side by side; small ones below each other.
 
     Args:
         selected: bool ``(N,)`` of the run in question, or None.
+        key: of the component, one on a page.
     """
     tone = palette.shades(session.dark())
     component("strips", ("elements", "strips"))(
-        key=KEY,
-        on_brush_change=lambda: brushed(view, facets, st.session_state[KEY].get("brush")),
+        key=key,
+        on_brush_change=lambda: brushed(view, facets, st.session_state[key].get("brush")),
         data={
+            "small": small,
             "facets": [_drawn(view, facet, selected) for facet in facets],
             "colors": {
                 "all": tone.grid if not session.dark() else tone.muted,
@@ -35,12 +54,14 @@ def show(view: Linked, facets: Sequence[Facet], selected: np.ndarray | None) -> 
             },
         },
     )
+    if small:
+        return
     said = "Grey: all samples. Blue: those shown now; each of the two shapes adds up to its own total."
     if selected is not None:
         said += (
-            " Dark: those of them that the run selected."
+            " Dark: those of them that the run selected; beside a class, their share."
             if not session.dark()
-            else " White: those of them that the run selected."
+            else " White: those of them that the run selected; beside a class, their share."
         )
     st.caption(f"{said} Drag over a histogram to take a range, or press a bar; everything else on the page follows.")
 
@@ -55,14 +76,16 @@ def brushed(view: Linked, facets: Sequence[Facet], answer: object) -> None:
 
 
 def _drawn(view: Linked, facet: Facet, selected: np.ndarray | None) -> dict:
-    shown = view.mask(skip=(facet.name,))
+    others = view.filters.without(facet.name)
+    shown = view.mask(skip=(facet.name,)) if others else None
+    chosen = selected if shown is None or selected is None else shown & selected
     drawn = {
         "name": facet.name,
         "title": facet.title,
         "all": facet.counts().tolist(),
         "shown": facet.counts(shown).tolist(),
         "brush": facet.brushed(view.filters.of(facet.name)),
-        "chosen": None if selected is None else facet.counts(shown & selected).tolist(),
+        "chosen": None if chosen is None else facet.counts(chosen).tolist(),
         "rest": facet.rest,
     }
     if facet.edges is None:

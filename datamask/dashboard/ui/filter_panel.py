@@ -26,18 +26,17 @@ def search(view: Linked) -> None:
         )
 
 
-def show(view: Linked, map_name: str, count: int) -> None:
-    """What is shown now.
+def show(view: Linked, map_name: str, headline: str) -> None:
+    """What is shown now, in words, and the way back to everything.
 
     Args:
         map_name: of the map whose regions a chip stands for.
-        count: how many rows pass.
+        headline: how many samples are shown and how many of them are selected, as Markdown.
     """
-    n = len(view.corpus)
-    st.markdown(f"**{count:,}** of {n:,} samples" + ("" if view.filters else "  \n:gray[nothing is filtered out]"))
-    if not view.filters:
-        return
-    with st.container(gap="xxsmall"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(headline, width="content")
+        if not view.filters:
+            return
         for condition in view.filters.conditions:
             st.button(
                 words.plain(condition.said, 60),
@@ -52,10 +51,11 @@ def show(view: Linked, map_name: str, count: int) -> None:
             "Show all again",
             key="clear_all",
             icon=":material/restart_alt:",
+            type="tertiary",
             on_click=linked.let_go_of_all,
             args=(view.corpus, map_name),
             help="Lets go of every condition and of the region on the map.",
         )
-    inside = view.filters.of(Inside(()).name)
-    if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):
-        st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")
+        inside = view.filters.of(Inside(()).name)
+        if shared_view.too_long(view.filters, inside.regions if isinstance(inside, Inside) else ()):
+            st.caption("Too much for the page's address: a reload or a sent link will not bring all of it back.")

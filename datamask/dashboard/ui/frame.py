@@ -37,15 +37,16 @@ MENU = "menu"
 """Key of the row on top."""
 
 STYLE = """<style>
-[data-testid="stMainBlockContainer"] {padding-left: 1.25rem; padding-right: 1.25rem}
+[data-testid="stMainBlockContainer"] {padding-left: 1rem; padding-right: 1rem}
 [class*="st-key-live"] [data-stale="true"] {opacity: 1; transition: none}
 [data-testid="stPageLink"] a:focus-visible {outline: 2px solid currentColor; outline-offset: -2px}
 .st-key-menu {border-bottom: 1px solid var(--st-border-color, #8883); padding-bottom: 0.35rem}
+div:has(> .st-key-menu_state) {min-width: min(100%, 320px)}
 .st-key-unseen_question {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
 </style>"""
 """What the theme has no option for: room for the pictures; nothing that is redrawn every second may turn pale
-meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu; and a heading
-that only screen readers meet. Pages work without it."""
+meanwhile; the keyboard's place in the menu must not look like the page one is on; a line under the menu, whose end goes
+to a line of its own before it is squeezed; and a heading that only screen readers meet. Pages work without it."""
 
 WORDS = (
     ("Quality", "the score you brought, higher is better"),
@@ -109,14 +110,19 @@ def frame(title: str, question: str, help: str = "", *, seen: bool = True) -> No
         with st.container(horizontal=True, width="content", gap="xxsmall"):
             for script, label, icon in PAGES:
                 st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="content")
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"):
+        with st.container(
+            key="menu_state", horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"
+        ):
             _running()
             with st.container(
                 horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="right", gap="small"
             ):
                 _corpus(opening)
                 _help(question, help)
-    with st.container(key="question" if seen else "unseen_question"):
+        if not seen:
+            with st.container(key="unseen_question", width=1):
+                st.title(question, anchor=False)
+    if seen:
         st.title(question, anchor=False)
     trouble = st.session_state.pop("trouble", None)
     if trouble:
@@ -214,7 +220,7 @@ def _under_way(
     progress: str,
     share: float,
     beneath: str,
-    stop: Callable[..., object],
+    stop: Callable[..., None],
     args: tuple[str, ...],
     stops: str,
 ) -> bool:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import grounds, groups, topics, words
+from datamask.dashboard import grounds, groups, palette, topics, words
 from datamask.dashboard.charts.groups import dots, first_groups, heat_map, heat_table
 from datamask.dashboard.filters import Among
-from datamask.dashboard.ui import background, linked, scene, session
+from datamask.dashboard.ui import background, chosen, columns, linked, scene, session
+from datamask.dashboard.ui.components import component
 from datamask.dashboard.ui.linked import Linked
 from datamask.work.worker import worker
 
 CLUSTER = "cluster"
-HEAT, TABLE = "explore_heat", "explore_groups_table"
+HEAT, TABLE, GROUP_BY, FEW = "explore_heat", "explore_groups_table", "explore_group_by", "explore_few_groups"
+BESIDE = 8
+"""Groups beside the map; all of them stand below it."""
+
 GROUPING = background.Look("stop_topics", "Stops within a second. You can start it again later.")
 ABOUT = (
     "Clusters hold similar samples, found by k-means on the features; they are called by the words that their "
@@ -24,21 +29,90 @@ ABOUT = (
 )
 
 
-def show(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, str]) -> None:
+def show(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
     """The heat-map on the left, the groups on the right.
 
     Args:
         selected: bool ``(N,)`` of the run.
-        tab: key of the page's tabs and the name of the one that lists texts: opening a group goes there.
     """
     left, right = st.columns([1, 1.4], gap="large")
     with left:
-        _heat(view, selected, cache_dir, tab)
+        _heat(view, selected, cache_dir)
     with right:
-        _groups(view, selected, tab)
+        _groups(view, selected)
 
 
-def _heat(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, str]) -> None:
+def show_few(view: Linked, selected: np.ndarray) -> None:
+    """The most starved and the most over-fed groups in a narrow column, as bars to press; nothing without groups.
+
+    Args:
+        selected: bool ``(N,)`` of the run.
+    """
+    choices = [name for name in _choices(view) if name != columns.SELECTED]
+    if not choices:
+        return
+    by = st.session_state.get(GROUP_BY)
+    by = by if by in choices else choices[0]
+    codes, names = view.rows.classes[by]
+    table = _shares(view.corpus.identity, view.key, by, len(names), codes, names, selected)
+    ratio, drawn = float(selected.mean()), first_groups(table, BESIDE)
+    labels, tone = [str(group) for group in drawn["group"]], palette.shades(session.dark())
+    condition = view.filters.of(by)
+    taken = condition.names if isinstance(condition, Among) else ()
+
+    def pressed() -> None:
+        answer = st.session_state[FEW].get("brush")
+        bars = answer.get("bars") if isinstance(answer, dict) else None
+        if isinstance(bars, list):
+            pressed_labels = tuple(labels[k] for k in bars if isinstance(k, int) and 0 <= k < len(labels))
+            linked.take(view.corpus, Among(by, pressed_labels) if pressed_labels else None, by)
+            chosen.choose(view.corpus, None)
+
+    st.markdown(
+        "**Starved and over-fed**",
+        help=f"The selected share of each group; the line marks {words.percent(ratio)}, that of all samples. "
+        f"{len(drawn):,} of {len(table):,} groups, those farthest from it; all samples count, filtered out or not. "
+        "Press one to see its samples. All groups with their intervals, and the column they are made by, are below "
+        "the map.",
+    )
+    component("strips", ("elements", "strips"))(
+        key=FEW,
+        on_brush_change=pressed,
+        data={
+            "small": True,
+            "facets": [
+                {
+                    "name": by,
+                    "title": f"Selected share by {by}",
+                    "labels": labels,
+                    "shares": drawn["share"].tolist(),
+                    "n": drawn["n"].tolist(),
+                    "selected": drawn["selected"].tolist(),
+                    "verdicts": drawn["verdict"].tolist(),
+                    "ratio": ratio,
+                    "brush": [k for k, label in enumerate(labels) if label in taken],
+                }
+            ],
+            "colors": {groups.STARVED: tone.best, groups.FED: tone.accent, groups.EVEN: tone.random},
+        },
+    )
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _shares(
+    identity: str,
+    run_key: str,
+    by: str,
+    count: int,
+    _codes: np.ndarray,
+    _names: tuple[str, ...],
+    _selected: np.ndarray,
+) -> pd.DataFrame:
+    """As `groups.shares`, kept: it is drawn with every drawing of the page."""
+    return groups.shares(_codes, _names, _selected)
+
+
+def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
     corpus = view.corpus
     st.markdown(
         "**Clusters by quality and crowding**",
@@ -61,7 +135,7 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path, tab: tuple[str, s
             table = heat.table
             hit = table[(table["crowding"] == cells[0]["crowding"]) & (table["quality"] == cells[0]["quality"])]
             if len(hit):
-                _open(corpus, Among(CLUSTER, tuple(hit.iloc[0]["members"])), tab)
+                _open(corpus, Among(CLUSTER, tuple(hit.iloc[0]["members"])))
 
     st.vega_lite_chart(
         heat_table(heat),
@@ -99,18 +173,23 @@ def _waiting(corpus: Corpus, cache_dir: Path) -> None:
         )
 
 
-def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
+def _choices(view: Linked) -> list[str]:
+    """Columns that divide the samples into groups."""
+    return [name for name, (_, names) in view.rows.classes.items() if len(names) > 1]
+
+
+def _groups(view: Linked, selected: np.ndarray) -> None:
     corpus, classes = view.corpus, view.rows.classes
-    choices = [name for name in classes if len(classes[name][1]) > 1]
+    choices = _choices(view)
     if not choices:
         st.caption("This corpus has no column with groups.")
         return
-    if st.session_state.get("explore_group_by", choices[0]) not in choices:
-        del st.session_state["explore_group_by"]
+    if st.session_state.get(GROUP_BY, choices[0]) not in choices:
+        del st.session_state[GROUP_BY]
     by = st.selectbox(
         "Selected share of each",
         choices,
-        key="explore_group_by",
+        key=GROUP_BY,
         persist_state="session",
         help=ABOUT + " Columns of your shards with repeating values are groups too, and so are bands of length.",
     )
@@ -137,15 +216,23 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
         ],
         share=100 * table["share"],
     )
-    columns = ["group", "verdict", "share", "interval", "selected", "n", *(["tokens"] if "tokens" in listed else [])]
+    listed_columns = [
+        "group",
+        "verdict",
+        "share",
+        "interval",
+        "selected",
+        "n",
+        *(["tokens"] if "tokens" in listed else []),
+    ]
 
     def opened() -> None:
         marked = st.session_state[TABLE].selection.rows
         if marked:
-            _open(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)), tab)
+            _open(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)))
 
     st.dataframe(
-        listed[columns],
+        listed[listed_columns],
         hide_index=True,
         lazy=False,
         height=240 if count > 6 else "auto",
@@ -157,13 +244,14 @@ def _groups(view: Linked, selected: np.ndarray, tab: tuple[str, str]) -> None:
             "verdict": st.column_config.TextColumn(width="small"),
             "interval": st.column_config.TextColumn(width="small"),
             "share": st.column_config.NumberColumn("share", format="%.1f %%"),
-            **{name: st.column_config.NumberColumn(format="localized") for name in columns[4:]},
+            **{name: st.column_config.NumberColumn(format="localized") for name in listed_columns[4:]},
         },
         alt=f"Selected share of each {by}, starved and over-fed first",
     )
     st.caption("Starved and over-fed groups first. Mark a row to see its texts.")
 
 
-def _open(corpus: Corpus, condition: Among, tab: tuple[str, str]) -> None:
+def _open(corpus: Corpus, condition: Among) -> None:
+    """Show these samples alone, and list them beside the map: a sample that was read there makes room."""
     linked.take(corpus, condition)
-    st.session_state[tab[0]] = tab[1]
+    chosen.choose(corpus, None)

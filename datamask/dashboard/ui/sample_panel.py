@@ -1,44 +1,113 @@
-"""The chosen sample: what it is, how good, whether it was selected, and its whole text."""
+"""The chosen sample, beside the map: what it is, how good, whether selected, its text, and what lies nearest to it."""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from datamask.corpus import Corpus
-from datamask.dashboard import words
+from datamask.dashboard import nearest, words
 from datamask.dashboard.ui import chosen, scene
+from datamask.dashboard.ui.texts_panel import Listing
 
 LETTERS = 6000
 """Of a text that are shown; more would slow the page down."""
 
+NEIGHBOURS = 8
 
-def show(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
-    """One sample in a box.
+
+def show(corpus: Corpus, row: int, listing: Listing) -> None:
+    """The chosen sample, with the way to the one before and after it in the list.
+
+    Args:
+        listing: the samples shown; the chosen one need not be among them.
+    """
+    _turn(corpus, row, listing)
+    st.markdown(f"**{words.plain(corpus.ids[row].as_py(), 80)}**")
+    st.caption(" · ".join(facts(corpus, row, listing.selected)))
+    texts = scene.texts_of(corpus)
+    if texts is None:
+        st.caption("This corpus has no texts.")
+        return
+    text = texts[row].as_py() or ""
+    with st.container(height=190 if len(text) > 300 else "content", border=False, key="sample_text"):
+        st.code(text[:LETTERS] + ("…" if len(text) > LETTERS else ""), language=None, wrap_lines=True)
+
+
+def _turn(corpus: Corpus, row: int, listing: Listing) -> None:
+    """Previous, next, and back to the list."""
+    rows = listing.rows
+    places = np.flatnonzero(rows == row)
+    place = int(places[0]) if len(places) else None
+    before = None if place in (None, 0) else int(rows[place - 1])
+    # of a sample that is not listed the list itself comes next
+    after_place = 0 if place is None else place + 1
+    after = int(rows[after_place]) if after_place < len(rows) else None
+    with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="xsmall"):
+        for label, icon, target, key in (
+            ("Previous", ":material/arrow_back:", before, "sample_previous"),
+            ("Next", ":material/arrow_forward:", after, "sample_next"),
+        ):
+            st.button(
+                label,
+                key=key,
+                icon=icon,
+                type="tertiary",
+                disabled=target is None,
+                on_click=chosen.choose,
+                args=(corpus, target),
+                help="In the order of the list.",
+            )
+        where = f"{place + 1:,} of {len(rows):,}" if place is not None else "not in the list"
+        st.caption(where, width="stretch", text_alignment="center")
+        st.button(
+            "Close",
+            key="sample_close",
+            type="tertiary",
+            icon=":material/close:",
+            on_click=chosen.choose,
+            args=(corpus, None),
+            help="Back to the list.",
+        )
+
+
+def neighbours(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
+    """The samples most similar to the chosen one, whether each is selected; pressing one makes it the chosen one.
 
     Args:
         selected: bool ``(N,)`` of the run in question, or None.
     """
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(f"**{words.plain(corpus.ids[row].as_py(), 80)}**", width="stretch")
+    rows, cosines = _nearest(corpus.identity, row, corpus)
+    if not len(rows):
+        return
+    inside = "" if selected is None else f", {int(selected[rows].sum())} of {len(rows)} selected"
+    st.markdown(
+        f"**Nearest samples**{inside}",
+        help="Of the whole corpus, by the cosine of their features, whatever is selected or filtered. Press one to "
+        "read it.",
+    )
+    taken = pa.array(rows)
+    texts = scene.texts_of(corpus)
+    ids = corpus.ids.take(taken).to_pylist()
+    lines = ids if texts is None else pc.utf8_slice_codeunits(texts.take(taken), 0, 80).to_pylist()
+    with st.container(gap=None):
+        for other, cosine, name, line in zip(rows, cosines, ids, lines, strict=True):
+            state = "" if selected is None else "selected · " if selected[other] else "left out · "
             st.button(
-                "Close",
-                key="sample_close",
+                f"{cosine:.3f} · {state}{words.plain(line or name, 34)}",
+                key=f"nearest_{other}",
                 type="tertiary",
-                icon=":material/close:",
                 on_click=chosen.choose,
-                args=(corpus, None),
-                help="Forget the chosen sample.",
+                args=(corpus, int(other)),
+                help=words.plain(name, 80),
             )
-        st.caption(" · ".join(facts(corpus, row, selected)))
-        texts = scene.texts_of(corpus)
-        if texts is None:
-            st.caption("This corpus has no texts.")
-            return
-        text = texts[row].as_py() or ""
-        with st.container(height=170, border=False):
-            st.code(text[:LETTERS] + ("…" if len(text) > LETTERS else ""), language=None, wrap_lines=True)
+
+
+@st.cache_data(max_entries=256, show_spinner="Comparing with all samples")
+def _nearest(identity: str, row: int, _corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    return nearest.nearest(_corpus.features, row, NEIGHBOURS)
 
 
 def facts(corpus: Corpus, row: int, selected: np.ndarray | None) -> list[str]:

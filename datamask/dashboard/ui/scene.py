@@ -47,6 +47,13 @@ class Ground:
         """The sentences every map needs below it."""
         return f"{self.places.caption} {grounds.reading(self.kind, self.layout)}."
 
+    @property
+    def short_caption(self) -> str:
+        """How many samples are drawn, and what not to read off the map, on one line; `caption` says the rest."""
+        n, m = len(self.places.points), len(self.places.drawn)
+        drawn = f"{m:,} of {n:,} samples, drawn at random" if self.places.cells is None and m < n else f"{n:,} samples"
+        return f"{drawn} · {grounds.reading(self.kind, self.layout)}."
+
 
 def ground(corpus: Corpus, cache_dir: Path, wanted: str, hexagons: bool | None) -> Ground:
     """The wanted projection, or the one that is there at once for as long as the wanted one is not.

@@ -6,6 +6,8 @@ it survives a reload, travels with a link, and two people never overwrite each o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -45,11 +47,12 @@ def book(corpus: Corpus) -> RuleBook:
     return rule_book
 
 
-def offer(view: Linked, passing: np.ndarray) -> None:
+def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda: None) -> None:
     """Buttons that make a rule of the samples that are shown, and the rules made so far.
 
     Args:
         passing: bool ``(N,)``.
+        beside: draws what else there is to do with them, on the same line.
     """
     corpus, count = view.corpus, int(passing.sum())
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -73,7 +76,7 @@ def offer(view: Linked, passing: np.ndarray) -> None:
                     help=about,
                 )
         else:
-            st.caption("filter samples to pin, ban or set them aside", width="content")
+            st.caption("filter samples to pin, ban or set aside", width="content")
         columns = _columns(view)
         if columns:
             with st.popover(
@@ -83,6 +86,7 @@ def offer(view: Linked, passing: np.ndarray) -> None:
                 help="How large a share of the next selection a group may or must have.",
             ):
                 _quota(view, columns)
+        beside()
     if book(corpus).rules:
         reason = _reason_now(corpus)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -1,11 +1,11 @@
-"""The samples that are shown: how many, how many of them selected, a page of them, downloads, and the chosen one."""
+"""The samples that are shown: how many, how many of them selected, a page of them, and their downloads."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,125 +14,131 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard import words
-from datamask.dashboard.ui import chosen, downloads, ordering, sample_panel, scene
+from datamask.dashboard.ui import chosen, downloads, ordering, scene
 from datamask.runs.exports import table_csv
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
 PAGE = 100
-ID_WIDTH = 240
-"""Pixels: long ids are cut, so that the texts can be read beside them."""
+ROW_HEIGHT = 76
+"""Pixels: three lines of a text, so that one sees what it is about."""
+
+WHICH = ("all", "selected", "not selected")
+ABOUT = (
+    "Draw around samples with the lasso or the box, search their texts, or take a range or a group: the map, the "
+    "list and the distributions follow. All samples count, not only the drawn ones. Mark a row, or click a sample on "
+    "the map, to read it. With the keyboard: M on the map marks the sample in its middle, Shift and Space a row of "
+    "the list."
+)
 
 
-def show(
-    name: str,
-    corpus: Corpus,
-    rows: np.ndarray,
-    selected: np.ndarray | None,
-    extra: Mapping[str, str] | None = None,
-    why: Callable[[int, DeltaGenerator], None] = lambda row, below: None,
-) -> None:
-    """Everything about the rows that are shown.
+@dataclass(frozen=True)
+class Listing:
+    """The samples that are listed, page by page, and read one after the other.
+
+    Attributes:
+        name: of what is listed, for the controls' keys.
+        corpus: whose samples.
+        selected: bool ``(N,)`` of the run in question, or None.
+        rows: int64 ``(n,)`` in the order of the list: those of the samples shown that were asked for.
+        shown: how many samples are shown, whether selected or not.
+    """
+
+    name: str
+    corpus: Corpus
+    selected: np.ndarray | None
+    rows: np.ndarray
+    shown: int
+
+
+def listing(name: str, corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -> Listing:
+    """The list of the samples shown, as its controls stand.
 
     Args:
-        name: of what is listed, for the controls' keys.
-        rows: ascending int64 ``(n,)``.
-        selected: bool ``(N,)`` of the run in question, or None.
-        extra: metadata columns to list beside id, quality and text: what each is called, and its name in the shards.
-        why: draws what there is to say about the chosen row, below it; it is given the place below the list as well.
+        name: of what is listed. passing: bool ``(N,)``, what is shown. selected: bool ``(N,)`` of the run, or None.
     """
-    st.markdown(headline(corpus, rows, selected))
-    if not len(rows):
-        st.caption("No sample meets all conditions. Let go of one of them on the left.")
-        return
-    row = chosen.chosen(corpus)
-    if row is None:
-        _list(name, corpus, rows, selected, extra)
-        return
-    listed, reading = st.columns([1.7, 1], gap="medium")
-    with listed:
-        _list(name, corpus, rows, selected, extra)
-        below = st.container()
-    with reading:
-        sample_panel.show(corpus, row, selected)
-        why(row, below)
+    which = st.session_state.get(f"{name}_which", WHICH[0]) if selected is not None else WHICH[0]
+    listed = passing
+    if selected is not None and which != WHICH[0]:
+        listed = passing & (selected == (which == WHICH[1]))
+    order = st.session_state.get(f"{name}_order", ordering.ORDERS[0])
+    return Listing(name, corpus, selected, ordering.in_order(corpus, np.flatnonzero(listed), order), int(passing.sum()))
 
 
-def headline(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None) -> str:
-    """The rows in a sentence: how many, their tokens, how many of them selected and how many one would expect."""
-    sentence = f"**{len(rows):,}** of {len(corpus):,} samples shown"
-    if corpus.lengths is not None and len(rows):
-        sentence += f", {words.count(corpus.lengths[rows].sum())} tokens"
-    if selected is not None and len(rows):
-        inside = int(selected[rows].sum())
-        sentence += f" · **{inside:,}** of them selected, {words.percent(inside / len(rows))}"
-        if len(rows) < len(corpus):
+def headline(corpus: Corpus, passing: np.ndarray, selected: np.ndarray | None) -> str:
+    """The samples shown in a sentence: how many, their tokens, how many of them selected and how many one would expect.
+
+    Args:
+        passing: bool ``(N,)``, what is shown. selected: bool ``(N,)`` of the run in question, or None.
+    """
+    count = int(passing.sum())
+    sentence = f"**{count:,}** of {len(corpus):,} samples shown"
+    if corpus.lengths is not None and count:
+        sentence += f", {words.count(corpus.lengths[passing].sum())} tokens"
+    if selected is not None and count:
+        inside = int((selected & passing).sum())
+        sentence += f" · **{inside:,}** of them selected, {words.percent(inside / count)}"
+        if count < len(corpus):
             sentence += f" against {words.percent(float(selected.mean()))} everywhere"
     return sentence
 
 
-def _list(
-    name: str, corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, extra: Mapping[str, str] | None
-) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        listed = rows
-        if selected is not None:
-            which = st.segmented_control(
-                "Show",
-                ("all", "selected", "not selected"),
-                default="all",
-                required=True,
-                key=f"{name}_which",
-                help="Which samples to list and download.",
-            )
-            if which != "all":
-                listed = rows[selected[rows] == (which == "selected")]
-        order = st.selectbox(
+def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
+    """The list, with what chooses and sorts it. Marking a row makes its sample the chosen one.
+
+    Args:
+        extra: metadata columns to list beside id, quality and text: what each is called, and its name in the shards.
+    """
+    name, corpus, selected = listing.name, listing.corpus, listing.selected
+    if selected is not None:
+        st.segmented_control(
+            "Show",
+            WHICH,
+            default=WHICH[0],
+            required=True,
+            key=f"{name}_which",
+            persist_state="session",
+            help="Which samples to list and download.",
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.selectbox(
             "Order",
             ordering.ORDERS,
             key=f"{name}_order",
-            width=140,
+            persist_state="session",
+            width="stretch",
             help="By which the list below is sorted; equal ones stay in input order.",
         )
-        pages = max(1, -(-len(listed) // PAGE))
+        pages = max(1, -(-len(listing.rows) // PAGE))
         page = st.number_input(
-            "Page", 1, pages, 1, key=f"{name}_page_{pages}", width=105, help=f"{PAGE} samples a page, {pages:,} pages."
+            "Page", 1, pages, 1, key=f"{name}_page_{pages}", width=115, help=f"{PAGE} samples a page, {pages:,} pages."
         )
-        with st.container(horizontal=True, width="content"):  # they wrap together
-            for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
-                label = f"CSV, {len(listed):,} ids" if kind == "CSV" else kind
-                st.download_button(
-                    label,
-                    downloads.of_rows(len(listed), partial(file_of, corpus, listed, selected, kind)),
-                    file_name=f"samples.{kind.lower()}",
-                    mime=mime,
-                    key=f"{name}_{kind}",
-                    on_click="ignore",
-                    icon=":material/download:",
-                    disabled=not len(listed),
-                    help="Id, quality, whether selected, and where in the input each sample of the list stands.",
-                )
-    if not len(listed):
+    if not listing.shown:
+        st.caption("No sample meets all conditions. Let go of one of them below the map.")
+        return
+    if not len(listing.rows):
         st.caption("No sample shown is of that kind.")
         return
-    page_rows = ordering.in_order(corpus, listed, order)[(page - 1) * PAGE : page * PAGE]
+    st.caption("Mark a row, or click a sample on the map, to read it.", help=ABOUT)
+    page_rows = listing.rows[(page - 1) * PAGE : page * PAGE]
     table = scene.sample_table(corpus, page_rows, extra)
     config = {
-        "text": st.column_config.TextColumn("text", width=760),
-        str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=ID_WIDTH),
-        "quality": st.column_config.NumberColumn(format="%.4g", width="small"),
+        "text": st.column_config.TextColumn("text", width=182),
+        str(corpus.provenance.columns.get("id", "id")): st.column_config.Column(width=215),
+        "quality": st.column_config.NumberColumn(format="%.4g", width=70),
     }
+    order = ["text", "quality"] if "text" in table.column_names else []
     if selected is not None:
         table = table.add_column(0, "selected", pa.array(selected[page_rows]))
-        config["selected"] = st.column_config.CheckboxColumn(width="small")
+        config["selected"] = st.column_config.CheckboxColumn("kept", width=46, help="Whether the run selected it.")
+        order.insert(0, "selected")
     # a selection is a position in the list: another list must not inherit it
     key = f"{name}_table_{hash(page_rows.tobytes()):x}"
     st.dataframe(
         table,
         hide_index=True,
         lazy=False,
-        height=380,
+        height="stretch",
+        row_height=ROW_HEIGHT if "text" in table.column_names else None,
+        column_order=[*order, *(column for column in table.column_names if column not in order)],
         column_config=config,
         key=key,
         on_select=lambda: _take(corpus, page_rows, key),
@@ -141,9 +147,32 @@ def _list(
     )
 
 
+def download(listing: Listing) -> None:
+    """Buttons that give the listed samples as a file."""
+    rows = listing.rows
+    for kind, mime in (("CSV", "text/csv"), ("Parquet", "application/vnd.apache.parquet")):
+        label = f"CSV, {len(rows):,} ids" if kind == "CSV" else kind
+        st.download_button(
+            label,
+            downloads.of_rows(len(rows), partial(_file_of_list, listing, kind)),
+            file_name=f"samples.{kind.lower()}",
+            mime=mime,
+            key=f"{listing.name}_{kind}",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+            disabled=not len(rows),
+            help="Id, quality, whether selected, and where in the input each sample of the list stands.",
+        )
+
+
 def _take(corpus: Corpus, page_rows: np.ndarray, key: str) -> None:
     marked = st.session_state[key].selection.rows
     chosen.choose(corpus, int(page_rows[marked[0]]) if marked else None)
+
+
+def _file_of_list(listing: Listing, kind: str) -> bytes:
+    return file_of(listing.corpus, np.sort(listing.rows), listing.selected, kind)
 
 
 def file_of(corpus: Corpus, rows: np.ndarray, selected: np.ndarray | None, kind: str) -> bytes:

@@ -32,12 +32,12 @@ ABOUT = (
 
 
 def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGenerator) -> None:
-    """One sample under one run.
+    """One sample under one run, in a narrow column.
 
     Args:
-        runs: finished runs on this corpus. below: the place for its lambdas and witnesses.
+        runs: finished runs on this corpus. below: the place for who is behind its score.
     """
-    with st.container(border=True):
+    with st.container():
         selected = bool(scene.run_columns(run).selected[row])
         st.markdown(f"**Why is it {'kept' if selected else 'left out'}?**", help=ABOUT)
         job = explanations.ask(run, row, runs)
@@ -55,10 +55,9 @@ def show(run: Run, runs: Sequence[Run], corpus: Corpus, row: int, below: DeltaGe
         for sentence in (why.copies_sentence(answer, _texts(corpus)), why.nearest_sentence(answer, _texts(corpus))):
             if sentence:
                 st.caption(sentence)
-    with below.container(border=True):
-        _along(run, row, answer)
+    _along(run, row, answer)
     if answer.told.witnesses:
-        with below.container(border=True):
+        with below:
             _witnesses(answer, corpus)
 
 
@@ -122,6 +121,7 @@ def _witnesses(answer: Answer, corpus: Corpus) -> None:
         if table.empty:
             continue
         number = st.column_config.NumberColumn
+        narrow = 66  # pixels: all four columns stand in the reader
         st.dataframe(
             table,
             hide_index=True,
@@ -130,12 +130,12 @@ def _witnesses(answer: Answer, corpus: Corpus) -> None:
             height=220 if len(table) > 5 else "auto",
             alt=f"What is behind the part of {objective}",
             column_config={
-                "sample": st.column_config.TextColumn(width="medium"),
-                "cosine": number(format="%.3f", width="small"),
-                "otherwise": number(format="%.3f", width="small"),
+                "sample": st.column_config.TextColumn(width=124),
+                "cosine": number(format="%.3f", width=narrow),
+                "otherwise": number(format="%.3f", width=narrow + 10),
                 "adds": number(
                     format="%+.3f",
-                    width="small",
+                    width=narrow,
                     help=f"To the score, in {why.UNIT}, before the average sample's part is taken off.",
                 ),
             },

@@ -55,8 +55,9 @@ class LinkedMap {
     const before = this.data;
     this.data = data;
     this.root.setAttribute("aria-label", data.alt);
+    this.root.classList.toggle("filled", data.filled);
     if (before?.panels !== data.panels) this.build(data.panels);
-    if (before?.height !== data.height) this.resized();
+    if (before?.height !== data.height || before?.filled !== data.filled) this.resized();
     if (!before || before.scope !== data.scope || before.cleared !== data.cleared) {
       // what was drawn on another ground means nothing here; what the server remembers is drawn again
       this.regions = data.regions.map(([kind, xs, ys]) => ({ kind, xs, ys }));
@@ -142,7 +143,9 @@ class LinkedMap {
 
   get scale() {
     const [x0, x1] = this.ground.view;
-    return (this.view.zoom * Math.min(this.width, this.height)) / (x1 - x0);
+    // title and key lie on a filled map: the first view keeps clear of them
+    const high = this.height - (this.data.filled ? CLEAR : 0);
+    return (this.view.zoom * Math.min(this.width, high)) / (x1 - x0);
   }
 
   toX(x) { return (x - this.view.x) * this.scale + this.width / 2; }
@@ -165,10 +168,22 @@ class LinkedMap {
     this.redraw();
   }
 
+  // Beside each other; below each other where that draws larger maps into the same room.
+  arrange() {
+    const { height, filled } = this.data, n = this.panels.length, between = GAP * (n - 1);
+    const [first] = this.panels;
+    first.stage.style.height = height;
+    const [wide, high] = [this.grid.clientWidth, first.stage.clientHeight];
+    const stacked = filled && Math.min(wide, (high - between) / n) > Math.min((wide - between) / n, high);
+    this.grid.classList.toggle("stacked", stacked);
+    for (const { stage } of this.panels)
+      stage.style.height = stacked ? `calc((${height} - ${between}px) / ${n})` : height;
+  }
+
   resized() {
     const stage = this.panels[0]?.stage;
     if (!stage || !this.data) return;
-    for (const panel of this.panels) panel.stage.style.height = `${this.data.height}px`;
+    this.arrange();
     this.width = stage.clientWidth;
     this.height = stage.clientHeight;
     this.ratio = globalThis.devicePixelRatio || 1;

@@ -5,6 +5,7 @@ const STATES = new WeakMap();
 const SVG = "http://www.w3.org/2000/svg";
 
 const many = (n) => n.toLocaleString("en-US");
+const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 function drawNumber(root, facet, colors, send) {
@@ -100,8 +101,31 @@ function drawClasses(root, facet, colors, send) {
         part.style.width = `${(100 * values[k]) / total / top}%`;
         part.style.background = color;
       }
+    if (facet.chosen) {
+      bar.classList.add("share");
+      make("span", "number", bar, facet.shown[k] ? percent(facet.chosen[k] / facet.shown[k]) : "");
+    }
     bar.onclick = () =>
       send(facet.brush.includes(k) ? facet.brush.filter((other) => other !== k) : [...facet.brush, k]);
+  });
+}
+
+// The selected share of each group as a bar, and a line where the share of all samples lies.
+function drawShares(root, facet, colors, send) {
+  const most = Math.max(...facet.shares, facet.ratio, 1e-9);
+  facet.labels.forEach((label, k) => {
+    const bar = make("button", "bar share", root);
+    bar.type = "button";
+    bar.setAttribute("aria-pressed", String(facet.brush.includes(k)));
+    bar.title = `${label}: ${many(facet.selected[k])} of ${many(facet.n[k])} selected, ${percent(facet.shares[k])} ` +
+      `against ${percent(facet.ratio)} everywhere: ${facet.verdicts[k]}`;
+    make("span", "name", bar, label);
+    const track = make("span", "track", bar), part = make("i", "", track), line = make("b", "", track);
+    part.style.width = `${(100 * facet.shares[k]) / most}%`;
+    part.style.background = colors[facet.verdicts[k]];
+    line.style.left = `${(100 * facet.ratio) / most}%`;
+    make("span", "number", bar, percent(facet.shares[k]));
+    bar.onclick = () => send(facet.brush.includes(k) ? [] : [k]);
   });
 }
 
@@ -116,7 +140,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (state.drawn === drawn) return;
   state.drawn = drawn;
   const { root } = state;
-  root.className = "strips";
+  root.className = data.small ? "strips small" : "strips";
   const focused = root.getRootNode().activeElement?.closest?.(".facet")?.dataset.name;
   root.replaceChildren();
   for (const facet of data.facets) {
@@ -131,7 +155,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       clear.setAttribute("aria-label", `Let go of ${facet.title}`);
       clear.onclick = () => send([]);
     }
-    (facet.labels ? drawClasses : drawNumber)(box, facet, data.colors, send);
+    (facet.shares ? drawShares : facet.labels ? drawClasses : drawNumber)(box, facet, data.colors, send);
     if (focused === facet.name) box.querySelector(".plot, .bar")?.focus();
   }
 }

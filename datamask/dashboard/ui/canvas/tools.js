@@ -15,7 +15,9 @@ const ACTIONS = [
 ];
 const HELP = "Keys: arrows move the map, plus and minus zoom, 0 shows all of it, L, B and P choose lasso, box or " +
   "moving, Enter takes everything in view as region, Escape forgets the region, M marks the sample nearest to the " +
-  "middle, to read it below.";
+  "middle, to read it.";
+const GAP = 10; // CSS pixels between panels, as in the style sheet
+const CLEAR = 64; // CSS pixels that title and key cover
 const NEAR = 12; // CSS pixels between the pointer and the sample it points at
 const GLYPHS = { circle: "<circle cx='5' cy='5' r='4.2'/>", triangle: "<path d='M5 .5L9.5 9H.5z'/>",
   diamond: "<path d='M5 0l5 5-5 5-5-5z'/>", square: "<path d='M1 1h8v8H1z'/>",

@@ -1,0 +1,98 @@
+"""The places of the page one works on: rail, map and reader side by side, and a foot below them.
+
+The map takes what the other two leave. All three are as high as the window allows, so that what a click asks for is
+answered beside the map; what does not fit into rail or reader scrolls there. The rail folds by its button; in a narrow
+window it is folded until somebody opens it, and on a phone the three lie below each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+STATE = "explore_rail"
+"""Of the session state: ``open`` or ``folded`` where somebody pressed the button; without one the window decides."""
+
+RAIL, READER = 228, 344
+"""Their widths in pixels, room for a scroll bar included."""
+
+NARROW, PHONE = 1150, 700
+"""Windows of at most so many pixels have no room for all three, and for no two of them."""
+
+MAP_HEIGHT = "max(24rem, calc(100vh - 172px))"
+"""All of the window but the menu, the map's caption and the foot."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where things are drawn."""
+
+    rail: DeltaGenerator
+    map: DeltaGenerator
+    reader: DeltaGenerator
+    foot: DeltaGenerator
+
+
+def lay_out() -> Page:
+    """Draw the places, each empty."""
+    st.html(_style(st.session_state.get(STATE)))
+    around = st.container(gap="xxsmall")
+    with around.container(horizontal=True, wrap=False, gap="xsmall", key="explore_body"):
+        with st.container(key="explore_unfold", width=30):
+            st.button(
+                "Colours and filters",
+                key="explore_unfold_button",
+                type="tertiary",
+                on_click=_keep,
+                args=("open",),
+                help="Shows run, colours, search, distributions and groups.",
+            )
+        rail = st.container(key="explore_rail", width=RAIL, gap="xsmall")
+        middle = st.container(key="explore_middle", width="stretch", gap="xxsmall")
+        reader = st.container(key="explore_reader", width=READER, gap="small")
+    return Page(rail, middle, reader, around.container(key="explore_foot", gap="xxsmall"))
+
+
+def fold_button() -> None:
+    """The button that folds the rail."""
+    st.button(
+        "Fold",
+        key="explore_fold_button",
+        icon=":material/left_panel_close:",
+        type="tertiary",
+        on_click=_keep,
+        args=("folded",),
+        help="Hides this column, so that the map is larger.",
+    )
+
+
+def _keep(state: str) -> None:
+    st.session_state[STATE] = state
+
+
+def _style(state: str | None) -> str:
+    """The rail is hidden, not left out: what stands in its menus must not be forgotten meanwhile."""
+    hidden = {"folded": "rail", "open": "unfold"}.get(str(state), "unfold")
+    narrow = (
+        ""
+        if state
+        else f"""
+@media (max-width: {NARROW}px) {{{_place("unfold")} {{display: flex}} {_place("rail")} {{display: none}}}}"""
+    )
+    return f"""<style>
+.st-key-explore_rail, .st-key-explore_reader {{flex: none; height: {MAP_HEIGHT}; overflow-y: auto; overflow-x: hidden;
+scrollbar-width: thin; padding: 0 9px 0 2px}}
+{_place(hidden)} {{display: none}}{narrow}
+.st-key-explore_unfold_button button {{writing-mode: vertical-rl; padding: 0.7rem 0.2rem}}
+@media (max-width: {PHONE}px) {{
+.st-key-explore_body {{flex-wrap: wrap}}
+{_place("rail")}, {_place("middle")}, {_place("reader")} {{width: 100%; min-width: 100%}}
+}}
+</style>"""
+
+
+def _place(name: str) -> str:
+    """What holds the container of that name in its row."""
+    return f"div:has(> .st-key-explore_{name})"
