@@ -218,6 +218,13 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     assert set(kept.index) <= set(quality[quality.between(low - 0.002, high + 0.002)].index)
     page.get_by_role("button", name="Show all again").click()
     expect(chip).to_have_count(0)
+    # press a group beside the map: its samples alone are listed, as many as its bar says
+    bar = page.locator(".st-key-explore_few_groups").get_by_role("button").first
+    kept_of = re.search(r"([\d,]+) of ([\d,]+) selected", bar.get_attribute("title"))
+    bar.click()
+    expect(said).to_have_text(re.compile(f"^{kept_of[2]} of .*{kept_of[1]} of them selected"))
+    page.get_by_role("button", name="Show all again").click()
+    expect(said).to_have_count(0)
 
     # two runs beside each other
     go(page, "Compare", "What changes between these runs?")

@@ -23,7 +23,7 @@ from datamask.dashboard.openings import openings
 from datamask.dashboard.parcels import ground_parcel
 from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
-from datamask.dashboard.ui import canvas_map, distribution_panel, texts_panel
+from datamask.dashboard.ui import canvas_map, distribution_panel, groups_panel, texts_panel
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import NASTY, finish_run
 from tests.pages.reading import captions, map_data, parcels, titles
@@ -60,6 +60,7 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
     assert titles(app) == ["Quality", "Similarity to neighbours"]
     notes = [parcel.get("text") for parcel in parcels(app).values()]
     assert "waits for the neighbours" in notes and "selected" not in app.selectbox(key="explore_colour").options
+    assert [facet["name"] for facet in strips(app)[0]["facets"]] == ["quality", "length", "source"]
     assert "Start a run to see what it selects" in [link.proto.label for link in app.get("page_link")]
     assert app.selectbox(key="explore_run").disabled
     assert "PCA: it shows" in captions(app)
@@ -417,6 +418,20 @@ def test_what_the_browser_brushed_is_checked(page, opened, store, mapped, monkey
     distribution_panel.brushed(view, [facet], {"name": "source", "bars": [0]})
     distribution_panel.brushed(view, [facet], {"name": "source", "bars": []})
     assert taken == [Among("source", ("b",)), None]
+
+
+def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatch):
+    taken, read = [], []
+    monkeypatch.setattr(groups_panel.linked, "take", lambda corpus, condition, name="": taken.append(condition))
+    monkeypatch.setattr(groups_panel.chosen, "choose", lambda corpus, row: read.append(row))
+    for answer in (None, "x", {}, {"bars": "0"}, {"bars": None}):
+        groups_panel.pressed(opened.corpus, "source", ["web", "code"], answer)
+    assert taken == [] and read == []
+    groups_panel.pressed(opened.corpus, "source", ["web", "code"], {"bars": [1]})
+    groups_panel.pressed(opened.corpus, "source", ["web", "code"], {"bars": []})
+    groups_panel.pressed(opened.corpus, "source", ["web", "code"], {"bars": [7, -1, "0"]})
+    # a sample that was read makes room for the list of the group
+    assert taken == [Among("source", ("code",)), None, None] and read == [None]
 
 
 def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, opened, store, mapped):

@@ -65,8 +65,11 @@ PAGES = {
     "": ("run", "corpus", "rules", "x"),
     "run": ("run", "corpus", "rules"),
     "explore": (
+        "maps",
+        "colour",
         "left",
         "middle",
+        "rail",
         "layout",
         "marks",
         "tab",

@@ -89,13 +89,13 @@ def _favicon() -> Image.Image:
     return Image.fromarray(picture)
 
 
-def frame(title: str, question: str, help: str = "", *, seen: bool = True) -> None:
+def frame(title: str, question: str, about: str = "", *, seen: bool = True) -> None:
     """Draw what every page shares. Call it first: it sets the page's configuration.
 
     Args:
         title: the page's name, as in the menu and the browser's tab.
         question: the one question the page answers, drawn below the menu.
-        help: what the menu's help explains of this page, as Markdown.
+        about: what the menu's help explains of this page, as Markdown.
         seen: whether the question takes room; else it is there for screen readers alone.
     """
     settled()
@@ -118,7 +118,7 @@ def frame(title: str, question: str, help: str = "", *, seen: bool = True) -> No
                 horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="right", gap="small"
             ):
                 _corpus(opening)
-                _help(question, help)
+                _help(question, about)
         if not seen:
             with st.container(key="unseen_question", width=1):
                 st.title(question, anchor=False)
@@ -145,11 +145,11 @@ def _corpus(opening: Opening | None) -> None:
         st.markdown(f"**{words.plain(opening.title, 40)}** · not open: {opening.job.state}", text_alignment="right")
 
 
-def _help(question: str, help: str) -> None:
+def _help(question: str, about: str) -> None:
     with st.popover("Help", icon=":material/help:", type="tertiary", width="content"):
         st.markdown(f"**{question}**")
-        if help:
-            st.markdown(help)
+        if about:
+            st.markdown(about)
         st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in WORDS))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -60,14 +61,6 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
     condition = view.filters.of(by)
     taken = condition.names if isinstance(condition, Among) else ()
 
-    def pressed() -> None:
-        answer = st.session_state[FEW].get("brush")
-        bars = answer.get("bars") if isinstance(answer, dict) else None
-        if isinstance(bars, list):
-            pressed_labels = tuple(labels[k] for k in bars if isinstance(k, int) and 0 <= k < len(labels))
-            linked.take(view.corpus, Among(by, pressed_labels) if pressed_labels else None, by)
-            chosen.choose(view.corpus, None)
-
     st.markdown(
         "**Starved and over-fed**",
         help=f"The selected share of each group; the line marks {words.percent(ratio)}, that of all samples. "
@@ -77,7 +70,7 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
     )
     component("strips", ("elements", "strips"))(
         key=FEW,
-        on_brush_change=pressed,
+        on_brush_change=lambda: pressed(view.corpus, by, labels, st.session_state[FEW].get("brush")),
         data={
             "small": True,
             "facets": [
@@ -96,6 +89,18 @@ def show_few(view: Linked, selected: np.ndarray) -> None:
             "colors": {groups.STARVED: tone.best, groups.FED: tone.accent, groups.EVEN: tone.random},
         },
     )
+
+
+def pressed(corpus: Corpus, by: str, labels: Sequence[str], answer: object) -> None:
+    """Take what the browser says was pressed: ``{"bars": [...]}``, places among the labels; the rest is ignored."""
+    bars = answer.get("bars") if isinstance(answer, dict) else None
+    if not isinstance(bars, list):
+        return
+    names = tuple(labels[k] for k in bars if isinstance(k, int) and 0 <= k < len(labels))
+    if names:
+        _open(corpus, Among(by, names))
+    else:
+        linked.take(corpus, None, by)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

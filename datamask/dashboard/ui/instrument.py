@@ -88,7 +88,8 @@ scrollbar-width: thin; padding: 0 9px 0 2px}}
 .st-key-explore_unfold_button button {{writing-mode: vertical-rl; padding: 0.7rem 0.2rem}}
 @media (max-width: {PHONE}px) {{
 .st-key-explore_body {{flex-wrap: wrap}}
-{_place("rail")}, {_place("middle")}, {_place("reader")} {{width: 100%; min-width: 100%}}
+.st-key-explore_unfold_button button {{writing-mode: horizontal-tb}}
+{_place("unfold")}, {_place("rail")}, {_place("middle")}, {_place("reader")} {{width: 100%; min-width: 100%}}
 }}
 </style>"""
 
