@@ -122,6 +122,16 @@ def large_answered_beside_and_whole(page: Page, points: np.ndarray) -> None:
     expect(page.get_by_role("combobox", name="Colour by")).to_be_visible()
     page.wait_for_function(STILL)
     assert page.evaluate(OFFENDERS) == []
+    # three maps lie as they get largest: below each other here, beside each other where there is more room
+    maps = page.locator(".st-key-explore_maps")
+    maps.get_by_role("radio", name="3").or_(maps.get_by_role("button", name="3")).first.click()
+    expect(page.locator(".map[data-drawn='3']")).to_be_visible()
+    page.wait_for_function(STILL)
+    assert len({stage.bounding_box()["x"] for stage in page.locator(".stage").all()}) == 1
+    assert page.evaluate(OFFENDERS) == []
+    page.set_viewport_size({"width": 1920, "height": 900})
+    page.wait_for_function(STILL)
+    assert len({stage.bounding_box()["y"] for stage in page.locator(".stage").all()}) == 1
 
 
 @pytest.mark.timeout(900)

@@ -485,6 +485,11 @@ def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page,
     assert not other.code and "sample" not in other.query_params
 
 
+def lists(app) -> list[list[str]]:
+    """The ids of each list of samples; other tables stand beside a sample that is read."""
+    return [table.value["chunk_id"].tolist() for table in app.dataframe if "chunk_id" in table.value]
+
+
 def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(page, opened, store, mapped):
     corpus = opened.corpus
     run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
@@ -493,7 +498,7 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     order = order[selected[order]]
     first, second, third = (f"doc-{row:04d}" for row in order[:3])
     app = page("pages/explore.py", corpus=opened.key, run=run.id, show="selected", sample=second)
-    assert not app.dataframe and "2 of 72" in captions(app)
+    assert lists(app) == [] and "2 of 72" in captions(app)
     app.button(key="sample_next").click().run()
     assert app.session_state["sample"][1] == order[2] and third in str(app.query_params["sample"])
     for _ in range(2):
@@ -513,7 +518,16 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     near[3].click().run()
     assert app.session_state["sample"][1] == rows[3]
     app.button(key="sample_close").click().run()
-    assert app.dataframe[0].value["chunk_id"].iloc[:3].tolist() == [first, second, third]
+    assert lists(app)[0][:3] == [first, second, third]
+    # the list is left and found again on the page it was opened at
+    app.get_by_key("explore_map_which").set_value("all").run()
+    app.number_input(key="explore_map_page_3").set_value(2).run()
+    (before,) = lists(app)
+    app.query_params["sample"] = before[7]
+    app.run()
+    assert lists(app) == [] and "108 of 240" in captions(app)
+    app.button(key="sample_close").click().run()
+    assert lists(app) == [before]
 
 
 def test_downloads_hold_every_row_and_no_formula(opened, store):

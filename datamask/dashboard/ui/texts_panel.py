@@ -109,7 +109,14 @@ def show(listing: Listing, extra: Mapping[str, str] | None = None) -> None:
         )
         pages = max(1, -(-len(listing.rows) // PAGE))
         page = st.number_input(
-            "Page", 1, pages, 1, key=f"{name}_page_{pages}", width=115, help=f"{PAGE} samples a page, {pages:,} pages."
+            "Page",
+            1,
+            pages,
+            1,
+            key=f"{name}_page_{pages}",
+            persist_state="session",  # whoever reads a sample comes back to the page it stood on
+            width=115,
+            help=f"{PAGE} samples a page, {pages:,} pages.",
         )
     if not listing.shown:
         st.caption("No sample meets all conditions. Let go of one of them below the map.")
