@@ -19,7 +19,17 @@ from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard import candidates, comparison
 from datamask.dashboard.report import page
 from datamask.dashboard.report.sentence import sentence
-from datamask.dashboard.views import convergence, downstream, frontier, listing, outcome, provenance, sweeps, vitals
+from datamask.dashboard.views import (
+    convergence,
+    downstream,
+    frontier,
+    listing,
+    outcome,
+    provenance,
+    runs_table,
+    sweeps,
+    vitals,
+)
 from datamask.errors import DatamaskError
 from datamask.runs.execute import execute
 from datamask.runs.labels import Result
@@ -71,6 +81,7 @@ def of_one(run: Run) -> None:
     """What pages ask about a run that can be read."""
     for view in (
         listing.name_of,
+        runs_table.row_of,
         convergence.curve,
         convergence.measures,
         convergence.across,
