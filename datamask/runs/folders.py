@@ -1,4 +1,5 @@
-"""Run folders as wholes: their names, making one, removing one, and sweeping what killed processes left beside them."""
+"""Run folders as wholes: their names, making one, removing one at once or after a day, and sweeping what killed
+processes left beside them."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -26,6 +29,15 @@ LONGEST_ID = 200
 """Characters: a file name may have 255 bytes, and temporary names add to it."""
 
 RUN_ID = re.compile(rf"[a-z0-9-]{{1,{LONGEST_ID}}}")
+
+DELETED = ".deleted"
+"""Folder beside the runs, of those that were deleted and can still be restored: ``<seconds since 1970>-<run id>``."""
+
+LONGEST_SECONDS = 12
+"""Digits of a moment in such a name."""
+
+KEPT_SECONDS = 86_400.0
+"""How long a deleted run can be restored: a day."""
 
 SWEPT = (".cache", ".uploads", ".rules")
 """Folders beside the runs into which other parts of the program write."""
@@ -102,27 +114,110 @@ def sweep_root(root: Path) -> None:
         sweep(folder)
 
 
-def remove_folder(folder: Path) -> None:
+def remove_folder(folder: Path, root: Path | None = None) -> None:
     """Delete a run that nobody works on; of a link to a folder elsewhere, the link.
+
+    Args:
+        root: the runs folder, where it is not the one that `folder` lies in.
 
     Raises:
         RunStateError: it is running.
         StoreError: it is not there, or cannot be deleted.
     """
     require_folder(folder)
+    with _locked(folder):
+        try:
+            # renamed first: it vanishes from every listing at once, and a crash leaves a hidden folder, not half a run
+            trash = (root or folder.parent) / f".trash-{folder.name}-{secrets.token_hex(4)}"
+            folder.rename(trash)
+            if trash.is_symlink():
+                trash.unlink()
+            else:
+                shutil.rmtree(trash)
+        except OSError as error:
+            raise StoreError(f"run {folder.name} cannot be removed: {error.strerror}") from error
+
+
+@dataclass(frozen=True)
+class DeletedRun:
+    """A run that was deleted and can be restored: its id, its folder now, and when that was, seconds since 1970."""
+
+    run_id: str
+    folder: Path
+    deleted: float
+
+    @property
+    def expired(self) -> bool:
+        """Whether its day is over. One from the future, by a clock that ran ahead, is rather kept too long."""
+        return time.time() - self.deleted > KEPT_SECONDS
+
+
+def discard_folder(folder: Path) -> DeletedRun:
+    """Move a run that nobody works on to where it can be restored from for a day.
+
+    Raises:
+        RunStateError: it is running.
+        StoreError: it is not there, or cannot be moved.
+    """
+    require_folder(folder)
+    with _locked(folder):
+        now = time.time()
+        target = folder.parent / DELETED / f"{now:.0f}-{folder.name}"
+        try:
+            target.parent.mkdir(exist_ok=True)
+            folder.rename(target)
+        except OSError as error:
+            raise StoreError(f"run {folder.name} cannot be deleted: {error.strerror}") from error
+    return DeletedRun(folder.name, target, float(f"{now:.0f}"))
+
+
+def restore_folder(deleted: DeletedRun) -> Path:
+    """Move a deleted run back among the others; its folder there.
+
+    Raises:
+        RunStateError: there is a run of its id by now.
+        StoreError: it is gone, or cannot be moved.
+    """
+    target = deleted.folder.parent.parent / deleted.run_id
+    if os.path.lexists(target):
+        raise RunStateError(f"run {deleted.run_id} cannot be restored: there is another run of that id by now")
+    try:
+        deleted.folder.rename(target)
+    except FileNotFoundError as error:
+        raise StoreError(f"run {deleted.run_id} cannot be restored: it has been deleted for good") from error
+    except OSError as error:
+        raise StoreError(f"run {deleted.run_id} cannot be restored: {error.strerror}") from error
+    return target
+
+
+def remove_deleted(deleted: DeletedRun, root: Path) -> None:
+    """Remove a deleted run of this runs folder for good; as `remove_folder`."""
+    if deleted.folder.is_symlink():  # which may lead nowhere from where it lies now
+        with contextlib.suppress(FileNotFoundError):
+            deleted.folder.unlink()
+    else:
+        remove_folder(deleted.folder, root)
+
+
+def deleted_runs(root: Path) -> list[DeletedRun]:
+    """The deleted runs that are still there, the latest first."""
+    deleted = []
+    with contextlib.suppress(OSError):
+        for folder in (root / DELETED).iterdir():
+            seconds, _, run_id = folder.name.partition("-")
+            if seconds.isascii() and seconds.isdigit() and len(seconds) <= LONGEST_SECONDS and RUN_ID.fullmatch(run_id):
+                deleted.append(DeletedRun(run_id, folder, float(seconds)))
+    return sorted(deleted, key=lambda run: (run.deleted, run.run_id), reverse=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a run's lock while its folder goes elsewhere. Raises RunStateError: somebody else holds it."""
     lock = FileLock(folder / "lock")
     if not lock.acquire():
         raise RunStateError(f"run {folder.name} is running; stop it before removing it")
     try:
-        # renamed first: it vanishes from every listing at once, and a crash leaves a hidden folder, not half a run
-        trash = folder.with_name(f".trash-{folder.name}-{secrets.token_hex(4)}")
-        folder.rename(trash)
-        if trash.is_symlink():
-            trash.unlink()
-        else:
-            shutil.rmtree(trash)
-    except OSError as error:
-        raise StoreError(f"run {folder.name} cannot be removed: {error.strerror}") from error
+        yield
     finally:
         lock.release()
 

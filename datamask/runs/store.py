@@ -1,7 +1,8 @@
 """The run folder: how worker and watcher meet. This module reads; `datamask.runs.writer` writes what lies in one, and
 `datamask.runs.folders` makes and removes them.
 
-The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_locks.py and test_labels.py:
+The contract, proved by tests/runs/test_store.py, test_run_files.py, test_run_locks.py, test_labels.py and
+test_deleted.py:
 
 *Layout.* ``<root>/<run_id>/`` with config.json (settings and facts), status.json, metrics.jsonl, checkpoint.npz,
 rows.parquet, history.npz, selection.parquet; label.json (`Label`, if anything of it was given), results.json (numbers
@@ -15,7 +16,9 @@ place of a file is a damaged file, and so is one whose entries are not of the ty
 
 *Who may write.* Whoever holds the run's ``lock`` (`Run.writer`), and nobody else, writes settings, status, metrics,
 checkpoint and tables. Any process or thread may create a run, `relabel` it, `attach` results, `request_stop`, and
-read. A run is removed only while nobody holds its lock.
+read. A run is removed only while nobody holds its lock. One that is discarded lies in ``<root>/.deleted/`` as
+``<seconds since 1970>-<run_id>``, listed nowhere, for a day, and can be restored; after it, it is removed when the next
+run is made or discarded.
 
 *What a reader sees.* Every file but metrics.jsonl is replaced whole: the old or the new, never half, after `kill -9` or
 a full disk too. metrics.jsonl is appended line by line; its last line may be torn and is then ignored.
@@ -52,7 +55,19 @@ from datamask.errors import InputError, RunStateError, StoreError
 from datamask.files import open_regular
 from datamask.parquet import UNREADABLE, reason
 from datamask.runs import writer
-from datamask.runs.folders import RUN_ID, create_folder, new_run_id, remove_folder, sweep_root, valid_id
+from datamask.runs.folders import (
+    RUN_ID,
+    DeletedRun,
+    create_folder,
+    deleted_runs,
+    discard_folder,
+    new_run_id,
+    remove_deleted,
+    remove_folder,
+    restore_folder,
+    sweep_root,
+    valid_id,
+)
 from datamask.runs.formats import load_arrays, read_json, read_metrics, reading
 from datamask.runs.labels import Label, Result, clean_tags
 from datamask.runs.locks import FileLock, is_held
@@ -116,6 +131,7 @@ class RunStore:
         """
         name = new_run_id(config) if run_id is None else valid_id(run_id)
         sweep_root(self.root)
+        self._remove_expired()
         return Run(create_folder(self.root, name, config, output))
 
     def get(self, run_id: str) -> Run:
@@ -152,16 +168,65 @@ class RunStore:
         Raises:
             RunStateError: it is running.
         """
-        run, beside = self.get(run_id), []
-        with contextlib.suppress(StoreError):  # a damaged record names none
-            if (whole := run.whole) is not None:
-                from datamask.out_of_core.scratch import remove_scratch, scratch_folder
-
-                beside = [whole.get("scratch"), scratch_folder(run_id, run.config.selection.scratch_dir)]
+        run = self.get(run_id)
+        scratch = _scratch_beside(run, run_id)
         remove_folder(run.path)
-        for scratch in beside:
-            if scratch is not None:
-                remove_scratch(scratch, run_id)
+        _remove_scratch(scratch, run_id)
+
+    def discard(self, run_id: str) -> DeletedRun:
+        """Delete a run so that it can be restored for a day; with it stays what it would go on with.
+
+        Raises:
+            RunStateError: it is queued or running. StoreError: it cannot be moved.
+        """
+        run = self.get(run_id)
+        if run.status().active:
+            raise RunStateError(f"run {run_id} is {run.status().state}; stop it before deleting it")
+        self._remove_expired()
+        return discard_folder(run.path)
+
+    def deleted(self) -> Sequence[DeletedRun]:
+        """The runs that were discarded and can be restored, the latest first."""
+        return [deleted for deleted in deleted_runs(self.root) if not deleted.expired]
+
+    def restore(self, run_id: str) -> Run:
+        """Bring the run of that id back that was discarded last.
+
+        Raises:
+            InputError: none of that id can be restored. RunStateError: there is a run of that id by now.
+            StoreError: it cannot be moved.
+        """
+        for deleted in self.deleted():
+            if deleted.run_id == valid_id(run_id):
+                return Run(restore_folder(deleted))
+        raise InputError(f"there is no deleted run {run_id!r} in {self.root}; a deleted run is kept for a day")
+
+    def _remove_expired(self) -> None:
+        """Remove for good what was discarded more than a day ago; what cannot be removed now is tried again later."""
+        for deleted in deleted_runs(self.root):
+            if deleted.expired:
+                with contextlib.suppress(StoreError, RunStateError, OSError):
+                    scratch = _scratch_beside(Run(deleted.folder), deleted.run_id)
+                    remove_deleted(deleted, self.root)
+                    _remove_scratch(scratch, deleted.run_id)
+
+
+def _scratch_beside(run: Run, run_id: str) -> list[Any]:
+    """What a run out of core keeps beside its folder."""
+    with contextlib.suppress(StoreError):  # a damaged record names none
+        if (whole := run.whole) is not None:
+            from datamask.out_of_core.scratch import scratch_folder
+
+            return [whole.get("scratch"), scratch_folder(run_id, run.config.selection.scratch_dir)]
+    return []
+
+
+def _remove_scratch(scratch: Sequence[Any], run_id: str) -> None:
+    for folder in scratch:
+        if folder is not None:
+            from datamask.out_of_core.scratch import remove_scratch
+
+            remove_scratch(folder, run_id)
 
 
 class Run:
