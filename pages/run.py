@@ -1,8 +1,8 @@
-"""Run: how does the learner choose? Controls on the left, the run and its curve on the right."""
+"""Run: how does the learner choose? Controls on the left; the table of runs, and those ticked, on the right."""
 
 import streamlit as st
 
-from datamask.dashboard.ui import forms, run_panel, session, start_panel, toy_panel
+from datamask.dashboard.ui import forms, lines_panel, run_panel, runs_panel, session, start_panel, toy_panel
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, overview
 
@@ -35,11 +35,13 @@ with controls:
                 start_panel.start(opened, runs, settings, name)
 
 with picture:
-    run_panel.choose(runs, run)
-    if run is not None and not listing.is_on(run, opening):
-        run_panel.other_corpus(run)
-    if run is None:
+    shown = runs_panel.choose(runs, run, opening)
+    if len(shown) > 1:
+        lines_panel.show(shown)
+    elif not shown:
         run_panel.nothing_yet()
     else:
-        run_panel.show(run)
+        if not listing.is_on(shown[0], opening):
+            run_panel.other_corpus(shown[0])
+        run_panel.show(shown[0])
     toy_panel.show()

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from datamask.config import SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.layers import Category
+from datamask.dashboard.views import run_lines
 from datamask.errors import InputError
 from datamask.options import CORPUS_OPTIONS, OPTIONS, Option
 from datamask.runs.store import Run
@@ -316,25 +317,7 @@ def _pinned(run: Run, n: int) -> np.ndarray:
 
 
 def _share_curve(entry: Entry, measure: str) -> np.ndarray:
-    metrics = entry.metrics
-    steps = metrics.get("step", np.zeros(0))
-    blank = np.full(len(steps), np.nan)
-    if entry.config.scale == "calibrated":
-        return metrics.get(measure, blank)
-    quality = _share(metrics.get("raw_quality", blank), entry.anchors.get("quality"))
-    # a weighted sum of raw objectives cannot be taken apart again; its anchors have no common scale
-    diversity = _share(
-        metrics.get("raw_diversity", blank), (entry.anchors.get("diversity") or {}).get(entry.config.objective)
-    )
-    if measure == "joint":
-        return entry.config.lamb * quality + (1 - entry.config.lamb) * diversity
-    return quality if measure == "quality" else diversity
-
-
-def _share(raw: np.ndarray, anchor: dict | None) -> np.ndarray:
-    if not anchor or not anchor["best"] > anchor["random"]:
-        return np.full(len(raw), np.nan)
-    return (raw - anchor["random"]) / (anchor["best"] - anchor["random"])
+    return run_lines.shares(entry.metrics, entry.config, entry.anchors, measure)
 
 
 def _equal(items: Sequence[object]) -> bool:

@@ -57,6 +57,23 @@ def column(wanted: Sequence[float], low: float, high: float, taken: Sequence[Seq
     return found
 
 
+def row(wanted: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
+    """Left ends of words in one line, in their order, each as near as it gets to where it is wanted, none on another.
+
+    Args:
+        wanted: left ends, ascending. widths: of the words. width: of the line; words that are wider than it all
+            together reach beyond its left end.
+    """
+    lefts: list[float] = []
+    for place in wanted:
+        lefts.append(max(place, lefts[-1] + widths[len(lefts) - 1]) if lefts else place)
+    right = width
+    for place in reversed(range(len(lefts))):
+        lefts[place] = min(lefts[place], right - widths[place])
+        right = lefts[place]
+    return lefts
+
+
 def covered(low: np.ndarray, high: np.ndarray, interval: Interval) -> np.ndarray:
     """How much of an interval the intervals ``low`` to ``high`` cover, 0 where they do not meet."""
     return np.maximum(np.minimum(high, interval[1]) - np.maximum(low, interval[0]), 0.0)

@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from datamask.dashboard.openings import openings
+from datamask.dashboard.ui.tables import ROW
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import finish_run, write_shard
-from tests.e2e.serving import FAILED, served
+from tests.e2e.serving import FAILED, STILL, served
 from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 LONG = 240_000
@@ -27,23 +28,34 @@ def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_
     opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
     opening.wait(LONG / 1000)
     store = RunStore(tmp_path / "runs")
-    finish_run(store, opening.corpus, opening.config, opening.corpus.quality, name="another one")
+    other = finish_run(store, opening.corpus, opening.config, opening.corpus.quality, name="another one")
     page = browser_page
     with served(tmp_path, DATAMASK_ROOTS=str(tmp_path)) as address:
         page.goto(f"{address}/run?corpus={opening.key}")
         page.get_by_role("button", name="Start", exact=True).click()
-        menu = page.get_by_role("combobox", name="Run", exact=True)
+        done = page.get_by_text(re.compile(r"·\s+done"))
         expect(page).to_have_url(re.compile("run="), timeout=LONG)
         run = next(run for run in store.list() if run.config.name != "another one")
-        expect(menu).not_to_have_value(re.compile("another one"), timeout=LONG)
-        expect(menu).to_have_value(re.compile("done"), timeout=LONG)
+        expect(done).to_contain_text(run.config.name, timeout=LONG)
         expect(page.get_by_role("button", name="Copy to the form")).to_be_visible()
-        # whatever the page sends next, it sends the words of the menu along
         page.get_by_role("radio", name="Diversity").or_(page.get_by_role("button", name="Diversity")).first.click()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
         assert named(page) == run.id
         page.reload()
-        expect(menu).not_to_have_value(re.compile("another one"), timeout=LONG)
-        expect(menu).to_have_value(re.compile("done"), timeout=LONG)
+        expect(done).to_contain_text(run.config.name, timeout=LONG)
+        assert named(page) == run.id
+
+        # a click on a row shows that run, a tick draws both, and a run is a step of Back
+        table = page.get_by_test_id("stDataFrame").first
+        page.wait_for_function(STILL)
+        table.click(position={"x": 120, "y": 2.5 * ROW})
+        expect(done).to_contain_text("another one", timeout=LONG)
+        assert named(page) == other.id
+        page.wait_for_function(STILL)
+        table.click(position={"x": 18, "y": 1.5 * ROW})
+        expect(page.get_by_role("button", name="Compare")).to_be_visible(timeout=LONG)
+        expect(page.get_by_text("the final selection")).to_be_visible()
+        page.go_back()
+        expect(done).to_contain_text(run.config.name, timeout=LONG)
         assert named(page) == run.id
         expect(page.locator(FAILED)).to_have_count(0)

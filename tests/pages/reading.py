@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.opened_parcel import opened_parcel
@@ -37,3 +38,39 @@ def titles(app: AppTest) -> list[str]:
 def captions(app: AppTest) -> str:
     """All captions of the page as one text, each with what opens on its question mark."""
     return " ".join(f"{caption.value} {caption.proto.help}" for caption in app.caption)
+
+
+def runs_table(app: AppTest) -> pd.DataFrame:
+    """The table of runs as it is drawn; its proto is that of the first table with a selection."""
+    return _table(app).value
+
+
+def ticked(app: AppTest) -> list[str]:
+    """Names of the runs that the table has ticked, as the page knows it."""
+    element = _table(app)
+    rows = app.session_state[_key(element.proto.id)]["selection"]["rows"]
+    return element.value["name"].iloc[list(rows)].tolist()
+
+
+def tick(app: AppTest, *names: str, clicked: str | None = None) -> AppTest:
+    """Send what a browser sends once just these rows are ticked; or, besides, the name of one was clicked."""
+    element = _table(app)
+    places = element.value["name"].tolist()
+    cells = [] if clicked is None else [[places.index(clicked), "name"]]
+    states = app._tree.get_widget_states()
+    state = states.widgets.add()
+    state.id = element.proto.id
+    rows = [places.index(name) for name in names]
+    state.string_value = json.dumps({"selection": {"rows": rows, "columns": [], "cells": cells}})
+    app._run(states)
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def _table(app: AppTest) -> Any:
+    return next(table for table in app.dataframe if _key(table.proto.id).startswith("runs_table"))
+
+
+def _key(widget_id: str) -> str:
+    """A widget's key stands at the end of its id."""
+    return widget_id.rpartition("-")[2]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
-from datamask.config import RunConfig
 from datamask.dashboard.ui.menus import REMEMBERED
 from tests.dashboard.made_runs import finish_run
 
@@ -26,25 +24,10 @@ class Seen:
         assert not app.exception
 
 
-def test_the_address_keeps_the_id_when_the_watched_run_ends(page, opened, store, monkeypatch):
-    monkeypatch.setattr("datamask.runs.store.QUEUE_GRACE", 3600.0)
-    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="older")
-    run = store.create(RunConfig(opened.config))
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
-    seen = Seen(app, "run_choice")
-    with run.writer() as writer:
-        writer.finish("stopped", message="stopped")
-    app.run()
-    assert app.selectbox(key="run_choice").options != seen.words
-    seen.send(app, "run_choice", 0)
-    assert app.query_params["run"] == run.id
-    assert app.session_state["run_choice"] == run.id
-
-
-@pytest.mark.parametrize(("script", "key"), [("pages/run.py", "run_choice"), ("pages/explore.py", "explore_run")])
-def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store, script, key):
+def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store):
+    key = "explore_run"
     runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(3)]
-    app = page(script, corpus=opened.key, run=runs[2].id)
+    app = page("pages/explore.py", corpus=opened.key, run=runs[2].id)
     seen = Seen(app, key)
     place = next(place for place, words in enumerate(seen.words) if words.startswith("run 0"))
     runs[0].relabel("another name")
@@ -56,10 +39,10 @@ def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store, script
 
 def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
-    seen = Seen(app, "run_choice")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    seen = Seen(app, "explore_run")
     seen.words[0] = "<b>anything</b>"
-    seen.send(app, "run_choice", 0)
+    seen.send(app, "explore_run", 0)
     assert app.query_params["run"] == run.id
 
 

@@ -21,14 +21,18 @@ AXES = {"step": "update steps", "seconds": "seconds of learning", "masks": "mask
 NARROW = 560
 """Pixels that the plotting area is wide at least; what is kept free for words there is free in a wider one."""
 
-FURNITURE = 80
+FURNITURE = 98
 """Pixels of a chart's height that its key, the numbers and the title of the axis take."""
 
 ROOM, EDGE_ROOM = 0.06, 0.09
 """Free space above and below what is drawn, and for the words of each arrow there, as a share of it."""
 
-RULE, WORDS, FRAME = "rule", "words", "frame"
-"""Series of the rows that `drawn` adds: lines of reference, their words, and the ends of the axis."""
+RULE, WORDS, FRAME, PHASE, NAME, START = "rule", "words", "frame", "phase", "name", "start"
+"""Series of the rows that `drawn` adds: lines of reference, their words, the ends of the axis, where a phase begins,
+its name, and the first point of a run that went on from another."""
+
+NAMES = 18
+"""Pixels above the plotting area for the names of phases."""
 
 ROLES = {"random": [2, 3], "best": [7, 4], "bound": [1, 0], "final": [1, 2]}
 """Of a reference, with its dash."""
@@ -71,7 +75,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
             "symbolType": "stroke",
             "symbolStrokeWidth": 3,
             "labelLimit": 320,
-            "offset": 4,
+            "offset": 4 + NAMES,
             "padding": 0,
         },
     }
@@ -115,7 +119,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     ]
     if curve.measure == GAP:
         del layers[:2]
-    layers += [*_references(up, tone), *_final(curve, x, up, tone)]
+    layers += [*_phases(across, up, tone), *_references(up, tone), *_final(curve, x, up, tone)]
     return {
         "layer": layers,
         "height": height,
@@ -134,7 +138,11 @@ def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
         The table's columns and ``role``. Words have the place of their middle as ``value`` and themselves as ``note``.
     """
     table = curve.table[curve.table["series"] != EDGE].assign(role="")
-    if curve.measure == GAP or table.empty:
+    if table.empty:
+        return table
+    stretches = pd.DataFrame(phase_rows(curve, x))
+    table = pd.concat([table, stretches], ignore_index=True) if len(stretches) else table
+    if curve.measure == GAP:
         return table
     low, high = frame(curve, table)
     rows = [{"series": FRAME, "value": end, "role": ""} for end in (low, high)]
@@ -147,8 +155,26 @@ def drawn(curve: Curve, x: str = "step", height: int = 340) -> pd.DataFrame:
     return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
 
 
+def phase_rows(curve: Curve, x: str) -> list[dict]:
+    """Rows of where phases begin, of their names in one line without lying on each other, and of a warm start."""
+    rows: list[dict] = [] if curve.start is None else [{"series": START, "role": "", **curve.start}]
+    if curve.phases is None or curve.phases.empty:
+        return rows
+    begins = curve.phases.dropna(subset=[x])
+    along = float(np.nanmax([*curve.table[x], *begins[x], 0.0])) or 1.0
+    rows += [{"series": PHASE, "role": "", x: float(at)} for at in begins[x].iloc[1:]]
+    # a name that comes again (blocks swap after each round) is known by then
+    first = begins.drop_duplicates("note")
+    widths = [placement.width_of(name) + placement.MARK for name in first["note"]]
+    wanted = [float(at) / along * NARROW for at in first[x]]
+    for name, left in zip(first["note"], placement.row(wanted, widths, NARROW)):
+        rows.append({"series": NAME, "role": "", "note": name, x: left / NARROW * along})
+    return rows
+
+
 def frame(curve: Curve, table: pd.DataFrame) -> tuple[float, float]:
     """The ends of the upright axis, with some room around all that is drawn."""
+    table = table[table["series"].isin((SUBSET, BATCH))]
     ends = [*table["value"], *table["low"], *table["high"], *(line.value for line in curve.references if not line.edge)]
     ends += [] if curve.final is None else [curve.final["value"]]
     ends = [value for value in ends if math.isfinite(value)]
@@ -246,6 +272,29 @@ def _references(up: dict, tone: palette.Shades) -> Iterator[dict]:
             {"transform": rows(WORDS, role), "mark": text | look, "encoding": place}
             for look in (halo, {"color": color})
         )
+
+
+def _phases(across: dict, up: dict, tone: palette.Shades) -> Iterator[dict]:
+    """A thin line where a phase begins, the names above, and a cross where a run went on from another."""
+
+    def rows(series: str) -> list[dict]:
+        return [{"filter": f"datum.series === '{series}'"}]
+
+    yield {
+        "transform": rows(PHASE),
+        "mark": {"type": "rule", "strokeWidth": 1, "strokeDash": [4, 3], "color": tone.muted},
+        "encoding": {"x": across},
+    }
+    yield {
+        "transform": rows(NAME),
+        "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 2, "fontSize": 12, "color": tone.text},
+        "encoding": {"x": across, "y": {"value": -4}, "text": {"field": "note", "type": "nominal"}},
+    }
+    yield {
+        "transform": rows(START),
+        "mark": {"type": "point", "shape": "cross", "filled": True, "size": 110, "color": tone.best, "opacity": 1},
+        "encoding": {"x": across, "y": up},
+    }
 
 
 def _final(curve: Curve, x: str, up: dict, tone: palette.Shades) -> list[dict]:

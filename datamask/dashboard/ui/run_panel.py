@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,19 +12,15 @@ from datamask.dashboard import words
 from datamask.dashboard.charts.convergence import convergence, drawn
 from datamask.dashboard.charts.vitals import vital
 from datamask.dashboard.openings import title_of
-from datamask.dashboard.ui import forms, label_panel, menus, session
+from datamask.dashboard.ui import forms, session
 from datamask.dashboard.views import convergence as curves
 from datamask.dashboard.views import listing, outcome, provenance, vitals
+from datamask.dashboard.views.phases import started_from
+from datamask.dashboard.views.run_lines import FEWEST
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 
-LISTED = 200
-"""Runs offered in the list; a browser's menu of more than that is of no use."""
-
-CHOICE = "run_choice"
-"""Key of the list of runs."""
-
-CURVE_HEIGHT = 320
+CURVE_HEIGHT = 400
 
 MEASURES = {**{name: name.capitalize() for name in curves.MEASURES}, curves.GAP: "To the bound"}
 ALONG = {"step": "Steps", "seconds": "Seconds", "masks": "Masks"}
@@ -32,36 +29,9 @@ PICTURE = Path(__file__).resolve().parents[3] / "docs" / "how-it-learns.svg"
 """How it learns, in a drawing; missing where only the package is installed."""
 
 
-def choose(runs: Sequence[Run], run: Run | None) -> None:
-    """The list of runs, newest first, and the present one's name and notes."""
-    offered = {r.id: r for r in runs[:LISTED]}
-    if run is not None:
-        offered.setdefault(run.id, run)
-    if not offered:
-        return
-    # the words are made once: a run may change its state while the list is being drawn, or before one is chosen
-    lines = listing.unlike({run_id: _line(listed) for run_id, listed in offered.items()})
-    menus.settle(CHOICE, lines)
-    st.session_state[CHOICE] = run.id if run is not None else None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Run",
-            list(offered),
-            key=CHOICE,
-            format_func=lines.__getitem__,
-            on_change=_chosen,
-            label_visibility="collapsed",
-            placeholder="Choose a run",
-            help="All runs on this corpus, newest first, those made on the command line included.",
-        )
-        if run is not None:
-            with st.popover("Name and notes", icon=":material/edit:"):
-                label_panel.edit(run, listing.tags_of(runs))
-
-
 def other_corpus(run: Run) -> None:
-    """A run that was learned on another corpus than the open one: said, with the way there."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    """A run that was learned on another corpus than the open one: said, with the way there; not of a damaged record."""
+    with contextlib.suppress(DatamaskError), st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Learned on another corpus: {words.plain(title_of(run.config.corpus), 80)}", width="content")
         st.button(
             "Open that one",
@@ -84,18 +54,6 @@ def no_corpus(run: Run) -> None:
         "damaged. Choose a corpus on the home page to start another run.",
         icon=":material/info:",
     )
-
-
-def _line(run: Run) -> str:
-    status = run.status()
-    return f"{listing.name_of(run)}  ·  {status.state}, {words.ago(status.created)}"
-
-
-def _chosen() -> None:
-    """Take the chosen run, by whatever words the browser saw it under; what was never in the menu changes nothing."""
-    run_id = menus.id_of(CHOICE, st.session_state[CHOICE])
-    if run_id is not None:
-        session.choose_run(run_id)
 
 
 def nothing_yet() -> None:
@@ -121,6 +79,12 @@ def nothing_yet() -> None:
 def show(run: Run) -> None:
     """Everything about one run; redrawn every second while it is under way."""
     status = run.status()
+    try:
+        run.config, run.facts()
+    except DatamaskError:
+        # its state is failed, with the sentence that says what is wrong
+        _ended(run)
+        return
     if run.config.notes:
         st.caption(words.plain(run.config.notes, 400))
     if status.active:
@@ -173,20 +137,10 @@ def _ended(run: Run) -> None:
                 type="primary",
                 icon=":material/play_arrow:",
                 key="resume_run",
-                on_click=_act,
-                args=("resume", run.id),
+                on_click=_resume,
+                args=(run.id,),
                 help="The same settings, from the last checkpoint; without one, from the beginning. To change "
                 "one, press Copy to the form, then Start.",
-            )
-        with st.popover("Remove this run", icon=":material/delete:"):
-            st.write("Its folder is deleted, with what it has learned. Nothing else refers to it.")
-            st.button(
-                "Delete it",
-                icon=":material/delete:",
-                key="remove_run",
-                on_click=_act,
-                args=("remove", run.id),
-                help="There is no way back.",
             )
     if run.status().traceback:
         # not shown: it names folders of the server
@@ -259,8 +213,8 @@ def _curve(run: Run) -> None:
             "neighbour graph and the references. Masks: candidate subsets scored so far.",
         )
     curve = curves.curve(run, measure)
-    if curve.table.empty:
-        st.caption("No step of this run has a value of it.")
+    if curve.points < FEWEST:
+        st.caption(words.plain(_few(run, curve), 300))
         return
     st.vega_lite_chart(
         drawn(curve, across, CURVE_HEIGHT),
@@ -269,6 +223,8 @@ def _curve(run: Run) -> None:
         width="stretch",
         alt=f"{measure} of sampled masks and of the selected subset over {across}",
     )
+    if curve.start is not None:
+        st.caption(f"✚ It went on from where run {words.plain(started_from(run), 80)} had ended.")
     if measure == curves.GAP:
         st.caption("How far the selected subset is below a value that no selection can exceed, on a logarithmic axis.")
     elif curve.table["series"].isin((curves.BATCH, curves.EDGE)).any():
@@ -278,6 +234,16 @@ def _curve(run: Run) -> None:
             "measured on the whole corpus and compares with the horizontal lines. An arrow at the edge stands "
             "for what lies too far off to be drawn."
         )
+
+
+def _few(run: Run, curve: curves.Curve) -> str:
+    """What there is to say of a curve of so few points that it shows no way."""
+    if curve.table.empty:
+        return "No step of this run has a value of it."
+    last = words.value(float(curve.table["value"].iloc[-1]))
+    counted = "One value" if curve.points == 1 else f"{curve.points} values"
+    more = " so far; the curve is drawn from the fourth on" if run.status().active else ", too few for a curve"
+    return f"{counted} on the way{more}. The last: {last} ({curve.unit})."
 
 
 def _choice(label: str, key: str, options: Sequence[str], names: dict[str, str], help_: str) -> str:
@@ -336,14 +302,10 @@ def _settings(run: Run) -> None:
         st.code(provenance.command(run), language="bash", wrap_lines=True)
 
 
-def _act(action: str, run_id: str) -> None:
-    """Resume or remove a run; what cannot be done is said when the page is drawn again."""
+def _resume(run_id: str) -> None:
+    """Resume a run; what cannot be done is said when the page is drawn again."""
     try:
-        if action == "resume":
-            session.check_readable(session.store().get(run_id).config.corpus)
-            session.run_queue().resume(run_id)
-        else:
-            session.store().remove(run_id)
-            session.choose_run(None)
+        session.check_readable(session.store().get(run_id).config.corpus)
+        session.run_queue().resume(run_id)
     except DatamaskError as error:
         st.session_state["trouble"] = str(error)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from datamask.dashboard import words
+from datamask.dashboard.views.phases import phases, started_from
 from datamask.runs.health import BESIDE, finite, reach
 from datamask.runs.store import Run
 
@@ -21,6 +22,9 @@ BATCH = "sampled masks, in their batch"
 SUBSET = "selected subset, whole corpus"
 EDGE = "edge"
 GAP = "gap"
+PLACES = ("step", "seconds", "masks")
+"""What a curve can be drawn along."""
+
 MAX_POINTS = 400
 """Points per curve sent to the browser; more than a curve has pixels helps nobody."""
 
@@ -60,6 +64,8 @@ class Curve:
         references: horizontal lines, highest first.
         measure: joint, quality, diversity or `GAP`; unit: the axis's words.
         final: where the selection ended after it was polished: ``step, seconds, masks, value``; None: on the curve.
+        phases: ``step, seconds, masks, note``, where each stretch of the way begins and what it is (`views.phases`).
+        start: the same with ``value`` of the first point of a run that went on from another; None: it began anew.
     """
 
     table: pd.DataFrame
@@ -67,6 +73,14 @@ class Curve:
     measure: str
     unit: str
     final: dict[str, float] | None = None
+    phases: pd.DataFrame | None = None
+    start: dict[str, float] | None = None
+
+    @property
+    def points(self) -> int:
+        """Values on the longest of its curves."""
+        own = self.table["series"].isin((BATCH, SUBSET))
+        return int(self.table[own].groupby("series").size().max()) if own.any() else 0
 
 
 def curve(run: Run, measure: str = "joint") -> Curve:
@@ -75,7 +89,8 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     raw = config.scale == "raw"
     if measure == GAP:
         table, final = gap_table(metrics, config.n_rollout, run.status().summary or {})
-        return Curve(table, (), GAP, "joint value below the bound" + (", raw scale" if raw else ""), final)
+        unit = "joint value below the bound" + (", raw scale" if raw else "")
+        return Curve(table, (), GAP, unit, final, _phases(metrics, config.n_rollout))
     table = curve_table(metrics, measure, config.n_rollout)
     lines = references(run, measure)
     end = next((line.value for line in lines if line.role == "final"), None)
@@ -84,7 +99,13 @@ def curve(run: Run, measure: str = "joint") -> Curve:
     table, lines = framed(table, lines, least)
     unit = {"joint": "joint value", "quality": "quality", "diversity": "diversity"}[measure]
     calibrated = ": 0 random, 1 both at their best" if measure == "joint" else ": 0 random, 1 best alone"
-    return Curve(table, lines, measure, unit + (", raw scale" if raw else calibrated), final)
+    unit += ", raw scale" if raw else calibrated
+    subset = table[table["series"] == SUBSET]
+    start = None
+    if started_from(run) is not None and len(subset):
+        first = subset.iloc[0]
+        start = {name: float(first[name]) for name in (*PLACES, "value") if np.isfinite(first[name])}
+    return Curve(table, lines, measure, unit, final, _phases(metrics, config.n_rollout), start)
 
 
 def of_all_rows(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -212,6 +233,12 @@ def _places(metrics: dict[str, np.ndarray], masks: int | None, there: np.ndarray
             "masks": learned[there] * (masks or np.nan),
         }
     )
+
+
+def _phases(metrics: dict[str, np.ndarray], masks: int | None) -> pd.DataFrame:
+    stretches = phases(metrics)
+    begins = np.array([stretch.first for stretch in stretches], dtype=int)
+    return _places(metrics, masks, begins).assign(note=[stretch.name for stretch in stretches])
 
 
 def _at_end(metrics: dict[str, np.ndarray], masks: int | None, value: float) -> dict[str, float]:
