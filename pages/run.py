@@ -27,12 +27,11 @@ with controls:
         session.draw_opening(opening)
     else:
         columns = opened.corpus.provenance.columns.get("quality") or ()
-        settings, name, place = forms.run_form(
+        form = forms.run_form(
             {"collapse": "exact"} if opened.sample else {}, columns, overview.token_total(opened.corpus)
         )
-        if settings is not None:
-            with place:
-                start_panel.start(opened, runs, settings, name)
+        with form.place:
+            start_panel.start(opened, runs, form)
 
 with picture:
     shown = runs_panel.choose(runs, run, opening)

@@ -107,3 +107,17 @@ def test_tokens_are_read_off_runs_on_both_sides_and_else_two_ends_are_said(tmp_p
 def test_a_ratio_that_selects_nothing_is_refused(tmp_path):
     with pytest.raises(OptionError, match="select_ratio"):
         estimate(RunStore(tmp_path), n=100, select_ratio=0.001)
+
+
+def test_either_way_has_its_time_and_the_rows_are_said_once(tmp_path):
+    store = made(tmp_path, n_epochs=50, estimator="counterfactual", n_rollout=4)
+    learn = estimate(store, n_epochs=50, n_rollout=4, estimator="counterfactual")
+    solve = estimate(store, estimator="relaxed")
+    said = cost.sentence_of_two(solve, learn, 1000, "Relaxed (no masks)").replace("\u00a0", " ").replace("\\", "")
+    assert said == (
+        "Selects **300** of 1,000 rows. Time: learning masks about **10 s**, Relaxed (no masks) not known yet."
+    )
+    assert cost.sentence_of_two(None, learn, 1000, "x").endswith("rows. Time: learning masks about **10\u00a0s**.")
+    assert cost.details_of_two(solve, None).startswith("Solve. Time: no run like this one")
+    with pytest.raises(ValueError, match="solve and learn are both None"):
+        cost.sentence_of_two(None, None, 1000, "x")

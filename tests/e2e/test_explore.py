@@ -205,8 +205,8 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
 
 
 def started(page: Page, store: RunStore, before: int) -> Run:
-    """Press Start on the Run page; the run it makes, ended."""
-    page.get_by_role("button", name="Start", exact=True).click()
+    """Press Solve on the Run page; the run it makes, ended."""
+    page.get_by_role("button", name="Solve", exact=True).click()
     deadline = time.monotonic() + LONG / 1000
     while len(store.list()) == before or store.list()[0].status().active:
         assert time.monotonic() < deadline, "the run did not end"

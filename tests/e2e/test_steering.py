@@ -48,7 +48,7 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
         expect(page.get_by_text("Rules for the next run")).to_be_visible(timeout=LONG)
         page.reload()
         expect(page.get_by_role("button", name=re.compile("Pinned 12"))).to_be_visible(timeout=LONG)
-        page.get_by_role("button", name="Start", exact=True).click()
+        page.get_by_role("button", name="Solve", exact=True).click()
         expect(page.get_by_text("under the same rules")).to_be_visible(timeout=LONG)
     run = store.list()[0]
     selected = run.rows()["selected"].to_numpy().astype(bool)

@@ -149,7 +149,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
 
     # run twice: the defaults, watched, and a balance further towards diversity
     go(page, "Run", "How does the learner choose?")
-    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Solve", exact=True).click()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=240_000)
     expect(page.get_by_text(re.compile(r"λ 0.5.*·\s+done"))).to_be_visible(timeout=240_000)
     expect(page.get_by_text("of the way from random to the best quality")).to_be_visible()
@@ -158,7 +158,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     for _ in range(6):
         slider.press("ArrowLeft")
     expect(page.get_by_test_id("stSliderThumbValue").first).to_contain_text("0.2")
-    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Solve", exact=True).click()
     expect(page.get_by_text(re.compile(r"λ 0.2.*·\s+done"))).to_be_visible(timeout=240_000)
 
     # the map, and a lasso in it

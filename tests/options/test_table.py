@@ -65,8 +65,7 @@ def form():
 
 app = AppTest.from_function(form, default_timeout=60).run()
 order = app.selectbox(key="form_order")
-app.selectbox(key="form_estimator").set_value("counterfactual").run()
-patience = app.number_input(key="form_patience")
+patience = app.number_input(key="form_learn_patience")
 patience.set_value(9).run()
 app.selectbox(key="form_order").set_value("shuffled").run()
 drawn = {control.key for kind in ("selectbox", "number_input", "checkbox") for control in app.get(kind)}
@@ -109,7 +108,8 @@ print(json.dumps({
     "record": RunConfig.from_dict(run.to_dict()) == run,
     "old record": SelectionConfig.from_dict({"objective": "disf", "estimator": "counterfactual"}).patience,
     "not drawn": [name for name, option in OPTIONS.items() if option.control is not None
-                  and (not option.owners or "counterfactual" in option.owners) and f"form_{name}" not in drawn],
+                  and (not option.owners or "counterfactual" in option.owners)
+                  and f"form_{'learn_' if option.owners else ''}{name}" not in drawn],
     "form": [order.label, order.options, patience.label, patience.help, patience.value],
     "compared": {name: comparison.SETTINGS[name] for name in ("patience", "order")},
     "corpus refused": [corpus_refusal(longest=0), corpus_refusal(longest="ten")],

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from datamask import catalogue
 from datamask.config import PAPER_PRESET, CorpusConfig, RunConfig, SelectionConfig
 from datamask.dashboard.openings import openings
-from datamask.dashboard.ui import session
+from datamask.dashboard.ui import forms, session
 from datamask.runs.run_queue import run_queue
 from tests.dashboard.made_runs import finish_run, write_shard
 from tests.pages.reading import runs_table, tick, ticked
@@ -63,8 +63,10 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
     assert key(app, "selectbox", "estimator").value == "auto"
     assert "Relaxed (no masks) here. Solves the problem" in said(app)
     assert key(app, "number_input", "n_epochs").value == catalogue.estimator("relaxed").defaults["n_epochs"]
-    assert key(app, "number_input", "n_rollout").disabled
-    assert not [control for control in app.number_input if control.key == "form_partial"]
+    for name, value in catalogue.estimator("counterfactual").defaults.items():
+        kind = "selectbox" if isinstance(value, str) else "number_input"
+        assert key(app, kind, f"learn_{name}").value == value, name
+    assert {button.label for button in app.button} >= {"Solve", "Learn masks", "Paper's preset"}
     assert catalogue.objective("facility").sees in said(app)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader]
     assert "Selects **72** of 240 rows" in said(app)
@@ -77,14 +79,43 @@ def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_take
     key(app, "number_input", "n_epochs").set_value(7).run()
     key(app, "selectbox", "objective").set_value("pairwise").run()
     assert key(app, "number_input", "n_epochs").value == 7  # the same estimator: what was typed stays
+    key(app, "number_input", "learn_n_rollout").set_value(5).run()
     key(app, "selectbox", "objective").set_value("disf").run()
-    assert "Counterfactual (exact credit) here. Samples masks" in said(app)
-    for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
-        assert key(app, "number_input", name).value == catalogue.estimator("counterfactual").defaults[name], name
-    key(app, "number_input", "n_rollout").set_value(5).run()
+    assert "Counterfactual (exact credit) here. No solver is proved for this objective" in said(app)
+    assert not [control for control in app.number_input if control.key == "form_n_epochs"]
     app.button(key="start").click().run()
     assert not app.exception and not app.error
-    assert store.list()[0].config.selection == SelectionConfig.from_options(objective="disf", n_rollout=5)
+    assert store.list()[0].config.selection == SelectionConfig.from_options(objective="disf")
+    key(app, "selectbox", "objective").set_value("facility").run()
+    assert key(app, "number_input", "n_epochs").value == catalogue.estimator("relaxed").defaults["n_epochs"]
+
+
+def test_either_button_starts_its_own_way_with_its_own_steps(page, opened, store, monkeypatch):
+    monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
+    app = page("pages/run.py", corpus=opened.key)
+    key(app, "slider", "lamb").set_value(0.25)
+    key(app, "number_input", "n_epochs").set_value(7)
+    key(app, "selectbox", "polish").set_value("none")
+    for name, value in {"n_rollout": 6, "n_epochs": 9, "partial": 0.5, "max_lr": 2.0, "min_lr": 0.5}.items():
+        key(app, "number_input", f"learn_{name}").set_value(value)
+    key(app, "selectbox", "learn_init").set_value("quality").run()
+    app.button(key="start").click().run()
+    app.button(key="learn").click().run()
+    assert not app.exception and not app.error
+    learned, solved = (run.config.selection for run in store.list())
+    assert solved == SelectionConfig.from_options(lamb=0.25, estimator="relaxed", n_epochs=7, polish="none")
+    assert learned == SelectionConfig.from_options(
+        lamb=0.25,
+        estimator="counterfactual",
+        n_rollout=6,
+        n_epochs=9,
+        partial=0.5,
+        max_lr=2.0,
+        min_lr=0.5,
+        init="quality",
+    )
+    # rules are held against the way that was taken last
+    assert app.session_state["form_values"]["way"] == "learn"
 
 
 def test_every_objective_can_be_chosen_and_says_what_it_sees(page, opened):
@@ -98,11 +129,10 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
     app = page("pages/run.py", corpus=opened.key)
     key(app, "slider", "lamb").set_value(0.25)
     key(app, "selectbox", "objective").set_value("pairwise")
-    key(app, "selectbox", "estimator").set_value("counterfactual").run()
-    key(app, "number_input", "n_epochs").set_value(5)
+    key(app, "number_input", "learn_n_epochs").set_value(5)
     key(app, "selectbox", "device").set_value("cpu")
     key(app, "text_input", "name").set_value("mine *bold*").run()
-    app.button(key="start").click().run()
+    app.button(key="learn").click().run()
     assert not app.exception
     run = store.get(app.query_params["run"])
     assert run.config.selection == SelectionConfig.from_options(
@@ -132,23 +162,29 @@ def test_the_command_line_repeats_the_run(page, opened, store):
     assert words[3:] == run.config.arguments(words[words.index("--output") + 1])
 
 
-def test_the_paper_preset_is_the_papers_and_cannot_be_changed(page, opened, store):
+def test_the_paper_preset_is_one_click_the_papers_and_cannot_be_changed(page, opened, store, monkeypatch):
+    monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/run.py", corpus=opened.key)
-    key(app, "selectbox", "estimator").set_value("paper preset").run()
+    app.button(key="paper_preset").click().run()
     for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
-        assert key(app, "number_input", name).value == PAPER_PRESET[name] and key(app, "number_input", name).disabled
-    assert key(app, "selectbox", "scale").value == "raw"
+        control = key(app, "number_input", f"learn_{name}")
+        assert control.value == PAPER_PRESET[name] and control.disabled
+    assert key(app, "selectbox", "learn_init").value == PAPER_PRESET["init"]
+    app.button(key="learn").click().run()
+    assert store.list()[0].config.selection == SelectionConfig.from_options(preset="paper")
+    key(app, "selectbox", "learner").set_value("reinforce").run()
+    assert not key(app, "number_input", "learn_n_rollout").disabled
 
 
-def test_another_estimator_brings_its_own_defaults(page, opened):
+def test_another_learner_brings_its_own_defaults(page, opened):
     app = page("pages/run.py", corpus=opened.key)
-    key(app, "selectbox", "estimator").set_value("counterfactual").run()
-    key(app, "number_input", "max_lr").set_value(3.0).run()
-    key(app, "selectbox", "estimator").set_value("reinforce").run()
-    assert key(app, "number_input", "max_lr").value == catalogue.estimator("reinforce").defaults["max_lr"]
+    key(app, "number_input", "learn_max_lr").set_value(3.0).run()
+    key(app, "selectbox", "learner").set_value("reinforce").run()
+    assert key(app, "number_input", "learn_max_lr").value == catalogue.estimator("reinforce").defaults["max_lr"]
     key(app, "selectbox", "estimator").set_value("random").run()
-    assert not app.exception and key(app, "number_input", "n_rollout").disabled
+    assert not app.exception and "neither λ nor the objective" in said(app)
     assert not [n for n in app.number_input if n.key == "form_n_epochs"]
+    assert app.button(key="start").label == "Start"
 
 
 @pytest.mark.parametrize(
@@ -158,8 +194,9 @@ def test_another_estimator_brings_its_own_defaults(page, opened):
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
     app = page("pages/run.py", corpus=opened.key)
-    key(app, "selectbox", "estimator").set_value(name).run()
-    app.button(key="start").click().run()
+    learns = name in (*forms.LEARNERS, "paper preset")
+    key(app, "selectbox", "learner" if learns else "estimator").set_value(name).run()
+    app.button(key="learn" if learns else "start").click().run()
     assert not app.exception and not app.error
     wanted = {"preset": "paper"} if name == "paper preset" else {"estimator": name}
     assert store.list()[0].config.selection == SelectionConfig.from_options(**wanted)
@@ -182,15 +219,17 @@ def test_the_form_offers_what_so_many_quality_columns_allow(columns):
 
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):
     app = page("pages/run.py", corpus=opened.key)
-    key(app, "selectbox", "estimator").set_value("counterfactual").run()
-    key(app, "number_input", "min_lr").set_value(5.0).run()
-    assert "Min lr" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+    key(app, "number_input", "learn_min_lr").set_value(5.0).run()
+    assert "Min lr" in app.error[0].value and len(app.error) == 1
+    # the other way has no such setting
+    assert app.button(key="learn").disabled and not app.button(key="start").disabled
 
 
 def test_a_ratio_too_small_for_the_corpus_is_said(page, opened):
     app = page("pages/run.py", corpus=opened.key)
     key(app, "number_input", "select_ratio").set_value(0.001).run()
-    assert "Select ratio" in app.error[0].value and not [b for b in app.button if b.key == "start"]
+    assert "Select ratio" in app.error[0].value and len(app.error) == 1
+    assert app.button(key="learn").disabled and app.button(key="start").disabled
 
 
 @pytest.mark.parametrize(
@@ -318,7 +357,8 @@ def test_the_settings_of_a_run_fill_the_form(page, opened, store):
     app = page("pages/run.py", corpus=opened.key, run=run.id)
     app.button(key="use_settings").click().run()
     assert not app.exception
-    assert key(app, "slider", "lamb").value == 0.9 and key(app, "number_input", "n_rollout").value == 16
+    assert key(app, "slider", "lamb").value == 0.9 and key(app, "number_input", "learn_n_rollout").value == 16
+    assert key(app, "selectbox", "learner").value == "reinforce" and key(app, "selectbox", "estimator").value == "auto"
     assert key(app, "selectbox", "objective").value == run.config.selection.objective
     assert key(app, "number_input", "cosine").value == 0.97
 
@@ -344,7 +384,8 @@ def test_a_control_mounted_anew_starts_at_its_value(page, opened):
     key(app, "selectbox", "collapse").set_value("exact").run()
     # what a browser shows, and sends back, until it hears otherwise
     assert key(app, "number_input", "select_ratio").proto.default == 0.2
-    assert key(app, "number_input", "n_rollout").proto.default == key(app, "number_input", "n_rollout").value
+    group_size = key(app, "number_input", "learn_n_rollout")
+    assert group_size.proto.default == group_size.value
     menu = key(app, "selectbox", "collapse")
     assert menu.proto.options[menu.proto.default] == menu.options[menu.index] == "Keep the best of exact copies"
     assert not app.warning

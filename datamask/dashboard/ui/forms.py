@@ -1,9 +1,15 @@
-"""The Run form: every choice of a `SelectionConfig` as a control with label, help text and the catalogue's default."""
+"""The Run form: every choice of a `SelectionConfig` as a control with label, help text and the catalogue's default.
+
+What to select is asked once, and two ways lead to it. *Solve* takes the quickest estimator that comes with a proof, or
+another one that draws no masks, chosen under More settings. *Learn masks* is the paper's way, with its own settings in
+sight. Options that both have (steps, polish) are two controls each, since their defaults differ.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -26,25 +32,63 @@ COLLAPSE = {"none": "Keep them all", "exact": "Keep the best of exact copies", "
 
 AMOUNTS = ("rows", "tokens")
 
+SOLVE, LEARN = "solve", "learn"
+"""The two ways of the form."""
+
+LEARNERS = tuple(entry.name for entry in catalogue.ESTIMATORS if "n_rollout" in entry.defaults)
+"""Estimators that draw masks: those of Learn masks. The others are those of Solve."""
+
+IN_SIGHT = ("n_rollout", "n_epochs", "partial", "init", "max_lr", "min_lr")
+"""Options of a learner that stand below the two buttons; the rest of them is under More settings."""
+
 DEFAULTS: dict[str, Any] = {
     "amount": "rows",
     "cosine": 0.95,
     "name": "",
+    "way": SOLVE,
     **{name: option.default for name, option in OPTIONS.items() if option.help and not option.owners},
     "estimator": catalogue.AUTO,
     "budget": "",
     **{name: next(iter(option.owners.values())) for name, option in OPTIONS.items() if option.owners},
     **catalogue.estimator(catalogue.auto(OPTIONS["objective"].default)).defaults,
+    "learner": LEARNERS[0],
+    **{
+        f"learn_{name}": next(option.owners[owner] for owner in LEARNERS if owner in option.owners)
+        for name, option in OPTIONS.items()
+        if set(option.owners) & set(LEARNERS)
+    },
 }
-"""Of every control; those of the learner's own options are automatic's, else the first estimator's that has them."""
+"""Of every control; those of the solver's own options are automatic's, else the first estimator's that has them; those
+of the learner's are the first learner's that has them."""
 
 HELP = {
     **{name: option.help for name, option in OPTIONS.items() if option.help},
     "amount": "Select a share of the rows, or as many rows as fill a number of tokens.",
     "cosine": "Rows at least this similar (cosine of their features) count as copies of each other.",
     "name": "What to call this run in lists and pictures. You can change it later.",
+    "learner": "How the score of a sampled mask reaches its samples. With exact credit few masks are enough; REINFORCE "
+    "is the paper's method; the paper preset is its published quick-test setting, which cannot be changed.",
 }
 """Of every control."""
+
+
+@dataclass(frozen=True)
+class RunForm:
+    """What the form says.
+
+    Attributes:
+        solve, learn: the settings of either way; None where they contradict each other, which is then said.
+        solver: what the button of the first is called. about: what it takes, in a few words.
+        name: of the run; empty: made from the settings.
+        place: for the cost and the buttons, above the settings of the learner.
+    """
+
+    solve: SelectionConfig | None
+    learn: SelectionConfig | None
+    solver: str
+    about: str
+    name: str
+    place: DeltaGenerator
 
 
 def _key(name: str) -> str:
@@ -91,32 +135,47 @@ def _options_of(estimator: str) -> Mapping[str, Any]:
     return catalogue.estimator(estimator).defaults
 
 
+def _draws_masks(estimator: str) -> bool:
+    return estimator == PAPER or estimator in LEARNERS
+
+
 def _estimator_changed() -> None:
-    """Another estimator brings its own defaults: a step size of one is nonsense for another."""
-    chosen = st.session_state[_key("estimator")]
-    for name, value in _options_of(_resolved(chosen, st.session_state[_key("objective")])).items():
-        st.session_state[_key(name)] = value
-    st.session_state[_key("scale")] = "raw" if chosen == PAPER else "calibrated"
+    """Another estimator brings its own defaults."""
+    _take_defaults(_resolved(st.session_state[_key("estimator")], st.session_state[_key("objective")]))
 
 
 def _objective_changed(before: str) -> None:
     """Another objective may be another estimator's, where that is automatic. `before`: the estimator until now."""
-    state = st.session_state
-    after = _resolved(state[_key("estimator")], state[_key("objective")])
+    after = _resolved(st.session_state[_key("estimator")], st.session_state[_key("objective")])
     if after != before:
-        for name, value in _options_of(after).items():
-            state[_key(name)] = value
+        _take_defaults(after)
+
+
+def _take_defaults(estimator: str) -> None:
+    # a learner that automatic takes has its own controls beside these
+    if not _draws_masks(estimator):
+        for name, value in _options_of(estimator).items():
+            st.session_state[_key(name)] = value
+
+
+def _learner_changed() -> None:
+    """Another learner brings its own defaults: a step size of one is nonsense for another."""
+    for name, value in _options_of(st.session_state[_key("learner")]).items():
+        st.session_state[_key(f"learn_{name}")] = value
+
+
+def _take_preset() -> None:
+    st.session_state[_key("learner")] = PAPER
+    _learner_changed()
 
 
 def _estimators(columns: Sequence[str]) -> list[str]:
-    """Automatic, the estimators that so many columns allow, the preset after the one it sets, and by each column."""
+    """Automatic, the estimators that draw no masks and that so many columns allow, and by each of several columns."""
     names: list[str] = [catalogue.AUTO]
     for entry in catalogue.ESTIMATORS:
-        if entry.least_columns > max(len(columns), 1):
+        if entry.name in LEARNERS or entry.least_columns > max(len(columns), 1):
             continue
         names.append(entry.name)
-        if entry.name == PAPER_PRESET["estimator"]:
-            names.append(PAPER)
         if entry.by_column and len(columns) > 1:
             names += [f"{entry.name}:{column}" for column in columns]
     current = st.session_state.get(_key("estimator"))
@@ -126,10 +185,20 @@ def _estimators(columns: Sequence[str]) -> list[str]:
 def use_settings(config: SelectionConfig) -> None:
     """Fill the form with a run's settings. For a button's `on_click`."""
     values = {k: v for k, v in config.to_dict().items() if k in DEFAULTS and v is not None}
-    if config.preset == "paper":
-        values["estimator"] = PAPER
+    learner = PAPER if config.preset == "paper" else config.estimator
+    if _draws_masks(learner):
+        own = {name: values.pop(name) for name in LEARNER_OPTIONS if name in values}
+        values |= {f"learn_{name}": value for name, value in own.items()}
+        values |= {"learner": learner, "way": LEARN}
+        del values["estimator"]  # the other way is left as it is
+        if learner == PAPER:
+            del values["scale"]
     elif config.estimator == catalogue.IMPORTED.name:
         del values["estimator"]  # how its ids were found is not known
+    else:
+        values["way"] = SOLVE
+        if config.estimator == catalogue.auto(config.objective):
+            values["estimator"] = catalogue.AUTO
     if config.collapse not in ("none", "exact"):
         values |= {"collapse": "near", "cosine": float(config.collapse)}
     values["amount"] = "rows" if config.budget is None else "tokens"
@@ -138,6 +207,12 @@ def use_settings(config: SelectionConfig) -> None:
     for name, value in values.items():
         st.session_state[_key(name)] = value
         st.session_state.setdefault("form_values", {})[name] = value
+
+
+def choose_way(way: str) -> None:
+    """Remember which way was taken last: rules are held against it. For a button's `on_click`."""
+    st.session_state[_key("way")] = way
+    st.session_state.setdefault("form_values", {})["way"] = way
 
 
 def _objectives() -> list[str]:
@@ -149,31 +224,22 @@ def _objectives() -> list[str]:
 
 def run_form(
     defaults: dict[str, Any] | None = None, quality_columns: Sequence[str] = (), tokens: float | None = None
-) -> tuple[SelectionConfig | None, str, DeltaGenerator]:
+) -> RunForm:
     """Draw the controls in the present column.
 
     Args:
         defaults: defaults that differ from the catalogue's on this corpus.
         quality_columns: the open corpus's. tokens: all of its samples' together; None: they have no lengths.
-
-    Returns:
-        The settings, or None where they contradict each other (the sentence is drawn); the run's name; and the place
-        for what it costs and the Start button, above the rarely used settings so that it never scrolls away.
     """
     _prepare(defaults or {})
     state = st.session_state
-    chosen = state[_key("estimator")]
-    estimator = _resolved(chosen, state[_key("objective")])
-    fixed = estimator == PAPER
-    guided = fixed or catalogue.estimator(estimator).guided
     with st.container(gap=None):
-        st.slider(
-            "Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"], disabled=not guided
-        )
+        st.slider("Balance λ", 0.0, 1.0, _now("lamb"), step=0.05, key=_key("lamb"), help=HELP["lamb"])
         with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
             st.caption("diversity alone", width="content")
             st.caption("quality alone", width="content")
     _amount(tokens)
+    estimator = _resolved(state[_key("estimator")], state[_key("objective")])
     with st.container(gap="xxsmall"):
         objectives = _objectives()
         st.selectbox(
@@ -183,39 +249,86 @@ def run_form(
             key=_key("objective"),
             help=HELP["objective"],
             format_func=outcome.objective_label,
-            disabled=not guided,
             on_change=_objective_changed,
             args=(estimator,),
         )
-        if guided:
-            st.caption(_sees(state[_key("objective")]))
-    _control("n_rollout", disabled=fixed or "n_rollout" not in _options_of(estimator))
+        st.caption(_sees(state[_key("objective")]))
     place = st.container()
+    learner = _learner()
     with st.expander("More settings"):
-        estimators = _estimators(quality_columns)
-        st.selectbox(
-            "Estimator",
-            estimators,
-            _place_of("estimator", estimators),
-            key=_key("estimator"),
-            help=HELP["estimator"],
-            format_func=_estimator_label,
-            on_change=_estimator_changed,
+        about = _solver(quality_columns)
+        st.markdown("**Learn masks, further**")
+        _controls_of(
+            [name for name in LEARNER_OPTIONS if name not in IN_SIGHT], _options_of(learner), "learn_", learner == PAPER
         )
-        st.caption(
-            (f"{_estimator_label(estimator)} here. " if chosen == catalogue.AUTO else "") + _estimator_about(estimator)
-        )
-        _learner_options(_options_of(estimator), fixed)
-        if guided:
-            _control("scale", disabled=fixed)
+        st.markdown("**Both**")
+        _control("scale")
         _corpus_options()
-    name = state[_key("name")].strip()
     _remember()
-    try:
-        return _selection({key: state[_key(key)] for key in DEFAULTS if _key(key) in state}), name, place
-    except OptionError as error:
-        place.error(words.sentence(error), icon=":material/error:")
-        return None, name, place
+    values = {key: state[_key(key)] for key in DEFAULTS if _key(key) in state}
+    chosen = {}
+    refused = []
+    for way in (SOLVE, LEARN):
+        try:
+            chosen[way] = _selection({**values, "way": way})
+        except OptionError as error:
+            refused.append(words.sentence(error))
+    for sentence in dict.fromkeys(refused):
+        place.error(sentence, icon=":material/error:")
+    solver = "Solve" if state[_key("estimator")] == catalogue.AUTO else "Start"
+    return RunForm(chosen.get(SOLVE), chosen.get(LEARN), solver, about, state[_key("name")].strip(), place)
+
+
+def _learner() -> str:
+    """The learner and those of its settings that one looks at; which it is."""
+    with st.container(border=True, gap="xsmall"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown("**How masks are learned**", width="content")
+            st.button(
+                "Paper's preset",
+                key="paper_preset",
+                type="tertiary",
+                icon=":material/description:",
+                on_click=_take_preset,
+                help="The published quick-test setting, which never changes; another learner below takes it back.",
+            )
+        learners = [*LEARNERS, PAPER]
+        learner = st.selectbox(
+            "Learner",
+            learners,
+            _place_of("learner", learners),
+            key=_key("learner"),
+            help=HELP["learner"],
+            format_func=_estimator_label,
+            on_change=_learner_changed,
+        )
+        _controls_of(IN_SIGHT, _options_of(learner), "learn_", learner == PAPER, in_pairs=True)
+        st.caption(_estimator_about(learner))
+    return learner
+
+
+def _solver(quality_columns: Sequence[str]) -> str:
+    """What Solve takes, and its settings; in a few words what it takes now."""
+    estimators = _estimators(quality_columns)
+    chosen = st.selectbox(
+        "Estimator of Solve",
+        estimators,
+        _place_of("estimator", estimators),
+        key=_key("estimator"),
+        help=f"{HELP['estimator']} Learn masks has learners of its own.",
+        format_func=_estimator_label,
+        on_change=_estimator_changed,
+    )
+    estimator = _resolved(chosen, st.session_state[_key("objective")])
+    about = f"{_estimator_label(estimator)} here. " if chosen == catalogue.AUTO else ""
+    if _draws_masks(estimator):
+        st.caption(f"{about}No solver is proved for this objective: masks are learned, at the defaults.")
+    else:
+        st.caption(about + _estimator_about(estimator))
+        _controls_of(LEARNER_OPTIONS, _options_of(estimator))
+    if not catalogue.estimator(estimator).guided:
+        st.caption("It looks at neither λ nor the objective.")
+    return _estimator_label(estimator)
 
 
 def _amount(tokens: float | None) -> None:
@@ -247,24 +360,26 @@ def _amount(tokens: float | None) -> None:
         )
 
 
-def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False) -> None:
-    option_control.draw(OPTIONS[name], _now(name), _key(name), place, disabled)
+def _control(name: str, place: DeltaGenerator | None = None, disabled: bool = False, prefix: str = "") -> None:
+    option_control.draw(OPTIONS[name], _now(prefix + name), _key(prefix + name), place, disabled)
 
 
-def _learner_options(options: Mapping[str, Any], fixed: bool) -> None:
-    """The controls of those options the estimator has; number fields in two columns, choices below them.
+def _controls_of(
+    names: Iterable[str], options: Mapping[str, Any], prefix: str = "", fixed: bool = False, in_pairs: bool = False
+) -> None:
+    """The controls of those options that the estimator has: number fields in two columns, choices below them.
 
-    The group size has its place at the top of the form.
+    Args:
+        in_pairs: choices stand in the two columns too.
     """
-    names = [name for name in LEARNER_OPTIONS if name != "n_rollout" and OPTIONS[name].control is not None]
-    numbers = [name for name in names if isinstance(OPTIONS[name].kind, (Number, Whole))]
-    columns = st.columns(2)
-    for place, name in zip(itertools.cycle(columns), numbers):
-        if name in options:
-            _control(name, place, fixed)
-    for name in names:
-        if name in options and name not in numbers:
-            _control(name, disabled=fixed)
+    offered = [name for name in names if name in options and OPTIONS[name].control is not None]
+    paired = [name for name in offered if in_pairs or isinstance(OPTIONS[name].kind, (Number, Whole))]
+    columns = st.columns(2) if paired else ()
+    for place, name in zip(itertools.cycle(columns), paired):
+        _control(name, place, fixed, prefix)
+    for name in offered:
+        if name not in paired:
+            _control(name, None, fixed, prefix)
 
 
 def _corpus_options() -> None:
@@ -319,19 +434,27 @@ def remembered() -> SelectionConfig:
 
 
 def _selection(values: Mapping[str, Any]) -> SelectionConfig:
-    estimator, collapse = _resolved(values["estimator"], values["objective"]), values["collapse"]
+    """The settings of the way that is among the values."""
     if own := [name for name in catalogue.objective_terms(values["objective"]) if catalogue.is_own(name)]:
         raise OptionError(
             f"{own[0]} is an objective of somebody's own. Its code is only run where its name is typed: "
             f"use `python -m datamask select ... --objective {own[0]}`, or choose another objective here"
         )
+    learns = values["way"] == LEARN
+    estimator = values["learner"] if learns else _resolved(values["estimator"], values["objective"])
     amount = "budget" if values["amount"] == "tokens" else "select_ratio"
     options = {name: values[name] for name, option in OPTIONS.items() if name in values and not option.owners}
     del options["budget" if amount == "select_ratio" else "select_ratio"]
+    collapse = values["collapse"]
     options |= {"estimator": estimator, "collapse": f"{values['cosine']:g}" if collapse == "near" else collapse}
     if estimator == PAPER:
         return SelectionConfig.from_options(**{**options, **PAPER_PRESET, "preset": "paper"})
-    return SelectionConfig.from_options(**options, **{name: values[name] for name in _options_of(estimator)})
+    own_options = _options_of(estimator)
+    if learns:
+        own_options = {name: values[f"learn_{name}"] for name in own_options}
+    elif not _draws_masks(estimator):
+        own_options = {name: values[name] for name in own_options}
+    return SelectionConfig.from_options(**options, **own_options)
 
 
 def _sees(objective: str) -> str:

@@ -61,11 +61,10 @@ def nothing_yet() -> None:
     with st.container(border=True):
         st.subheader("No run on this corpus yet", anchor=False)
         st.markdown(
-            "Press **Start** on the left; the settings there give a good first selection. The estimator is "
-            "chosen for you: where one can prove how near the best possible it comes, that one, without masks; "
-            "else mask learning, the paper's way, drawn here. In each of its steps the learner samples G "
-            "candidate subsets, called masks, scores them by quality and diversity, and shifts one number per "
-            "sample, its logit. You will watch the score rise here."
+            "Press **Solve** on the left; the settings there give a good first selection, by the quickest way that can "
+            "prove how near the best possible it comes. Or press **Learn masks**, the paper's way: in each of its "
+            "steps the learner samples G candidate subsets, called masks, scores them by quality and diversity, and "
+            "shifts one number per sample, its logit. Either way you will watch the score rise here."
         )
         # on a dark page its white ground would glare
         if PICTURE.is_file() and not session.dark():
@@ -140,7 +139,7 @@ def _ended(run: Run) -> None:
                 on_click=_resume,
                 args=(run.id,),
                 help="The same settings, from the last checkpoint; without one, from the beginning. To change "
-                "one, press Copy to the form, then Start.",
+                "one, press Copy to the form, then start it there.",
             )
     if run.status().traceback:
         # not shown: it names folders of the server

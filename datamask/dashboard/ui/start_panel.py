@@ -1,4 +1,4 @@
-"""The rules of the next run, what it will cost, and the button that starts it."""
+"""The rules of the next run, what it will cost either way, and the two buttons that start it."""
 
 from __future__ import annotations
 
@@ -9,45 +9,60 @@ import streamlit as st
 from datamask.config import RunConfig, SelectionConfig
 from datamask.dashboard import words
 from datamask.dashboard.openings import OpenCorpus
-from datamask.dashboard.ui import session, steering_panel
+from datamask.dashboard.ui import forms, session, steering_panel
+from datamask.dashboard.ui.forms import RunForm
 from datamask.dashboard.views import cost, outcome, overview
 from datamask.errors import DatamaskError
 from datamask.runs.store import Run
 from datamask.runs.warm import warm_start
 
 
-def start(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, name: str) -> None:
-    """Draw the rules, the estimate and the Start button; pressing it makes a run, queues it, and shows it.
+def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
+    """Draw the rules, the estimate and the two buttons; pressing one makes a run, queues it, and shows it.
 
     Args:
         opened: the open corpus. runs: earlier runs on it, newest first, to estimate from.
-        settings: of the form. name: of the run, made from the settings where it is empty.
+        form: what the form says.
     """
     corpus = opened.corpus
     with st.container(gap="xxsmall"):
         rules = steering_panel.listed(corpus, "**Rules for the next run**")
-    settings, reason = steering_panel.applied(settings, corpus)
-    if reason:
+    ready: dict[str, SelectionConfig] = {}
+    prices: dict[str, cost.Cost] = {}
+    refused: list[str] = []
+    wrong: list[str] = []
+    for way, settings in ((forms.SOLVE, form.solve), (forms.LEARN, form.learn)):
+        if settings is None:
+            continue
+        settings, reason = steering_panel.applied(settings, corpus)
+        if reason:
+            refused.append(reason)
+            continue
+        try:
+            prices[way] = _price(settings, opened, runs)
+            ready[way] = settings
+        except DatamaskError as error:
+            wrong.append(words.sentence(error))
+    for reason in dict.fromkeys(refused):
         steering_panel.refused(reason)
-        _button(disabled=True)
+    for sentence in dict.fromkeys(wrong):
+        st.error(sentence, icon=":material/error:")
+    if prices:
+        solve, learn = prices.get(forms.SOLVE), prices.get(forms.LEARN)
+        st.markdown(cost.sentence_of_two(solve, learn, len(corpus), form.about), help=cost.details_of_two(solve, learn))
+    pressed = None
+    columns = st.columns(2, gap="small")
+    for place, way, label, icon in (
+        (columns[0], forms.SOLVE, form.solver, ":material/bolt:"),
+        (columns[1], forms.LEARN, "Learn masks", ":material/school:"),
+    ):
+        with place:
+            if _button(way, label, icon, way not in ready):
+                pressed = way
+    if pressed is None:
         return
-    try:
-        price = cost.estimate(
-            settings,
-            len(corpus),
-            corpus.dim,
-            corpus.fingerprint,
-            runs,
-            overview.token_total(corpus),
-            lambda count: overview.best_tokens(corpus, count),
-        )
-    except DatamaskError as error:
-        st.error(words.sentence(error), icon=":material/error:")
-        return
-    st.markdown(cost.sentence(price, len(corpus)), help=cost.details(price))
-    if not _button():
-        return
-    name = name or outcome.proposed_name(
+    settings = ready[pressed]
+    name = form.name or outcome.proposed_name(
         settings.objective, settings.lamb, settings.select_ratio, settings.estimator, settings.budget, len(rules.rules)
     )
     try:
@@ -64,15 +79,39 @@ def start(opened: OpenCorpus, runs: Sequence[Run], settings: SelectionConfig, na
         st.rerun()
 
 
-def _button(disabled: bool = False) -> bool:
+def _price(settings: SelectionConfig, opened: OpenCorpus, runs: Sequence[Run]) -> cost.Cost:
+    corpus = opened.corpus
+    return cost.estimate(
+        settings,
+        len(corpus),
+        corpus.dim,
+        corpus.fingerprint,
+        runs,
+        overview.token_total(corpus),
+        lambda count: overview.best_tokens(corpus, count),
+    )
+
+
+KEYS = {forms.SOLVE: "start", forms.LEARN: "learn"}
+
+HELP = {
+    forms.SOLVE: "The quickest way that comes with a proof of how near the best possible it ends, where there is one; "
+    "another one can be chosen under More settings.",
+    forms.LEARN: "The paper's way: candidate subsets are drawn, scored and reinforced, with the settings below.",
+}
+
+
+def _button(way: str, label: str, icon: str, disabled: bool) -> bool:
     return st.button(
-        "Start",
+        label,
         type="primary",
-        icon=":material/play_arrow:",
+        icon=icon,
         width="stretch",
-        key="start",
+        key=KEYS[way],
         disabled=disabled,
+        on_click=forms.choose_way,
+        args=(way,),
         help="Says above why it cannot start."
         if disabled
-        else "Learns in the background. You can leave this page, or close the browser.",
+        else f"{HELP[way]} It runs in the background: you can leave this page, or close the browser.",
     )

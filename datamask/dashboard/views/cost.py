@@ -100,6 +100,38 @@ def estimate(
 
 def sentence(cost: Cost, n: int) -> str:
     """The cost in a line or two of Markdown."""
+    if cost.seconds is None:
+        return f"{_rows(cost, n)}. No run like this yet, so no estimate of the time."
+    return f"{_rows(cost, n)}, in about **{words.roughly(cost.seconds)}**."
+
+
+def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int, solver: str) -> str:
+    """What is selected, and how long either way takes, in Markdown; one of the two may be None, refused.
+
+    Args:
+        solver: what is solved by.
+    """
+    first = solve or learn
+    if first is None:
+        raise ValueError("solve and learn are both None: at least one of the ways must have a cost")
+    ways = [(words.plain(solver), solve), ("learning masks", learn)]
+    known = [
+        f"{name} about **{words.roughly(cost.seconds)}**" for name, cost in ways if cost and cost.seconds is not None
+    ]
+    unknown = [name for name, cost in ways if cost and cost.seconds is None]
+    times = ", ".join([*known, *(f"{name} not known yet" for name in unknown)])
+    return f"{_rows(first, n)}. Time: {times}."
+
+
+def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
+    """`details` of either way."""
+    return " ".join(
+        f"{name} {details(cost)}" for name, cost in (("Solve.", solve), ("Learn masks.", learn)) if cost is not None
+    )
+
+
+def _rows(cost: Cost, n: int) -> str:
+    """What is selected."""
     rows = f"Selects {'' if cost.exact else 'about '}**{cost.selected:,}** of {n:,} rows"
     if cost.tokens and (cost.measured or cost.best_tokens is None):
         rows += f", about {words.short(cost.tokens)} tokens"
@@ -108,9 +140,7 @@ def sentence(cost: Cost, n: int) -> str:
             f" ({words.short(cost.tokens)} tokens at average length, {words.short(cost.best_tokens)} if they were "
             "those of best quality)"
         )
-    if cost.seconds is None:
-        return f"{rows}. No run like this yet, so no estimate of the time."
-    return f"{rows}, in about **{words.roughly(cost.seconds)}**."
+    return rows
 
 
 def details(cost: Cost) -> str:
