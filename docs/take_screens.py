@@ -94,7 +94,7 @@ def run_settings(stage: Stage) -> None:
     stage.go("run", "best")
     stage.page.get_by_text("More settings").click()
     stage.settle(1.5)
-    stage.page.get_by_text("Estimator", exact=True).first.scroll_into_view_if_needed()
+    stage.page.get_by_text("Estimator of Solve", exact=True).first.scroll_into_view_if_needed()
     stage.shoot("run-settings")
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from datamask.dashboard import candidates, words
-from datamask.dashboard.ui import export_cards, report_card, run_panel, session
+from datamask.dashboard.ui import export_cards, report_card, run_menu, run_panel, session
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, provenance
 
@@ -29,7 +29,7 @@ if run is None:
     export_cards.nothing_yet()
     st.stop()
 
-run_panel.choose(finished, run)
+run_menu.choose(finished, run)
 if instead:
     st.info(instead, icon=":material/info:")
 if not listing.is_on(run, opening):

@@ -6,6 +6,9 @@ from datamask.dashboard.ui import forms, lines_panel, run_panel, runs_panel, ses
 from datamask.dashboard.ui.frame import frame
 from datamask.dashboard.views import listing, overview
 
+# pixels: two buttons and two number fields fit beside each other, and the rest is for table and curves
+FORM_WIDTH = 292
+
 frame("Run", "How does the learner choose?")
 
 opening = session.current_opening()
@@ -17,7 +20,8 @@ runs = listing.runs_on(session.store(), opening)
 if run is None and runs:
     run = runs[0]
 
-controls, picture = st.columns([1, 2.6], gap="large")
+with st.container(horizontal=True, gap="large"):
+    controls, picture = st.container(width=FORM_WIDTH), st.container(width="stretch")
 
 with controls:
     if opening is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from datamask.dashboard.ui.menus import REMEMBERED
@@ -24,10 +25,23 @@ class Seen:
         assert not app.exception
 
 
-def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store):
-    key = "explore_run"
+def test_the_address_keeps_the_id_when_the_words_of_the_run_change(page, opened, store):
+    finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="older")
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="newer")
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    seen = Seen(app, "run_choice")
+    run.relabel("newest")
+    app.run()
+    assert app.selectbox(key="run_choice").options != seen.words
+    seen.send(app, "run_choice", 0)
+    assert app.query_params["run"] == run.id
+    assert app.session_state["run_choice"] == run.id
+
+
+@pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("pages/explore.py", "explore_run")])
+def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store, script, key):
     runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(3)]
-    app = page("pages/explore.py", corpus=opened.key, run=runs[2].id)
+    app = page(script, corpus=opened.key, run=runs[2].id)
     seen = Seen(app, key)
     place = next(place for place, words in enumerate(seen.words) if words.startswith("run 0"))
     runs[0].relabel("another name")
@@ -39,10 +53,10 @@ def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store):
 
 def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
-    seen = Seen(app, "explore_run")
+    app = page("pages/export.py", corpus=opened.key, run=run.id)
+    seen = Seen(app, "run_choice")
     seen.words[0] = "<b>anything</b>"
-    seen.send(app, "explore_run", 0)
+    seen.send(app, "run_choice", 0)
     assert app.query_params["run"] == run.id
 
 

@@ -281,9 +281,10 @@ def run_form(
 
 def _learner() -> str:
     """The learner and those of its settings that one looks at; which it is."""
+    learner = str(_now("learner"))
     with st.container(border=True, gap="xsmall"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            st.markdown("**How masks are learned**", width="content")
+            st.markdown("**Learn masks**", width="content")
             st.button(
                 "Paper's preset",
                 key="paper_preset",
@@ -292,8 +293,9 @@ def _learner() -> str:
                 on_click=_take_preset,
                 help="The published quick-test setting, which never changes; another learner below takes it back.",
             )
+        _controls_of(IN_SIGHT, _options_of(learner), "learn_", learner == PAPER, in_pairs=True)
         learners = [*LEARNERS, PAPER]
-        learner = st.selectbox(
+        st.selectbox(
             "Learner",
             learners,
             _place_of("learner", learners),
@@ -302,7 +304,6 @@ def _learner() -> str:
             format_func=_estimator_label,
             on_change=_learner_changed,
         )
-        _controls_of(IN_SIGHT, _options_of(learner), "learn_", learner == PAPER, in_pairs=True)
         st.caption(_estimator_about(learner))
     return learner
 

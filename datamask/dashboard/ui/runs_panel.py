@@ -151,6 +151,8 @@ def _table(frame: pd.DataFrame, ticked: Sequence[str]) -> None:
         key=key,
         on_select=_chosen,
         selection_mode=["multi-row", "single-cell"],
+        # of a table that the browser mounts anew
+        selection_default={"selection": {"rows": rows}},
         hide_index=True,
         lazy=False,
         height=tables.height(len(ids), ROWS),
