@@ -105,6 +105,15 @@ def test_archived_runs_leave_the_table_and_come_back(page, opened, made):
     assert not made["one"].label().archived and made["three"].label().archived
 
 
+def test_where_all_runs_are_archived_they_can_be_listed_all_the_same(page, opened, made):
+    for run in made.values():
+        run.relabel(archived=True)
+    app = page("pages/run.py", corpus=opened.key)
+    assert "No run on this corpus yet" in [heading.value for heading in app.subheader] and not app.dataframe
+    app.toggle(key="runs_archived").set_value(True).run()
+    assert set(runs_table(app)["name"]) == set(made) and not app.exception
+
+
 def test_deleted_runs_are_gone_until_that_is_undone(page, opened, store, made):
     app = page("pages/run.py", corpus=opened.key)
     tick(app, "three", "one")

@@ -59,10 +59,12 @@ def choose(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> lis
     if st.session_state.pop(_TO_COMPARE, False):
         st.switch_page("pages/compare.py", query_params=session.link_parameters())
     ticked = _ticked(run)
-    if not runs and run is None and not _wider():
+    if not runs and run is None and not session.store().list():
         _deleted()
         return []
     listed = _controls(runs, run, opening)
+    if not listed:
+        return []
     by_id = {listed_run.id: listed_run for listed_run in listed}
     ticked = [run_id for run_id in ticked if run_id in by_id]
     st.session_state[TICKED] = ticked
@@ -90,11 +92,6 @@ def _ticked(run: Run | None) -> list[str]:
 
 def _several() -> bool:
     return bool(st.session_state.get("runs_everywhere"))
-
-
-def _wider() -> bool:
-    """Whether more is asked for than the runs of the open corpus that are not put away."""
-    return _several() or bool(st.session_state.get("runs_archived"))
 
 
 def _controls(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> list[Run]:
