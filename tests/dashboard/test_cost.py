@@ -118,6 +118,9 @@ def test_either_way_has_its_time_and_the_rows_are_said_once(tmp_path):
         "Selects **300** of 1,000 rows. Time: learning masks about **10 s**, Relaxed (no masks) not known yet."
     )
     assert cost.sentence_of_two(None, learn, 1000, "x").endswith("rows. Time: learning masks about **10\u00a0s**.")
+    assert cost.sentence_of_two(solve, None, 1000, "x").endswith(
+        "rows. No run like it yet, so no estimate of the time."
+    )
     assert cost.details_of_two(solve, None).startswith("Solve. Time: no run like this one")
     with pytest.raises(ValueError, match="solve and learn are both None"):
         cost.sentence_of_two(None, None, 1000, "x")

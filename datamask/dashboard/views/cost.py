@@ -118,9 +118,10 @@ def sentence_of_two(solve: Cost | None, learn: Cost | None, n: int, solver: str)
     known = [
         f"{name} about **{words.roughly(cost.seconds)}**" for name, cost in ways if cost and cost.seconds is not None
     ]
-    unknown = [name for name, cost in ways if cost and cost.seconds is None]
-    times = ", ".join([*known, *(f"{name} not known yet" for name in unknown)])
-    return f"{_rows(first, n)}. Time: {times}."
+    if not known:
+        return f"{_rows(first, n)}. No run like it yet, so no estimate of the time."
+    unknown = [f"{name} not known yet" for name, cost in ways if cost and cost.seconds is None]
+    return f"{_rows(first, n)}. Time: {', '.join([*known, *unknown])}."
 
 
 def details_of_two(solve: Cost | None, learn: Cost | None) -> str:
