@@ -105,7 +105,7 @@ def run_lines(
                 "mark": {
                     "type": "point",
                     "filled": True,
-                    "size": 70,
+                    "size": 110,
                     "opacity": 1,
                     "stroke": tone.ground,
                     "clip": True,

@@ -57,7 +57,8 @@ def start(opened: OpenCorpus, runs: Sequence[Run], form: RunForm) -> None:
         (columns[1], forms.LEARN, "Learn masks", ":material/school:"),
     ):
         with place:
-            if _button(way, label, icon, way not in ready):
+            # a press may have been on its way while the settings came to contradict each other
+            if _button(way, label, icon, way not in ready) and way in ready:
                 pressed = way
     if pressed is None:
         return
