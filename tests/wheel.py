@@ -177,7 +177,7 @@ def in_a_browser(address: str, picture: Path) -> None:
             expect(page.get_by_text("800 of 800 samples").first).to_be_visible(timeout=1000 * SECONDS)
             expect(page.locator(FAILED)).to_have_count(0)
             title = page.get_by_role("heading", name="Which samples are kept")
-            assert title.evaluate("node => getComputedStyle(node).color") == "rgb(27, 35, 43)", "no theme"
+            assert title.evaluate("node => getComputedStyle(node).color") == "rgb(14, 20, 26)", "no theme"
         finally:
             page.screenshot(path=str(picture))
             browser.close()

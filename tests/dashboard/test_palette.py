@@ -1,10 +1,16 @@
 """Colours: readable on their ground, and the same roles on both."""
 
+import re
+import tomllib
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
 from datamask.dashboard import palette
+from datamask.dashboard.ui.theme import READABLE
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def luminance(colour: str) -> float:
@@ -16,6 +22,29 @@ def luminance(colour: str) -> float:
 def contrast(one: str, two: str) -> float:
     light, dark = sorted((luminance(one), luminance(two)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
+
+
+def over(top: str, below: str, cover: float) -> str:
+    """The colour of `top` at that opacity over `below`."""
+    pairs = ((int(top[i : i + 2], 16), int(below[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(cover * a + (1 - cover) * b):02X}" for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_letters_of_the_theme_are_readable_wherever_streamlit_puts_them(name):
+    """WCAG AA, 4.5 to 1: captions are drawn at 60 %, code in them too, and buttons and tags have white letters."""
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"][name]
+    ground, text = theme["backgroundColor"], theme["textColor"]
+    tone = palette.shades(name == "dark")
+    assert (tone.text, tone.ground, tone.raised) == (text, ground, theme["secondaryBackgroundColor"])
+    for place in (ground, theme["secondaryBackgroundColor"], theme["sidebar"]["backgroundColor"]):
+        assert contrast(over(text, place, 0.6), place) >= 4.5, place
+    assert contrast(over(text, ground, 0.6), over(theme["codeBackgroundColor"], ground, 0.6)) >= 4.5
+    assert contrast("#FFFFFF", theme["primaryColor"]) >= 4.5
+    assert contrast(theme["linkColor"], ground) >= 4.5
+    pressed = dict(zip(("light", "dark"), re.findall("#[0-9A-F]{6}", READABLE), strict=True))[name]
+    for cover in (0.0, 0.1, 0.2):  # the first colour under what is pressed: none (a slider), at rest, under the pointer
+        assert contrast(pressed, over(theme["primaryColor"], ground, cover)) >= 4.5
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -163,7 +163,7 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
         # the words come before the map is dimmed, and M marks what is bright there
         expect(page.locator(".map")).to_have_attribute("data-clear", "1")
         page.wait_for_function(STILL)
-        tab_to(page, "Selected by")
+        tab_to(page, "Map: Selected by")
         # the map's own key: nothing else is bright, so this is the sample nearest to the middle
         page.keyboard.press("m")
         expect(page.get_by_text(re.compile("^Why is it (kept|left out)"))).to_be_visible()

@@ -59,11 +59,8 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     axis = {"tickCount": 6, **({"format": "~g"} if curve.measure == GAP else {})}
     up = {"field": "value", "type": "quantitative", "title": curve.unit, "scale": scale, "axis": axis}
     # a run without masks has no line for them, and needs no key to it
-    drawn = [
-        (name, shade)
-        for name, shade in ((SUBSET, tone.accent), (BATCH, tone.batch))
-        if name == SUBSET or (curve.table["series"] == BATCH).any()
-    ]
+    masks = bool((curve.table["series"] == BATCH).any())
+    drawn = [(SUBSET, tone.accent), *([(BATCH, tone.batch)] if masks else [])]
     colour = {
         "field": "series",
         "type": "nominal",
@@ -98,7 +95,8 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
     layers = [
         {
             "transform": [batch],
-            "mark": {"type": "area", "opacity": 0.22, "color": tone.batch},
+            # who cannot see it hears of the spread at each point
+            "mark": {"type": "area", "opacity": 0.22, "color": tone.batch, "aria": False},
             "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}},
         },
         {
@@ -117,7 +115,7 @@ def convergence(curve: Curve, x: str = "step", *, dark: bool = False, height: in
             "encoding": {"x": across, "y": up, "tooltip": tooltip},
         },
     ]
-    if curve.measure == GAP:
+    if curve.measure == GAP or not masks:
         del layers[:2]
     layers += [*_phases(across, up, tone), *_references(up, tone), *_final(curve, x, up, tone)]
     return {
@@ -250,12 +248,14 @@ def _references(up: dict, tone: palette.Shades) -> Iterator[dict]:
         return [{"filter": f"datum.series === '{series}' && datum.role === '{role}'"}]
 
     # nothing to see: it makes the axis reach from end to end, by the data, so that a live chart is not drawn anew
-    yield {"transform": rows(FRAME, ""), "mark": {"type": "point", "opacity": 0}, "encoding": {"y": up}}
+    hidden = {"type": "point", "opacity": 0, "aria": False}
+    yield {"transform": rows(FRAME, ""), "mark": hidden, "encoding": {"y": up}}
     for role, dash in ROLES.items():
         yield {
             "transform": rows(RULE, role),
             "encoding": {"y": up},
-            "mark": {"type": "rule", "strokeDash": dash, "strokeWidth": 1.4, "color": colours[role]},
+            # its words, which are read aloud, say its value; and a rule that is not there would have no name
+            "mark": {"type": "rule", "strokeDash": dash, "strokeWidth": 1.4, "color": colours[role], "aria": False},
         }
     for role, color in colours.items():
         left = role == EDGE

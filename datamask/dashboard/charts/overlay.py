@@ -104,6 +104,7 @@ def overlay(
                     "opacity": 1,
                     "stroke": tone.ground,
                     "strokeWidth": 1.2,
+                    "aria": bool(ended),
                 },
                 "encoding": {
                     "x": across,
@@ -115,13 +116,14 @@ def overlay(
                     ],
                 },
             },
-            # a baseline has no steps: one mark instead of a line
+            # a baseline has no steps: one mark instead of a line; the last layer says its value, and where there is no
+            # baseline this one would have no name
             {
                 "transform": [
                     {"joinaggregate": [{"op": "count", "as": "records"}], "groupby": ["run"]},
                     {"filter": "datum.records == 1"},
                 ],
-                "mark": {"type": "point", "filled": True, "size": 70, "shape": "diamond"},
+                "mark": {"type": "point", "filled": True, "size": 70, "shape": "diamond", "aria": False},
                 "encoding": {"x": across, "y": up, "color": colour},
             },
             {

@@ -173,7 +173,7 @@ def values(entries: Sequence[Entry]) -> None:
         },
     )
     for sentence in comparison.caveats(entries):
-        st.caption(f":material/info: {words.plain(sentence, 400)}")
+        st.caption(words.plain(sentence, 400))
 
 
 def curves(entries: Sequence[Entry]) -> None:
@@ -205,7 +205,7 @@ def curves(entries: Sequence[Entry]) -> None:
     fit["joint"] = fit["quality"] and fit["diversity"] and len({entry.config.lamb for entry in entries}) == 1
     if not fit[measure]:
         st.caption(
-            f":material/info: These runs have no common scale of {measure}, so heights do not compare here; "
+            f"These runs have no common scale of {measure}, so heights do not compare here; "
             "when a curve rises and when it settles does."
         )
     table = comparison.curves(entries, measure)

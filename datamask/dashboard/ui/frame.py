@@ -12,7 +12,7 @@ from datamask.dashboard import words
 from datamask.dashboard.garbage import settled
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.signs import signed
-from datamask.dashboard.ui import address, session
+from datamask.dashboard.ui import address, session, theme
 from datamask.dashboard.views import listing
 
 PAGES: tuple[tuple[str, str, str], ...] = (
@@ -102,7 +102,7 @@ def frame(title: str, question: str, about: str = "", *, seen: bool = True) -> N
     st.set_page_config(
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
     )
-    st.html(STYLE)
+    st.html(STYLE + theme.READABLE)
     address.follow(title)
     opening = session.current_opening()
     with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):

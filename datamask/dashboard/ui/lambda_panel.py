@@ -92,8 +92,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         )
     elif kind == "quality":
         st.caption(
-            ":material/info: Selections maximise this very quality, so whoever follows it wins. Good for "
-            "looking at, not for choosing."
+            "Selections maximise this very quality, so whoever follows it wins. Good for looking at, not for choosing."
         )
     with st.container(gap="xxsmall"):
         st.caption("Objectives, a curve each")
@@ -173,10 +172,7 @@ def _press(fingerprint: str) -> None:
 
 
 def _wait() -> None:
-    st.caption(
-        ":material/hourglass_top: Your texts are not here yet. "
-        "The search starts as soon as they are uploaded or pasted."
-    )
+    st.caption("Your texts are not here yet. The search starts as soon as they are uploaded or pasted.")
     st.button(
         "Do not start",
         key="lambda_not",
@@ -388,7 +384,7 @@ def _headline(answer: Mapping, entropy: Mapping) -> None:
     if answer["target"]["circular"]:
         st.warning(f"**{headline}**", icon=":material/sync_problem:")
     else:
-        st.markdown(f"##### {headline}")
+        st.markdown(f"**{headline}**")
     effect = view.effect(answer, entropy)
     if effect:
         st.markdown(words.plain(effect, 400))

@@ -66,7 +66,7 @@ def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_
             "their lines overlap."
         )
     for note in board["notes"]:
-        st.caption(f":material/info: {words.plain(note, 400)}")
+        st.caption(words.plain(note, 400))
     st.html(f"<style>{scoreboard.STYLE}</style>" + scoreboard.scoreboard(rows, session.dark()))
     missing = scoreboard.missing(rows)
     if missing:

@@ -77,7 +77,9 @@ class LinkedMap {
       panel.key = make("div", "key", frame);
       panel.stage.tabIndex = 0;
       panel.stage.setAttribute("role", "application");
-      panel.stage.setAttribute("aria-describedby", this.help.id);
+      // it is called by what it is; its legend describes it
+      for (const part of [panel.blank, panel.key]) part.id = `${this.help.id}-${part.className}-${k}`;
+      panel.stage.setAttribute("aria-describedby", `${panel.blank.id} ${panel.key.id} ${this.help.id}`);
       listen(this, panel);
       return panel;
     });
@@ -113,21 +115,19 @@ class LinkedMap {
     title.textContent = title.title = layer.title;
     blank.textContent = layer.text;
     key.replaceChildren();
-    const words = [];
     for (const [shape, color, name] of layer.key) {
       const entry = make("span", "entry", key);
       entry.innerHTML = `<svg viewBox="0 0 10 10" aria-hidden="true">${GLYPHS[shape] ?? GLYPHS.circle}</svg>`;
       entry.firstChild.style.fill = color;
       make("span", "", entry, name).title = name;
-      words.push(name);
     }
     if (layer.bar) {
       const stops = layer.bar.stops.map(([at, color]) => `${color} ${100 * at}%`);
       make("div", "scale", key).style.background = `linear-gradient(to right, ${stops.join(", ")})`;
       const ticks = make("div", "ticks", key);
-      for (const [, text] of layer.bar.ticks) { make("span", "", ticks, text); words.push(text); }
+      for (const [, text] of layer.bar.ticks) make("span", "", ticks, text);
     }
-    stage.setAttribute("aria-label", `${layer.title}: ${words.join(", ") || layer.text}`);
+    stage.setAttribute("aria-label", `Map: ${layer.title}`);
   }
 
   // -- the view: a point in the middle and CSS pixels per unit, the same in both directions ------------------------

@@ -1,0 +1,154 @@
+"""No page, light or dark, holds what axe calls a serious or critical barrier: contrast, names, roles.
+
+axe is the library axe-core, carried by axe-playwright-python, so nothing is fetched. What it cannot see is held beside
+it: that icons keep silent, and that a map is called by what it shows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.dashboard import grounds
+from datamask.dashboard.openings import Opening, openings
+from datamask.runs import lambda_answers
+from datamask.runs.store import Run, RunStore
+from tests.dashboard.made_answers import made_answer
+from tests.dashboard.made_runs import finish_run, write_shard
+from tests.e2e.serving import FAILED, STILL, served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+LONG = 240_000
+VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("", "[data-testid='stVegaLiteChart'] .marks", ()),
+    ("run", "[data-testid='stVegaLiteChart'] .marks", ()),
+    (
+        "explore",
+        ".map[data-drawn='3']",
+        ("Distributions", "Starved and over-fed", "Three classes", "Borderline reader"),
+    ),
+    ("frontier", ".js-plotly-plot .main-svg .trace", ("Ratio", "Group size", "Transfer")),  # Live λ computes for long
+    ("which_lambda", "[data-testid='stVegaLiteChart'] .marks", ()),
+    ("compare", ".map[data-drawn='3']", ("Where", "Values", "Scoreboard", "Agreement", "Downstream results")),
+    ("export", "[data-testid='stDownloadButton'] button", ()),
+)
+"""Of each page its path, what must stand before it is looked at, and its tabs or views besides the first."""
+
+QUESTIONS = {
+    "Ratio": "What does keeping more cost?",
+    "Group size": "Which group size is worth its time?",
+    "Transfer": "Does a λ chosen on a part hold for the whole?",
+}
+
+SERIOUS = ("serious", "critical")
+
+EXCEPTIONS: dict[str, str] = {}
+"""By rule a selector of what is Streamlit's own and cannot be mended from outside, with the reason beside it."""
+
+GROUND = """() => getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor"""
+FADED = """() => Promise.race([new Promise(done => setTimeout(done, 5000)), Promise.all(document.getAnimations()
+    .filter(each => each instanceof CSSTransition).map(each => each.finished.catch(() => null)))])"""
+"""Colours change by transitions: until none is left, or halves of them would be measured."""
+
+GROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 28)"}
+
+
+def stored(folder: Path) -> tuple[Opening, Run]:
+    """A corpus of 240 rows with its map, five runs along lambda and an answer to which lambda: nothing is computed."""
+    store = RunStore(folder / "runs")
+    opening = openings(store.root).start(write_shard(folder / "shard.parquet"), "shard")
+    opening.wait(LONG / 1000)
+    corpus = opening.corpus
+    assert corpus is not None, opening.job.error
+    keep_layout(Layout(corpus.features[:, :2].astype(np.float32), 0.5, len(corpus)), corpus, store.cache_dir)
+    grounds.keep_crowding(corpus.features[:, 0].astype(np.float32), corpus, store.cache_dir)
+    for lamb in (0.0, 0.25, 0.75, 1.0, 0.5):
+        length = math.hypot(lamb, 1 - lamb)
+        run = finish_run(
+            store,
+            corpus,
+            opening.config,
+            lamb * corpus.quality - (1 - lamb) * corpus.features[:, 0],
+            name=f"balance {lamb:g}",
+            lamb=lamb,
+            objective="pairwise",
+            estimator="relaxed",
+            shares={"quality": lamb / length, "diversity": (1 - lamb) / length},
+        )
+    lambda_answers.save(store.cache_dir, made_answer(corpus.fingerprint))
+    return opening, run
+
+
+def turn(page: Page, theme: str) -> None:
+    """Make the page light or dark, as the reader's system asks for it, and wait until it is."""
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.wait_for_function(f"({GROUND})() === {GROUNDS[theme]!r}")
+    page.wait_for_function(STILL)
+    page.evaluate(FADED)
+
+
+def barriers(page: Page, where: str) -> list[str]:
+    """What axe calls serious or critical on the page: rule, page, element, and what is wrong with it."""
+    answer = Axe().run(page).response
+    assert len(answer["passes"]) > 10, "axe looked at nothing"
+    lines = []
+    for rule in answer["violations"]:
+        if rule["impact"] in SERIOUS:
+            for node in rule["nodes"]:
+                wrong = "; ".join(check["message"] for check in (*node["any"], *node["all"], *node["none"]))
+                if not (selector := EXCEPTIONS.get(rule["id"])) or not re.search(selector, node["html"]):
+                    lines.append(
+                        f"{rule['id']} on {where}: {node['html'][:200]} at {node['target'][-1]}: {wrong[:200]}"
+                    )
+    return lines
+
+
+@pytest.mark.timeout(900)
+def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):  # noqa: F811
+    page = browser_page
+    opening, run = stored(tmp_path)
+    found: list[str] = []
+    with served(tmp_path) as address:
+        page.goto(address)
+        expect(page.get_by_test_id("stMain").get_by_text("No corpus is open")).to_be_visible()
+        for theme in GROUNDS:
+            turn(page, theme)
+            found += barriers(page, f"Home without a corpus, {theme}")
+        for path, ready, parts in VIEWS:
+            page.goto(f"{address}/{path}?corpus={opening.key}&run={run.id}")
+            page.locator(ready).first.wait_for(state="attached")
+            for theme in GROUNDS:
+                turn(page, theme)
+                found += barriers(page, f"{path or 'home'}, {theme}")
+            if path in ("explore", "compare"):
+                for name, title in zip(
+                    page.get_by_role("application").evaluate_all("all => all.map(e => e.ariaLabel)"),
+                    page.locator(".panel .title").all_inner_texts(),
+                    strict=True,
+                ):
+                    assert name == f"Map: {title}"
+            main = page.get_by_test_id("stMain")
+            for part in parts:
+                tab = main.get_by_role("tab", name=part, exact=True)
+                if tab.count():
+                    tab.click()
+                    panel = main.get_by_role("tabpanel", name=part, exact=True)
+                    expect(panel.get_by_test_id("stElementContainer").first).to_be_visible()
+                else:
+                    # of these views none has a run yet, and says what it is for
+                    main.get_by_role("radio", name=part, exact=True).click()
+                    expect(main.get_by_role("heading", level=3, name=QUESTIONS[part])).to_be_visible()
+                page.wait_for_function(STILL)
+                page.evaluate(FADED)
+                found += barriers(page, f"{path}, {part}, {theme}")
+            # an icon among words is read aloud by its name
+            expect(page.locator("[role='img'][aria-label$=' icon']")).to_have_count(0)
+            expect(page.locator(FAILED)).to_have_count(0)
+    assert not found, "\n".join(found)
