@@ -9,7 +9,11 @@ import math
 import re
 import time
 
+from datamask.options import CORPUS_OPTIONS, OPTIONS
+
 _OPTION = re.compile(r"--([a-z][a-z_-]*)")
+_PATH = re.compile(r"(?<![\w:/.~])/(?:[^\s/:;,'\"]+/)+(?=[^\s/:;,'\"]+/[^\s/:;,'\"]+)")
+_LABELS = {option.word.replace("-", "_"): option.title for option in (*CORPUS_OPTIONS.values(), *OPTIONS.values())}
 GAP = "\u00a0"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&])")
 
@@ -23,11 +27,22 @@ def plain(text: object, limit: int = 200) -> str:
 
 
 def sentence(error: object, limit: int = 600) -> str:
-    """An error's sentence for a page, escaped, its options named as people read them, not as a shell does."""
+    """An error's sentence for a page: escaped, options called as the forms call them, of a path its end.
+
+    Where a file lies on the server is nothing that a page tells; a folder and the name in it are enough to find it by.
+    """
     said = str(error)
-    named = _OPTION.sub(lambda found: re.sub(r"[_-]", " ", found[1]), said)
+    named = _OPTION.sub(lambda found: _label(found[1]), _PATH.sub("…/", said))
     # a file's name keeps its spelling, an option at the beginning is a sentence's first word
     return plain(named[:1].upper() + named[1:] if _OPTION.match(said) else named, limit)
+
+
+def _label(option: str) -> str:
+    """What a form calls an option of the command line, as a word within a sentence: `masks per step (G)`."""
+    label = _LABELS.get(option.replace("-", "_"))
+    if label is None:
+        return re.sub(r"[_-]", " ", option)
+    return label[0].lower() + label[1:] if label[1:2].islower() else label
 
 
 def count(number: float) -> str:

@@ -113,6 +113,26 @@ def test_foreign_text_can_neither_mark_up_nor_run_over():
 def test_an_option_at_the_beginning_is_the_sentence_s_first_word_and_a_file_keeps_its_name():
     assert words.sentence("--device cuda is not here") == "Device cuda is not here"
     assert words.sentence("shard is empty, see --id-column") == "shard is empty, see id column"
+    assert words.sentence("--panel knows no column") == "Panel knows no column"
+
+
+def test_an_option_is_called_as_its_form_calls_it():
+    assert words.sentence("raise --n_rollout, or lower --lamb") == r"raise masks per step \(G\), or lower balance λ"
+    assert words.sentence("--budget needs --length_column") == "Token budget needs length column"
+
+
+@pytest.mark.parametrize(
+    "path, told",
+    [
+        ("/srv/data/corpora/web/part-1.parquet", "…/web/part\\-1\\.parquet"),
+        ("/part.parquet", "/part\\.parquet"),
+        ("web/part.parquet", "web/part\\.parquet"),
+        ("s3://bucket/shards/web/part.parquet", "s3\\://bucket/shards/web/part\\.parquet"),
+        ("a/b or c/d of /x/y", "a/b or c/d of /x/y"),
+    ],
+)
+def test_of_a_path_of_the_server_a_page_tells_the_end(path, told):
+    assert words.sentence(f"{path}: no column 'text'") == f"{told}\\: no column 'text'"
 
 
 def test_a_difference_has_its_sign():

@@ -38,8 +38,7 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         page = browser_page
         page.goto(f"{address}/frontier?corpus={opening.key}")
         expect(page.get_by_text("No run on this corpus yet")).to_be_visible(timeout=LONG)
-        # pair-wise similarity alone, five values of lambda
-        page.get_by_test_id("stMain").get_by_role("button", name="Facility location", exact=True).click()
+        # pair-wise similarity, which is chosen where there is no run, and five values of lambda
         slider = page.get_by_role("slider").first
         slider.focus()
         slider.press("ArrowLeft")

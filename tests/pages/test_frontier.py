@@ -75,9 +75,19 @@ def drawn(app) -> set[str]:
 def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
     app = page("pages/frontier.py", corpus=opened.key)
     assert app.subheader[0].value == "No run on this corpus yet" and not app.get("plotly_chart")
+    assert "**11** runs" in text_of(app)  # of one objective: a second takes as long again, so it is asked for
+    app.get_by_key("frontier_objectives").set_value(["facility", "pairwise"]).run()
     assert "**22** runs: 11 of Facility location, 11 of Pair\\-wise similarity" in text_of(app)
     assert not app.get_by_key("start_sweep").disabled
     explained(app, 8)
+
+
+def test_a_sweep_is_offered_for_the_objective_of_the_current_run(page, opened, store):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility")
+    assert page("pages/frontier.py", corpus=opened.key, run=run.id).get_by_key("frontier_objectives").value == [
+        "facility"
+    ]
+    assert page("pages/frontier.py", corpus=opened.key).get_by_key("frontier_objectives").value == ["pairwise"]
 
 
 def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened, store, explained):

@@ -37,7 +37,7 @@ h2{font-size:1.25rem;margin:2.2em 0 .5em}
 h3{font-size:1rem;margin:1.4em 0 .3em}
 .lead{font-size:1.15rem;margin:.4em 0 1em}.small{font-size:.88rem;opacity:.8}
 figure{margin:1em 0;break-inside:avoid}figcaption{font-size:.88rem;opacity:.8;margin-top:.3em}
-.maps{display:grid;grid-template-columns:1fr 1fr;gap:18px}
+.maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(260px,1fr));gap:18px}
 .maps img{width:100%%;border:1px solid var(--grid);border-radius:4px}
 table{border-collapse:collapse;width:100%%;font-size:.92rem}
 td,th{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;
@@ -127,20 +127,31 @@ def _map(run: Run, corpus: Corpus | None, cache_dir: Path | None) -> _Section | 
     layout = grounds.layout(corpus, cache_dir) if cache_dir is not None else None
     points = STAND_IN.coordinates(corpus.features) if layout is None else layout.points
     chosen = run.rows(["selected"])["selected"].to_numpy(zero_copy_only=False).astype(bool)
-    quality, selected = raster.panels(points, corpus.quality, chosen)
-    said = grounds.reading(STAND_IN.name if layout is None else DEFAULT, layout)
+    numbers = {"Quality": corpus.quality}
+    if cache_dir is not None and (crowding := grounds.crowding(corpus, cache_dir)) is not None:
+        numbers["Crowding"] = crowding
+    selected, *coloured = raster.panels(points, chosen, *numbers.values())
+    said = [
+        f"All {len(corpus):,} samples, far ones cut off; "
+        f"{grounds.reading(STAND_IN.name if layout is None else DEFAULT, layout)}.",
+        f"Crowding: mean cosine to the {grounds.CROWD} nearest samples of the whole corpus, whatever is selected."
+        if "Crowding" in numbers
+        else "A map of crowding is left out: nobody had asked for the corpus's neighbours yet.",
+        "Colours end at the 2nd and 98th percentile.",
+    ]
+    maps = "".join(
+        f'<div><b>{name}</b><img src="{picture}" alt="Map of all samples, coloured by {name.lower()}">'
+        '<div class="key small">low<span class="bar"></span>high</div></div>'
+        for name, picture in zip(numbers, coloured, strict=True)
+    )
     return _Section(
         "What was selected",
         (
-            '<figure><div class="maps"><div><b>Quality</b>'
-            f'<img src="{quality}" alt="Map of all samples, coloured by quality">'
-            '<div class="key small">low<span class="bar"></span>high</div></div><div><b>Selected</b>'
+            f'<figure><div class="maps">{maps}<div><b>Selected</b>'
             f'<img src="{selected}" alt="The same map, selected samples coloured">'
             f'<div class="key small"><i style="background:{raster.CHOSEN}"></i>selected'
             f'<i style="background:{raster.OTHERS}"></i>not selected'
-            f"</div></div></div>"
-            f"<figcaption>All {len(corpus):,} samples, far ones cut off; {svg.escape(said)}.</figcaption>"
-            "</figure>"
+            f"</div></div></div><figcaption>{svg.escape(' '.join(said))}</figcaption></figure>"
         ),
     )
 

@@ -27,17 +27,16 @@ FAINT = 0.55
 """Opacity of a pixel that one mark covers; more of them make it solid."""
 
 
-def panels(points: np.ndarray, quality: np.ndarray, selected: np.ndarray) -> tuple[str, str]:
-    """Two pictures of one map, by quality and by selection, as data addresses of PNG files on a clear ground.
+def panels(points: np.ndarray, selected: np.ndarray, *numbers: np.ndarray) -> tuple[str, ...]:
+    """Pictures of one map, by selection and by each of the numbers, as data addresses of PNG files on a clear ground.
 
-    A pixel shows the mean quality, and the selected share, of the samples whose marks cover it.
+    A pixel shows the selected share, or the mean of the numbers, of the samples whose marks cover it. The colours of
+    numbers end at their 2nd and 98th percentile.
 
     Args:
-        points: float ``(N, 2)``; quality: float ``(N,)``; selected: bool ``(N,)``.
+        points: float ``(N, 2)``; selected: bool ``(N,)``; numbers: float ``(N,)`` each.
     """
     pixels, rows = _stamped(points)
-    low, high = np.percentile(quality, (2, 98))
-    scaled = np.clip((quality - low) / (high - low), 0, 1) if high > low else np.full(len(quality), 0.5)
     count = np.bincount(pixels, minlength=SIDE * SIDE)
     there = count > 0
 
@@ -48,9 +47,15 @@ def panels(points: np.ndarray, quality: np.ndarray, selected: np.ndarray) -> tup
     dense = 1 - (1 - FAINT) ** np.minimum(count[there], 8)
     others, chosen = rgb([OTHERS, CHOSEN]).astype(float)
     return (
-        _png(there, blend(SCALE, mean(scaled)), 255 * dense),
         _png(there, others + share[:, None] * (chosen - others), 255 * dense * (PALE + (1 - PALE) * share)),
+        *(_png(there, blend(SCALE, mean(_scaled(values))), 255 * dense) for values in numbers),
     )
+
+
+def _scaled(values: np.ndarray) -> np.ndarray:
+    """The values as shares of the way from their 2nd to their 98th percentile, between 0 and 1."""
+    low, high = np.percentile(values, (2, 98))
+    return np.clip((values - low) / (high - low), 0, 1) if high > low else np.full(len(values), 0.5)
 
 
 def _stamped(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,7 @@ from datamask.work.worker import worker
 
 COUNTS = (5, 11, 21, 41)
 SIZES = (2, 8, 32, 128, 512)
+QUICK = "pairwise"
 LIVE = ("pairwise", "facility")
 """Objectives whose solvers are quick enough for a slider."""
 
@@ -57,11 +58,12 @@ def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None
     names = list(among or [entry.name for entry in catalogue.OBJECTIVES])
     about = "What diversity means. Each objective has its own scale, so each gets a curve of its own."
     if several:
+        if "frontier_objectives" not in st.session_state:
+            st.session_state["frontier_objectives"] = [_first(names)]
         chosen = st.pills(
             "Diversity objectives",
             names,
             selection_mode="multi",
-            default=["facility", "pairwise"],
             persist_state="session",
             key="frontier_objectives",
             wrap=True,
@@ -108,6 +110,17 @@ def shared(opened: OpenCorpus, several: bool, among: Sequence[str] | None = None
         "themselves.",
     )
     return Shared(tuple(chosen), float(share), collapse)
+
+
+def _first(names: Sequence[str]) -> str:
+    """The objective that is chosen until somebody chooses: the current run's, so that the curve goes through it.
+
+    One alone: a second would take as long again, and is one press away. Without a run the one that is solved within
+    seconds, and whose unreachable side is proved.
+    """
+    run = session.current_run()
+    objective = run.config.selection.objective if run is not None else ""
+    return objective if objective in names else QUICK
 
 
 def lambda_points(settings: Shared) -> tuple[Point, ...]:

@@ -65,16 +65,18 @@ def _picture(key: str, plans: Sequence[Plan]) -> None:
         st.html(charts.legend(lines, names, focus=line, chosen=spot, dark=session.dark()))
     with chart:
         figure = _figure(lines, named, names, line, spot)
-        st.plotly_chart(
-            figure,
-            key="frontier_chart",
-            on_select=_clicked,
-            selection_mode="points",
-            theme=None,
-            config=CONFIG,
-            width="stretch",
-            alt=_alt(lines, names),
-        )
+        # its place is kept while the browser still loads what draws it, or the page would jump by all its height
+        with st.container(height=HEIGHT, border=False, key="frontier_place"):
+            st.plotly_chart(
+                figure,
+                key="frontier_chart",
+                on_select=_clicked,
+                selection_mode="points",
+                theme=None,
+                config=CONFIG,
+                width="stretch",
+                alt=_alt(lines, names),
+            )
         st.caption(" ".join(_notes(lines, line, names)))
     count = sum(len(line.spots) for line in lines) + len(named)
     with st.expander(f"All {count:,} points as a table" if count != 1 else "The point as a table"):
@@ -227,11 +229,13 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
     where = names[line.key] if line is not None else ""
     with st.container(border=True, gap="small"):
         st.markdown(f"**{words.plain(title, 60)}**" + (f"  \n:gray[{words.plain(where, 120)}]" if where else ""))
-        left, right = st.columns(2)
-        left.metric("Quality", words.percent(spot.quality), help=f"{SHARES} Raw mean: {words.value(spot.raw_quality)}.")
-        right.metric(
-            "Diversity", words.percent(spot.diversity), help=f"{SHARES} Raw value: {words.value(spot.raw_diversity)}."
-        )
+        # beside each other where both are whole, else below each other: half a number is none
+        with st.container(horizontal=True, gap="medium"):
+            for label, share, raw in (
+                ("Quality", spot.quality, f"Raw mean: {words.value(spot.raw_quality)}."),
+                ("Diversity", spot.diversity, f"Raw value: {words.value(spot.raw_diversity)}."),
+            ):
+                st.metric(label, words.percent(share), width="content", help=f"{SHARES} {raw}")
         price = frontier.price_words(spot)
         if price:
             st.markdown(

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from datamask.corpus import open_corpus
-from datamask.dashboard import words
+from datamask.dashboard import grounds, words
 from datamask.dashboard.report import raster, report, sentence
 from datamask.dashboard.report.page import stored_board
 from datamask.dashboard.report.samples import EACH, samples
@@ -221,7 +221,8 @@ def test_a_stored_scoreboard_comes_along_and_else_the_objectives(world):
 
 def test_the_map_shows_each_sample_where_it_lies():
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    quality, selected = (decoded(uri) for uri in raster.panels(points, np.arange(4.0), np.array([1, 0, 0, 0], bool)))
+    chosen = np.array([1, 0, 0, 0], bool)
+    selected, quality, backwards = map(decoded, raster.panels(points, chosen, np.arange(4.0), -np.arange(4.0)))
     assert quality.shape == selected.shape == (raster.SIDE, raster.SIDE, 4)
     middle = raster.SIDE // 2
     for vertical in (slice(None, middle), slice(middle, None)):
@@ -232,6 +233,28 @@ def test_the_map_shows_each_sample_where_it_lies():
     blue = corner[corner[..., 3] > 0].mean(axis=0)
     grey = rest[rest[..., 3] > 0].mean(axis=0)
     assert blue[2] - blue[0] > 100 and abs(grey[2] - grey[0]) < 60 and blue[3] > grey[3]
+
+    def red(picture: np.ndarray, vertical: slice, across: slice) -> float:
+        """Of the sample in that corner; it rises along the scale."""
+        part = picture[vertical, across]
+        return part[part[..., 3] > 0].mean(axis=0)[0]
+
+    first, last = (slice(middle, None), slice(None, middle)), (slice(None, middle), slice(middle, None))
+    assert red(quality, *first) + 50 < red(quality, *last) and red(backwards, *first) > red(backwards, *last) + 50
+
+
+def test_a_map_of_crowding_comes_along_where_it_is_known(world):
+    store, corpus, runs = world
+
+    def maps() -> list[str]:
+        page = report(runs[1], runs, corpus, store.cache_dir)
+        return re.findall(r'<b>(\w+)</b><img src="data:image/png;base64,[^"]+" alt="[^"]+">', page)
+
+    assert maps() == ["Quality", "Selected"]
+    assert "A map of crowding is left out" in report(runs[1], runs, corpus, store.cache_dir)
+    grounds.keep_crowding(np.linspace(0, 1, len(corpus), dtype=np.float32), corpus, store.cache_dir)
+    assert maps() == ["Quality", "Crowding", "Selected"]
+    assert "mean cosine to the 15 nearest samples" in read(report(runs[1], runs, corpus, store.cache_dir)).text
 
 
 def decoded(uri: str) -> np.ndarray:
