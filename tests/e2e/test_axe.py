@@ -118,6 +118,13 @@ def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):  # noqa: F
         expect(page.get_by_test_id("stMain").get_by_text("No corpus is open")).to_be_visible()
         turn(page, "dark")
         found += barriers(page, "Home without a corpus, dark")
+        page.keyboard.press("k")
+        sheet = page.get_by_role("dialog")
+        expect(sheet.get_by_text("mark the sample nearest to the middle")).to_be_visible()
+        page.evaluate(FADED)
+        found += barriers(page, "the sheet of keys, dark", "[role='dialog']")
+        page.keyboard.press("Escape")
+        expect(sheet).to_have_count(0)
         for path, ready, parts in VIEWS:
             page.goto(f"{address}/{path}?corpus={opening.key}&run={run.id}")
             page.locator(ready).first.wait_for(state="attached")

@@ -12,7 +12,7 @@ from datamask.dashboard import words
 from datamask.dashboard.garbage import settled
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.signs import signed
-from datamask.dashboard.ui import address, session, theme
+from datamask.dashboard.ui import address, keys, session, theme
 from datamask.dashboard.views import listing
 
 PAGES: tuple[tuple[str, str, str], ...] = (
@@ -118,6 +118,7 @@ def frame(title: str, question: str, about: str = "", *, seen: bool = True) -> N
                 horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="right", gap="small"
             ):
                 _corpus(opening)
+                keys.draw()
                 _help(question, about)
         if not seen:
             with st.container(key="unseen_question", width=1):

@@ -1,0 +1,29 @@
+"""The sheet of keys: opened from the menu of every page, and it has the keys that the map hears."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from datamask.dashboard.ui import keys
+
+CANVAS = Path(keys.__file__).parent / "canvas"
+
+
+def test_the_sheet_opens_from_the_menu_and_stays_closed_until_then(page, explained):
+    app = page()
+    assert not any("On a map" in element.value for element in app.markdown)
+    explained(app)
+    app.button(key="keys").click().run()
+    assert not app.exception
+    shown = " ".join(element.value for element in app.markdown)
+    for place in ("On a map", *(place for place, _ in keys.OTHERS)):
+        assert place in shown
+    assert "| `←` `→` `↑` `↓` | move the map |" in shown and "| `L` `B` `P` |" in shown and "`Shift+←`" in shown
+
+
+def test_every_key_that_a_map_hears_stands_on_the_sheet():
+    script = (CANVAS / "hands.js").read_text(encoding="utf-8")
+    table = re.search(r"const keys = \{(.*?)\n  \};", script, re.S)
+    heard = {first or second for first, second in re.findall(r'(?:"(.)"|\b(\w+)): \(\) =>', table[1])}
+    assert len(heard) > 10 and heard == {key for names, _ in keys.MAP for key in names}
