@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig, SelectionConfig
 from datamask.dashboard.openings import openings
+from datamask.dashboard.ui.frontier_picture import HEIGHT
 from datamask.evaluation.frontier import frontier
 from datamask.evaluation.pool import Pool
 from datamask.runs.store import RunStore
@@ -75,6 +76,15 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         page.mouse.click(*page.evaluate(PLACE, [chart.element_handle(), chosen["x"], chosen["y"]]))
         expect(page.get_by_text("costs 0.33 points of diversity")).to_be_visible(timeout=LONG)
         assert f"run={chosen['run']}" in page.url
+        # on a narrow window its numbers are whole, and the picture's place is as high as the picture, loaded or not
+        page.set_viewport_size({"width": 1000, "height": 800})
+        page.wait_for_function(
+            """() => [...document.querySelectorAll('[data-testid="stMetricValue"] div')]
+                .every(value => value.scrollWidth <= value.clientWidth)"""
+        )
+        assert page.get_by_test_id("stMetricValue").count() == 2
+        assert page.locator(".st-key-frontier_place").evaluate("place => place.clientHeight") == HEIGHT
+        page.set_viewport_size({"width": 1440, "height": 900})
         page.get_by_role("link", name="Map and texts").click()
         expect(page.get_by_role("heading", name=re.compile("Which samples are kept"))).to_be_visible(timeout=LONG)
         assert f"run={chosen['run']}" in page.url and "/explore" in page.url
