@@ -37,7 +37,7 @@ def test_letters_of_the_theme_are_readable_wherever_streamlit_puts_them(name):
     ground, text = theme["backgroundColor"], theme["textColor"]
     tone = palette.shades(name == "dark")
     assert (tone.text, tone.ground, tone.raised) == (text, ground, theme["secondaryBackgroundColor"])
-    for place in (ground, theme["secondaryBackgroundColor"], theme["sidebar"]["backgroundColor"]):
+    for place in (ground, theme["secondaryBackgroundColor"]):
         assert contrast(over(text, place, 0.6), place) >= 4.5, place
     assert contrast(over(text, ground, 0.6), over(theme["codeBackgroundColor"], ground, 0.6)) >= 4.5
     assert contrast("#FFFFFF", theme["primaryColor"]) >= 4.5

@@ -29,7 +29,7 @@ LONG = 240_000
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("run", "[data-testid='stVegaLiteChart'] .marks", ()),
-    ("explore", ".map[data-drawn='3']", ("Distributions",)),
+    ("explore", ".map[data-drawn='1']", ("Starved and over-fed",)),
     ("frontier", ".js-plotly-plot .main-svg .trace", ("Ratio",)),
     ("which_lambda", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("compare", ".map[data-drawn='3']", ("Values",)),
