@@ -282,7 +282,8 @@ def _phases(across: dict, up: dict, tone: palette.Shades) -> Iterator[dict]:
 
     yield {
         "transform": rows(PHASE),
-        "mark": {"type": "rule", "strokeWidth": 1, "strokeDash": [4, 3], "color": tone.muted},
+        # the phase's name beside it is read aloud
+        "mark": {"type": "rule", "strokeWidth": 1, "strokeDash": [4, 3], "color": tone.muted, "aria": False},
         "encoding": {"x": across},
     }
     yield {
@@ -292,7 +293,15 @@ def _phases(across: dict, up: dict, tone: palette.Shades) -> Iterator[dict]:
     }
     yield {
         "transform": rows(START),
-        "mark": {"type": "point", "shape": "cross", "filled": True, "size": 110, "color": tone.best, "opacity": 1},
+        "mark": {
+            "type": "point",
+            "shape": "cross",
+            "filled": True,
+            "size": 110,
+            "color": tone.best,
+            "opacity": 1,
+            "aria": False,  # most runs have none, and then it would be a picture without a name
+        },
         "encoding": {"x": across, "y": up},
     }
 

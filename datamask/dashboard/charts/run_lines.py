@@ -78,6 +78,7 @@ def run_lines(
     ]
     names = labels(lines, low, high, inside)
     zero = {"values": [{"value": 0, "label": "random subset"}]}
+    turning = turns(lines)
     return {
         "height": height,
         "layer": [
@@ -101,7 +102,7 @@ def run_lines(
                 "encoding": {"x": across, "x2": {"value": "width"}, "y": up, "color": colour},
             },
             {
-                "data": {"values": turns(lines)},
+                "data": {"values": turning},
                 "mark": {
                     "type": "point",
                     "filled": True,
@@ -109,6 +110,7 @@ def run_lines(
                     "opacity": 1,
                     "stroke": tone.ground,
                     "clip": True,
+                    "aria": bool(turning),  # without a mark it would be a picture without a name
                 },
                 "encoding": {
                     "x": across,
