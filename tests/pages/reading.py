@@ -37,7 +37,7 @@ def titles(app: AppTest) -> list[str]:
 
 def captions(app: AppTest) -> str:
     """All captions of the page as one text, each with what opens on its question mark."""
-    return " ".join(f"{caption.value} {caption.proto.help}" for caption in app.caption)
+    return " ".join(" ".join(filter(None, (caption.value, caption.proto.help))) for caption in app.caption)
 
 
 def runs_table(app: AppTest) -> pd.DataFrame:
