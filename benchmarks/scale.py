@@ -41,6 +41,7 @@ from benchmarks.recipes import write_shard
 from datamask.files import write_text
 from datamask.learning.medoids import greedy, reverse_lists
 from datamask.out_of_core.array_file import ArrayFile
+from datamask.out_of_core.partition import unit_float32
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 SHARD_ROWS, DIM = 100_000, 128
@@ -194,9 +195,10 @@ def beside_greedy(work: Path, rows: int, summary: dict[str, Any]) -> dict[str, A
     shard = [int(Path(name).stem) for name in of_blocks.column("source_file").to_pylist()]
     by_row = np.array(shard) * SHARD_ROWS + of_blocks.column("source_row").to_numpy()
     sample = np.sort(np.random.default_rng(0).choice(rows, ESTIMATE_ROWS, replace=False))
+    features = np.concatenate([block["features"] for block in blocks])
     outcome: dict[str, Any] = {"seconds_of_greedy": seconds, "estimate_rows": ESTIMATE_ROWS}
     for name, members in (("greedy", picks), ("blocks", place[by_row])):
-        nearest = nearest_members(blocks, sample, members)
+        nearest = nearest_members(features, sample, members)
         parts = (
             (quality[members].mean() - ends[0]["random"]) * slopes[0],
             (nearest.mean() - ends[1]["random"]) * slopes[1],
@@ -214,17 +216,15 @@ def _in_order(folder: Path, beginning: str) -> list[Path]:
     return sorted(folder.glob(f"{beginning}*"), key=lambda path: int(path.stem.rpartition("-")[2]))
 
 
-def nearest_members(blocks: list[ArrayFile], sample: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """The similarity of each of these positions to its nearest member, compared with all of them, float64 ``(n,)``."""
-    features = np.concatenate([block["features"] for block in blocks])
+def nearest_members(features: np.ndarray, sample: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The similarity of each of these positions to its nearest member, compared with all of them, float64 ``(n,)``.
 
-    def unit(places: np.ndarray) -> np.ndarray:
-        rows = features[places].astype(np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    of_members, nearest = unit(members), []
+    Args:
+        features: float16 ``(N, d)``, by position.
+    """
+    of_members, nearest = unit_float32(features[members]), []
     for start in range(0, len(sample), BATCH):
-        nearest.append((unit(sample[start : start + BATCH]) @ of_members.T).max(axis=1))
+        nearest.append((unit_float32(features[sample[start : start + BATCH]]) @ of_members.T).max(axis=1))
     return np.maximum(np.concatenate(nearest), 0).astype(np.float64)
 
 

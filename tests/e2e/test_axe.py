@@ -7,7 +7,6 @@ it: that icons keep silent, and that a map is called by what it shows.
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +40,6 @@ QUESTIONS = {"Ratio": "What does keeping more cost?"}
 
 SERIOUS = ("serious", "critical")
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
-
-EXCEPTIONS: dict[str, str] = {}
-"""By rule a selector of what is Streamlit's own and cannot be mended from outside, with the reason beside it."""
 
 SHOWN = "[role='tabpanel']:not([style*='none'])"
 GROUND = """() => getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor"""
@@ -101,10 +97,7 @@ def barriers(page: Page, where: str, part: str | None = None) -> list[str]:
         if rule["impact"] in SERIOUS:
             for node in rule["nodes"]:
                 wrong = "; ".join(check["message"] for check in (*node["any"], *node["all"], *node["none"]))
-                if not (selector := EXCEPTIONS.get(rule["id"])) or not re.search(selector, node["html"]):
-                    lines.append(
-                        f"{rule['id']} on {where}: {node['html'][:200]} at {node['target'][-1]}: {wrong[:200]}"
-                    )
+                lines.append(f"{rule['id']} on {where}: {node['html'][:200]} at {node['target'][-1]}: {wrong[:200]}")
     return lines
 
 
