@@ -19,6 +19,7 @@ from datamask.dashboard.ui import (
     instrument,
     linked,
     menus,
+    names_panel,
     preparing,
     sample_panel,
     scene,
@@ -144,6 +145,7 @@ with page.rail:
             help=f"Points show single samples, a random {MAX_POINTS:,} of them where there are more. Hexagons show the "
             "mean or the selected share of all samples in a cell.",
         )
+        named_by = names_panel.control(corpus, unplaced)
     strips = st.container()
 
 with page.map:
@@ -152,6 +154,7 @@ with page.map:
     about = st.container()
 with progress:
     preparing.prepare(corpus, cache_dir, wanted)
+    names_panel.prepare(corpus, cache_dir, named_by)
 ground = scene.ground(corpus, cache_dir, wanted, shown_as == "hexagons")
 rows = Rows(unplaced.n, unplaced.numbers, unplaced.classes, unplaced.texts, ground.places.points)
 view = linked.Linked(corpus, rows, linked.kept_on(corpus, rows, shown), f"{run_id} {ground.kind}")
@@ -176,6 +179,9 @@ with drawing:
         inside=lambda regions: view.meeting(Inside(regions)),
         marked=() if sample is None else (sample,),
         on_pick=lambda row: chosen.choose(corpus, row),
+        names=names_panel.names(view, ground, named_by, selected),
+        opened=names_panel.opened(view, named_by),
+        on_name=lambda code: names_panel.press(view, named_by, code),
         alt=f"Map of {len(corpus):,} samples, coloured by {', '.join(colours)}",
     )
 with about:

@@ -88,6 +88,14 @@ class Corpus:
         """d, the number of feature dimensions."""
         return int(self.features.shape[1])
 
+    @property
+    def texts(self) -> pa.ChunkedArray | None:
+        """The text column as strings ``(N,)``; None where the shards brought none."""
+        name = self.provenance.columns.get("text")
+        if not name or name not in self.metadata.column_names:
+            return None
+        return self.metadata[name].cast(pa.string())
+
     @cached_property
     def metadata_columns(self) -> dict[str, Column]:
         """What each metadata column is (a number, a class or neither), by its name; counted at the first question."""

@@ -95,10 +95,9 @@ def _fewer(sample: Corpus, count: int) -> np.ndarray:
 
 def _labels(sample: Corpus, drawn: np.ndarray) -> list[str]:
     rows = pa.array(drawn)
-    name = sample.provenance.columns.get("text")
     texts = None
-    if name and name in sample.metadata.column_names:
-        texts = pc.utf8_slice_codeunits(sample.metadata[name].cast(pa.string()).take(rows), 0, TEXT).to_pylist()
+    if sample.texts is not None:
+        texts = pc.utf8_slice_codeunits(sample.texts.take(rows), 0, TEXT).to_pylist()
     return labels(sample.ids.take(rows).to_pylist(), sample.quality[drawn], texts)
 
 

@@ -1,4 +1,4 @@
-"""What is made of the sample before anybody asks: its maps, a run that is solved, one by masks, and a frontier.
+"""What is made of the sample before anybody asks: maps with names, a run that is solved, one by masks, and a frontier.
 
 It is the least urgent work there is, begins once the sample is open, and is done once per runs folder: a note there
 (`NOTE`) says which runs were begun, so that none is made twice, nor again after somebody has removed it. What the end
@@ -18,7 +18,7 @@ from datamask import endings
 from datamask.config import CorpusConfig, RunConfig, SelectionConfig
 from datamask.corpus import Corpus
 from datamask.corpus.projections import DEFAULT, STAND_IN
-from datamask.dashboard import grounds, sweeping
+from datamask.dashboard import grounds, sweeping, topics
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.signs import Sign
 from datamask.errors import DatamaskError, InputError, RunStateError, Stopped
@@ -190,17 +190,21 @@ class _Work:
     def _make(self, job: Job, note: Note) -> None:
         corpus = self._opened(job)
         self._tell(f"open, {len(corpus):,} rows; maps and selections follow, beside the server")
-        layout = self._start_layout(corpus, DEFAULT)
+        layout, naming = self._start_layout(corpus, DEFAULT), None
         try:
             self._runs(job, note)
+            job.report(SELECTED, "words for the map's regions")
+            naming = self._start_naming(corpus)
+            self._wait(job, naming, "names of its regions")
             job.report(SELECTED, f"the {DEFAULT} map")
-            self._wait(job, layout)
+            self._wait(job, layout, f"{DEFAULT} map")
             job.report((1 + SELECTED) / 2, f"what {STAND_IN.name} keeps")
             layout = self._start_layout(corpus, STAND_IN.name)
-            self._wait(job, layout)
+            self._wait(job, layout, f"{STAND_IN.name} map")
         finally:
-            if layout is not None and job.stopping:
-                layout.stop()
+            for part in (layout, naming):
+                if part is not None and job.stopping:
+                    part.stop()
 
     def _opened(self, job: Job) -> Corpus:
         """The corpus, once it is open."""
@@ -226,12 +230,18 @@ class _Work:
             return None
         return grounds.start(corpus, cache_dir, projection, Priority.UNASKED)
 
-    def _wait(self, job: Job, layout: Job | None) -> None:
-        while layout is not None and not layout.wait(ASKED_SECONDS):
+    def _start_naming(self, corpus: Corpus) -> Job | None:
+        if topics.load(corpus, self._store.cache_dir) is not None:
+            return None
+        return topics.start(corpus, corpus.texts, self._store.cache_dir, Priority.UNASKED)
+
+    def _wait(self, job: Job, part: Job | None, what: str) -> None:
+        """Wait for a part, if there is one, which the terminal calls `what`."""
+        while part is not None and not part.wait(ASKED_SECONDS):
             job.poll()
-        if layout is not None:
+        if part is not None:
             self.arrived += 1
-            self._tell(f"the {layout.about} map {'is ready' if layout.state == 'done' else layout.state}")
+            self._tell(f"{what}: {'ready' if part.state == 'done' else part.state}")
 
     def _runs(self, job: Job, note: Note) -> None:
         waiting = [part for part in parts() if part.run_id not in note.ended]

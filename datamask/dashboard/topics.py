@@ -1,7 +1,8 @@
 """Clusters of a corpus with words for them: computed once in the background, kept on disk. No streamlit.
 
 The clusters are those of the scoreboard (k-means on the features). A cluster is called by the words that its texts hold
-more often than all texts do; it is a name, not an explanation.
+more often than all texts do, words without a subject of their own ("this", "have") aside; it is a name, not an
+explanation.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from datamask.corpus import Corpus
 from datamask.errors import poll_of
 from datamask.work.cache import Cache
 from datamask.work.job import Job
+from datamask.work.lanes import Priority
 from datamask.work.result_file import Content, Entry, require
 from datamask.work.worker import worker
 
@@ -29,8 +31,8 @@ LETTERS = 500
 """Of each of them."""
 
 WORD = re.compile(r"[^\W\d_]{3,24}")
-SAID = 3
-"""Words in a name."""
+IN_A_NAME = 3
+"""Words."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ def load(corpus: Corpus, cache_dir: str | Path) -> Topics | None:
     return Cache(cache_dir).find(topics_entry(corpus.fingerprint), lambda content: _kept_topics(content, len(corpus)))
 
 
-def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) -> Job:
+def start(
+    corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path, priority: Priority = Priority.PAGE
+) -> Job:
     """Compute them in the background; joins the work under way where there is one."""
 
     def compute(job: Job) -> None:
@@ -75,7 +79,7 @@ def start(corpus: Corpus, texts: pa.ChunkedArray | None, cache_dir: str | Path) 
             topics_entry(corpus.fingerprint), lambda: load(corpus, cache_dir), lambda: compute(job), job.should_stop
         )
 
-    return worker().start(key_of(corpus), work, device="cpu")
+    return worker().start(key_of(corpus), work, device="cpu", priority=priority)
 
 
 def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) -> tuple[str, ...]:
@@ -86,6 +90,9 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
     count = int(codes.max()) + 1
     if texts is None:
         return tuple(f"cluster {k + 1}" for k in range(count))
+    # takes a moment to import, and only this needs it
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
     order = np.random.default_rng(seed).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     ends = np.searchsorted(codes[order], np.arange(count + 1))
@@ -94,7 +101,7 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
         rows = order[ends[k] : ends[k + 1]][:READ]
         some: Counter[str] = Counter()
         for text in texts.take(pa.array(rows)).to_pylist():
-            some.update({word.lower() for word in WORD.findall((text or "")[:LETTERS])})
+            some.update({word.lower() for word in WORD.findall((text or "")[:LETTERS])} - ENGLISH_STOP_WORDS)
         held.append((some, max(len(rows), 1)))
     everywhere: Counter[str] = Counter()
     read = sum(size for _, size in held)
@@ -104,7 +111,7 @@ def names_of(codes: np.ndarray, texts: pa.ChunkedArray | None, seed: int = 0) ->
     for k, (some, size) in enumerate(held):
         weight = {word: n / size * np.log(n / size * read / everywhere[word]) for word, n in some.items()}
         ranked = [word for _, word in sorted((-value, word) for word, value in weight.items())]
-        names.append(" · ".join([str(k + 1), ", ".join(ranked[:SAID])]) if ranked else f"cluster {k + 1}")
+        names.append(" · ".join([str(k + 1), ", ".join(ranked[:IN_A_NAME])]) if ranked else f"cluster {k + 1}")
     return tuple(names)
 
 

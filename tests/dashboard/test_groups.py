@@ -165,3 +165,9 @@ def test_clusters_are_called_by_what_sets_them_apart():
     assert names[0].startswith("1 · ") and set(names[0][4:].split(", ")[:2]) == {"cat", "dog"}
     assert set(names[1][4:].split(", ")[:2]) == {"plot", "axis"}
     assert topics.names_of(codes, None) == ("cluster 1", "cluster 2")
+
+
+def test_words_without_a_subject_name_no_cluster():
+    texts = ["this has been done here by them"] * 20 + ["you have that for us"] * 20
+    codes = np.repeat([0, 1], 20).astype(np.int32)
+    assert topics.names_of(codes, pa.chunked_array([pa.array(texts)])) == ("cluster 1", "cluster 2")

@@ -6,7 +6,7 @@ import streamlit as st
 from datamask.dashboard.layers import Number, Selection
 from datamask.dashboard.parcels import ground_parcel
 from datamask.dashboard.places import place
-from datamask.dashboard.ui.canvas_map import canvas_layer, canvas_map
+from datamask.dashboard.ui.canvas_map import Named, canvas_layer, canvas_map
 from datamask.dashboard.ui.chosen import KEY
 
 N = 5000
@@ -25,6 +25,13 @@ regions = canvas_map(
     alt="Points",
     height=300,
     on_pick=lambda row: st.session_state.update({KEY: row}),
+    names=[
+        Named(7, "<b>right</b>", "43 %", 1.0, 0.0, "Right: 2,500 samples"),
+        Named(3, "left", "12 %", -1.0, 0.0, "Left: 2,500 samples"),
+        Named(5, "no room", "", -0.98, 0.02, "Covered by the one on the left"),
+    ],
+    opened=st.session_state.get("opened", []),
+    on_name=lambda code: st.session_state.update(opened=[code]),
 )
 
 
@@ -38,3 +45,4 @@ def live() -> None:
 
 live()
 st.text(f"regions {len(regions)}, picked {st.session_state.get(KEY)}")
+st.text(f"opened {st.session_state.get('opened', [])}")

@@ -65,6 +65,32 @@ def test_the_map_keeps_its_place_while_its_colours_change(address):
         assert root.get_attribute("aria-label") == "Points" and len(colours(page, 0)) > 50
         assert page.get_by_role("toolbar", name="Tools of the map").get_by_role("button").count() == 6
 
+        # names stand where there is room, the first ones first, as text; the same on every panel, heard once
+        assert root.get_attribute("data-names") == "2"
+        names = page.get_by_role("group", name="Named regions").get_by_role("button")
+        expect(names).to_have_text(["<b>right</b>43 %", "left12 %"])
+        opened = page.get_by_text(re.compile("^opened"))
+        names.first.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        expect(opened).to_have_text("opened [3]")
+        expect(names.nth(1)).to_have_attribute("aria-pressed", "true")
+        spot = names.first.bounding_box()
+        x, y = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2
+        page.mouse.click(x, y)
+        expect(opened).to_have_text("opened [7]")
+        # who begins a lasso on a name draws one, and opens nothing
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for across, down in ((30, 0), (30, 30), (0, 30)):
+            page.mouse.move(x - across, y + down, steps=3)
+        page.mouse.up()
+        expect(said).to_have_text("regions 1, picked None")
+        expect(opened).to_have_text("opened [7]")
+        stage.focus()
+        page.keyboard.press("Escape")
+        expect(said).to_have_text("regions 0, picked None")
+
         # by keyboard alone: closer, to the side, and what is in view as region
         stage.focus()
         first = root.get_attribute("data-view")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from datamask.dashboard.openings import openings
 from datamask.dashboard.parcels import ground_parcel
 from datamask.dashboard.places import place
 from datamask.dashboard.regions import Region
-from datamask.dashboard.ui import canvas_map, distribution_panel, groups_panel, texts_panel
+from datamask.dashboard.ui import canvas_map, distribution_panel, groups_panel, linked, names_panel, texts_panel
 from datamask.work.worker import worker
 from tests.dashboard.made_runs import NASTY, finish_run
 from tests.pages.reading import captions, map_data, parcels, titles
@@ -283,6 +284,60 @@ def test_shards_opened_again_with_another_column_show_it(page, opened, store, ma
     assert {"grade", "weight"} <= set(drawn) and set(drawn["source"]["labels"]) == {"web", "forum"}
     app = page("pages/explore.py", corpus=opening.key, where=json.dumps([["source", ["forum"]]]))
     assert "**80** of 240 samples" in said_by(app)
+
+
+def names_on_the_map(app) -> list[list]:
+    return map_data(app)["names"]
+
+
+def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, opened, store, mapped):
+    corpus = opened.corpus
+    codes, names = mapped.astype(np.int32), ("1 · cats", "2 · dogs", "3 · birds")
+    topics.keep(topics.Topics(codes, names), corpus, store.cache_dir)
+    run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
+    counts = np.bincount(codes)
+    shares = [words.percent(selected[codes == code].mean()) for code in range(3)]
+    listed = names_on_the_map(app)
+    assert {(code, label, share) for code, label, share, *_ in listed} == {
+        (code, ("cats", "dogs", "birds")[code], shares[code]) for code in range(3)
+    }
+    corners = ((0, 0), (10, 0), (0, 10))
+    for code, _, _, x, y, sentence in listed:
+        assert (x, y) == pytest.approx(corners[code], abs=0.9)
+        kept = f"{shares[code]} kept against {words.percent(selected.mean())} everywhere"
+        assert f"{counts[code]} samples, {kept}" in sentence
+    # a press is a filter like any other, and a second one takes it back
+    app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("cluster", ("2 · dogs",)),)))
+    app.run()
+    assert map_data(app)["opened"] == [1] and f"**{counts[1]}** of 240 samples" in said_by(app)
+    app.selectbox(key="explore_names").select("source").run()
+    assert map_data(app)["opened"] == []
+    app.selectbox(key="explore_names").select("nothing").run()
+    assert names_on_the_map(app) == []
+
+
+def test_a_press_on_a_name_toggles_its_filter(opened, monkeypatch):
+    corpus = opened.corpus
+    rows = Rows(240, classes={"cluster": ((np.arange(240) % 2).astype(np.int32), ("1 · a", "2 · b"))})
+    state: dict[str, object] = {}
+    monkeypatch.setattr("streamlit.session_state", state)
+    for code, expected in ((1, ("2 · b",)), (0, ("1 · a",)), (0, None)):
+        view = linked.Linked(corpus, rows, linked.kept(corpus), "key")
+        names_panel.press(view, names_panel.WORDS, code)
+        condition = linked.kept(corpus).of("cluster")
+        assert (condition.names if condition is not None else None) == expected
+
+
+def test_without_texts_and_classes_nothing_names_a_region_and_it_says_why(page, opened, mapped, shard, runs_dir):
+    rows = Rows(5, classes={"selected": (np.zeros(5, int), ("a", "b")), "cluster": (np.zeros(5, int), ("1",))})
+    bare = replace(opened.corpus, metadata=opened.corpus.metadata.select([]))
+    assert names_panel.choices(bare, rows) == [names_panel.NOTHING]
+    many = Rows(5, classes={"address": (np.zeros(5, int), tuple(map(str, range(names_panel.CLASSES + 1))))})
+    assert names_panel.choices(bare, many) == [names_panel.NOTHING]
+    classes = Rows(5, classes={"source": (np.zeros(5, int), ("a", "b"))})
+    assert names_panel.choices(bare, classes) == ["source", names_panel.NOTHING]
 
 
 def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opened, store, mapped, shard, runs_dir):

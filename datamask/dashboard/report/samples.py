@@ -46,12 +46,10 @@ def samples(run: Run, corpus: Corpus) -> dict[str, list[Sample]]:
 
 
 def _read(corpus: Corpus, rows: np.ndarray) -> list[Sample]:
-    name = corpus.provenance.columns.get("text")
     taken = pa.array(rows)
     texts: list[str | None] = [None] * len(rows)
-    if name and name in corpus.metadata.column_names:
-        column = corpus.metadata[name].take(taken).cast(pa.string())
-        texts = pc.utf8_slice_codeunits(column, 0, 2 * LETTERS).to_pylist()
+    if corpus.texts is not None:
+        texts = pc.utf8_slice_codeunits(corpus.texts.take(taken), 0, 2 * LETTERS).to_pylist()
     ids = corpus.ids.take(taken).to_pylist()
     return [
         Sample(str(i), float(corpus.quality[row]), None if text is None else _cut(text))

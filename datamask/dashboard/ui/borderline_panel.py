@@ -9,7 +9,6 @@ from datamask.corpus import Corpus
 from datamask.dashboard import borderline, explanations, words
 from datamask.dashboard.borderline import DROP, KEEP, SKIP
 from datamask.dashboard.explanations import Deck
-from datamask.dashboard.ui import scene
 from datamask.dashboard.ui.asking import settled
 from datamask.runs.exports import table_csv
 from datamask.runs.store import Run
@@ -25,7 +24,7 @@ def show(run: Run, corpus: Corpus, selected: np.ndarray, shown: np.ndarray | Non
     Args:
         selected: bool ``(N,)`` of the run. shown: those a filter lets through; None: there is none.
     """
-    texts = scene.texts_of(corpus)
+    texts = corpus.texts
     if texts is None:
         st.caption("This corpus has no texts to read. Add a text column to the shards and open them again.")
         return

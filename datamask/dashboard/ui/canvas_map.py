@@ -37,6 +37,23 @@ _ANY = "*"
 """Stands for the corpus in the scope of regions that an address brought."""
 
 
+@dataclass(frozen=True)
+class Named:
+    """A name on the map.
+
+    Attributes:
+        code: what the map calls back with. label: what stands there. share: a few signs behind it, or nothing.
+        x, y: its place in the map's coordinates. sentence: what it says under the pointer.
+    """
+
+    code: int
+    label: str
+    share: str
+    x: float
+    y: float
+    sentence: str
+
+
 @dataclass
 class _Memory:
     """What a session remembers of one map, also while another page is shown.
@@ -71,6 +88,9 @@ def canvas_map(
     marked: Sequence[int] = (),
     on_pick: Callable[[int], None] | None = None,
     ends: Mapping[type, Ends] | None = None,
+    names: Sequence[Named] = (),
+    opened: Sequence[int] = (),
+    on_name: Callable[[int], None] | None = None,
 ) -> tuple[Region, ...]:
     """Show a map and answer what was drawn on it.
 
@@ -90,6 +110,9 @@ def canvas_map(
         marked: rows that get a ring.
         on_pick: called with the row of a sample that was clicked, before the page is drawn again.
         ends: common colour scales of panels that are compared, by kind of layer (`ends.common_ends`).
+        names: of regions, those first that must have room.
+        opened: codes of those whose samples are shown alone.
+        on_name: called with the code of a name that was pressed, before the page is drawn again.
 
     Returns:
         The regions drawn on the map, in data coordinates, on whichever panel.
@@ -114,10 +137,11 @@ def canvas_map(
         for i, layer in enumerate(layers):
             if layer is not None:
                 canvas_layer(name, i, layer, places, Seen(shown, counted, ends or {}))
-        result = component("map", ("parcel", "elements", "raster", "tools", "tip", "hands", "map"))(
+        result = component("map", ("parcel", "elements", "raster", "tools", "tip", "names", "hands", "map"))(
             key=name,
             on_drawn_change=lambda: _drawn(name),
             on_picked_change=lambda: _picked(name, len(places.points), on_pick),
+            on_named_change=lambda: _named(name, {named.code for named in names}, on_name),
             data={
                 "name": name,
                 "scope": scope,
@@ -127,6 +151,8 @@ def canvas_map(
                 "filled": filled,
                 "cleared": memory.cleared,
                 "picking": on_pick is not None,
+                "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
+                "opened": list(opened),
                 "marked": [list(map(float, places.points[row])) for row in marked],
                 "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions],
             },
@@ -176,6 +202,12 @@ def _picked(name: str, rows: int, on_pick: Callable[[int], None] | None) -> None
     row = st.session_state[name].get("picked")
     if on_pick is not None and isinstance(row, int) and 0 <= row < rows:
         on_pick(row)
+
+
+def _named(name: str, known: set[int], on_name: Callable[[int], None] | None) -> None:
+    code = st.session_state[name].get("named")
+    if on_name is not None and isinstance(code, int) and code in known:
+        on_name(code)
 
 
 def _memory(name: str) -> _Memory:

@@ -68,11 +68,11 @@ def texts(entries: Sequence[Entry], corpus: Corpus) -> None:
             placeholder="words in the text",
             width=220,
             help="Only texts that hold all of these words, in any order.",
-            disabled=scene.texts_of(corpus) is None,
+            disabled=corpus.texts is None,
         )
         mask = parts[kind]
         if search.strip():
-            mask = mask & Holding(search).mask(Rows(len(corpus), texts=scene.texts_of(corpus)))
+            mask = mask & Holding(search).mask(Rows(len(corpus), texts=corpus.texts))
         rows = np.flatnonzero(mask)
         order = st.selectbox(
             "Order",
@@ -244,6 +244,6 @@ def _clusters(corpus: Corpus, cache_dir: Path) -> None:
         key="compare_clusters",
         icon=":material/bubble_chart:",
         on_click=background.on_press(topics.start),
-        args=(corpus, scene.texts_of(corpus), cache_dir),
+        args=(corpus, corpus.texts, cache_dir),
         help="Groups similar samples and finds words for the groups. In the background, once per corpus.",
     )

@@ -20,7 +20,7 @@ from datamask.dashboard import facets, grounds, groups, topics
 from datamask.dashboard.facets import Facet
 from datamask.dashboard.filters import Holding, Inside, Rows
 from datamask.dashboard.layers import Blank, Category, Layer, layer_of_column, number
-from datamask.dashboard.ui.scene import RunColumns, texts_of
+from datamask.dashboard.ui.scene import RunColumns
 
 QUALITY, CROWDING, MARGINAL, SCORE, LENGTH = (
     "quality",
@@ -99,14 +99,14 @@ def _rows(
         classes[CLUSTER] = (_clusters.codes, _clusters.names)
     if length is not None:
         classes[BAND] = groups.bands(length, unit)
-    return Rows(len(_corpus), numbers, classes, texts_of(_corpus))
+    return Rows(len(_corpus), numbers, classes, _corpus.texts)
 
 
 def lengths(corpus: Corpus) -> tuple[np.ndarray | None, str]:
     """How long each sample is, float64 ``(N,)``, and in what: as given, else by its text's characters, else unknown."""
     if corpus.lengths is not None:
         return corpus.lengths, "tokens"
-    texts = texts_of(corpus)
+    texts = corpus.texts
     if texts is None:
         return None, ""
     return pc.utf8_length(texts).cast(pa.float64()).to_numpy(), "characters"

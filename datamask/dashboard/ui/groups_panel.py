@@ -13,7 +13,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard import grounds, groups, palette, topics, words
 from datamask.dashboard.charts.groups import dots, first_groups, heat_map, heat_table
 from datamask.dashboard.filters import Among
-from datamask.dashboard.ui import background, chosen, columns, linked, scene, session
+from datamask.dashboard.ui import background, chosen, columns, linked, session
 from datamask.dashboard.ui.components import component
 from datamask.dashboard.ui.linked import Linked
 from datamask.work.worker import worker
@@ -98,7 +98,7 @@ def pressed(corpus: Corpus, by: str, labels: Sequence[str], answer: object) -> N
         return
     names = tuple(labels[k] for k in bars if isinstance(k, int) and 0 <= k < len(labels))
     if names:
-        _open(corpus, Among(by, names))
+        open_group(corpus, Among(by, names))
     else:
         linked.take(corpus, None, by)
 
@@ -140,7 +140,7 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
             table = heat.table
             hit = table[(table["crowding"] == cells[0]["crowding"]) & (table["quality"] == cells[0]["quality"])]
             if len(hit):
-                _open(corpus, Among(CLUSTER, tuple(hit.iloc[0]["members"])))
+                open_group(corpus, Among(CLUSTER, tuple(hit.iloc[0]["members"])))
 
     st.vega_lite_chart(
         heat_table(heat),
@@ -159,7 +159,7 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
 def _waiting(corpus: Corpus, cache_dir: Path) -> None:
     job = worker().find(topics.key_of(corpus))
     if job is None:
-        job = topics.start(corpus, scene.texts_of(corpus), cache_dir)
+        job = topics.start(corpus, corpus.texts, cache_dir)
     if background.under_way(job.key, GROUPING):
         return
     if job.state == "done":
@@ -173,7 +173,7 @@ def _waiting(corpus: Corpus, cache_dir: Path) -> None:
             key="start_topics",
             icon=":material/play_arrow:",
             on_click=background.on_press(topics.start),
-            args=(corpus, scene.texts_of(corpus), cache_dir),
+            args=(corpus, corpus.texts, cache_dir),
             help="Runs in the background, once per corpus.",
         )
 
@@ -234,7 +234,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
     def opened() -> None:
         marked = st.session_state[TABLE].selection.rows
         if marked:
-            _open(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)))
+            open_group(corpus, Among(by, (str(table["group"].iloc[marked[0]]),)))
 
     st.dataframe(
         listed[listed_columns],
@@ -256,7 +256,7 @@ def _groups(view: Linked, selected: np.ndarray) -> None:
     st.caption("Starved and over-fed groups first. Mark a row to see its texts.")
 
 
-def _open(corpus: Corpus, condition: Among) -> None:
+def open_group(corpus: Corpus, condition: Among) -> None:
     """Show these samples alone, and list them beside the map: a sample that was read there makes room."""
     linked.take(corpus, condition)
     chosen.choose(corpus, None)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from datamask.corpus import Corpus
 from datamask.dashboard import nearest, words
-from datamask.dashboard.ui import chosen, scene
+from datamask.dashboard.ui import chosen
 from datamask.dashboard.ui.texts_panel import Listing
 
 LETTERS = 6000
@@ -27,7 +27,7 @@ def show(corpus: Corpus, row: int, listing: Listing) -> None:
     _turn(corpus, row, listing)
     st.markdown(f"**{words.plain(corpus.ids[row].as_py(), 80)}**")
     st.caption(" · ".join(facts(corpus, row, listing.selected)))
-    texts = scene.texts_of(corpus)
+    texts = corpus.texts
     if texts is None:
         st.caption("This corpus has no texts.")
         return
@@ -89,7 +89,7 @@ def neighbours(corpus: Corpus, row: int, selected: np.ndarray | None) -> None:
         "read it.",
     )
     taken = pa.array(rows)
-    texts = scene.texts_of(corpus)
+    texts = corpus.texts
     ids = corpus.ids.take(taken).to_pylist()
     lines = ids if texts is None else pc.utf8_slice_codeunits(texts.take(taken), 0, 80).to_pylist()
     with st.container(gap=None):

@@ -90,20 +90,12 @@ def _ground_parcel(identity: str, scope: str, points: bool, drawn: int, _corpus:
 def _labels(identity: str, drawn: int, _corpus: Corpus, _places: Places) -> list[str]:
     # the drawing order depends on the number of rows alone, so every projection of a corpus shares these
     rows = pa.array(_places.drawn)
-    texts = texts_of(_corpus)
+    texts = _corpus.texts
     return labels(
         _corpus.ids.take(rows).to_pylist(),
         _corpus.quality[_places.drawn],
         None if texts is None else pc.utf8_slice_codeunits(texts.take(rows), 0, 400).to_pylist(),
     )
-
-
-def texts_of(corpus: Corpus) -> pa.ChunkedArray | None:
-    """The corpus's text column as strings, or None."""
-    name = corpus.provenance.columns.get("text")
-    if not name or name not in corpus.metadata.column_names:
-        return None
-    return corpus.metadata[name].cast(pa.string())
 
 
 @dataclass(frozen=True)
@@ -144,7 +136,7 @@ def sample_table(corpus: Corpus, rows: np.ndarray, extra: Mapping[str, str] | No
     for name, column in (extra or {}).items():
         if name not in columns:
             columns[name] = corpus.metadata[column].take(taken)
-    texts = texts_of(corpus)
+    texts = corpus.texts
     if texts is not None:
         columns["text"] = pc.utf8_slice_codeunits(texts.take(taken), 0, TEXT_SHOWN)
     return pa.table(columns)

@@ -144,7 +144,7 @@ def _witnesses(answer: Answer, corpus: Corpus) -> None:
 
 def _texts(corpus: Corpus) -> Callable[[int], str]:
     """A function from a row to its id and the beginning of its text."""
-    texts = scene.texts_of(corpus)
+    texts = corpus.texts
 
     def text_of(row: int) -> str:
         name = cut(corpus.ids[row].as_py(), 40)

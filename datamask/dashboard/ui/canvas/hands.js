@@ -6,10 +6,11 @@ function listen(map, panel) {
     const box = stage.getBoundingClientRect();
     return [event.clientX - box.left - stage.clientLeft, event.clientY - box.top - stage.clientTop];
   };
-  let start = null, last = null, far = 0;
+  let start = null, last = null, far = 0, name = null;
   stage.onpointerdown = (event) => {
     if (event.button > 1 || !map.view) return;
     start = last = place(event);
+    name = event.target.closest(".name")?.region;
     far = 0;
     stage.setPointerCapture(event.pointerId);
     stage.panning = map.tool === "pan" || event.button === 1;
@@ -20,7 +21,7 @@ function listen(map, panel) {
   };
   stage.onpointermove = (event) => {
     const [x, y] = place(event);
-    if (!start) return point(map, nearest(map, x, y), event);
+    if (!start) return point(map, event.target.closest(".name") ? -1 : nearest(map, x, y), event);
     far = Math.max(far, Math.hypot(x - start[0], y - start[1]));
     if (stage.panning) map.pan(x - last[0], y - last[1]);
     else if (map.tool === "box") {
@@ -41,7 +42,8 @@ function listen(map, panel) {
     if (!click && drawing?.xs.length > 2) map.settle(event.shiftKey ? [...map.regions, drawing] : [drawing]);
     else {
       map.outline();
-      if (click) map.mark(nearest(map, ...place(event)));
+      if (click && name) map.open(name.code);
+      else if (click) map.mark(nearest(map, ...place(event)));
     }
   };
   stage.onpointercancel = () => { start = map.drawing = null; map.outline(); };

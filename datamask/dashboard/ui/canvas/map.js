@@ -63,6 +63,7 @@ class LinkedMap {
       this.regions = data.regions.map(([kind, xs, ys]) => ({ kind, xs, ys }));
       if (before?.scope !== data.scope) this.home(STORE.views.get(data.name));
     }
+    takeNames(this, data.names, data.opened);
     this.arrived(`${data.name}/`);
   }
 
@@ -252,6 +253,7 @@ class LinkedMap {
       }
     }
     this.outline();
+    placeNames(this);
     this.buttons.clear.hidden = !this.regions.length;
     // read by tests and measurements: how long the last picture took, where it stands, how many marks are not dimmed
     this.root.dataset.clear = String(this.clear ?? 0);
@@ -336,6 +338,11 @@ class LinkedMap {
     if (found < 0 || !this.data.picking) return;
     this.live.textContent = `Marked ${labelOf(this.ground, found)[0]}`;
     this.setTriggerValue("picked", this.ground.rows[found]);
+  }
+
+  // Show the samples of a named region, or all again.
+  open(code) {
+    this.setTriggerValue("named", code);
   }
 
   settle(regions) {

@@ -1,0 +1,75 @@
+// Names of the regions, on every panel: buttons that stand where their group is at home, the largest groups first, as
+// many as have room at this zoom. They are text, never markup.
+
+const NAME = { height: 18, most: 168, between: 3, font: "600 11px " };
+
+// What the server named: [code, name, share, x, y, sentence] each. The buttons are made anew only where it changed.
+function takeNames(map, names, opened) {
+  const known = JSON.stringify(names);
+  const stale = map.panels.some((panel) => !panel.names);
+  if (known !== map.knownNames || stale) {
+    map.knownNames = known;
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = NAME.font + getComputedStyle(map.root).fontFamily;
+    map.regionNames = names.map(([code, name, share, x, y, sentence]) => ({ code, name, share, x, y, sentence,
+      width: Math.min(NAME.most, Math.ceil(context.measureText(`${name} ${share}`).width) + 14) }));
+    map.panels.forEach((panel, k) => {
+      panel.names ??= make("div", "names", panel.stage);
+      panel.names.replaceChildren();
+      panel.names.setAttribute("role", "group");
+      panel.names.setAttribute("aria-label", "Named regions");
+      // the same names stand on every panel: one of them is enough to hear
+      if (k) panel.names.setAttribute("aria-hidden", "true");
+      panel.nameButtons = map.regionNames.map((region) => nameButton(map, panel, region, k));
+    });
+  }
+  for (const panel of map.panels)
+    panel.nameButtons.forEach((button, k) =>
+      button.setAttribute("aria-pressed", String(opened.includes(map.regionNames[k].code))));
+}
+
+function nameButton(map, panel, region, place) {
+  const button = make("button", "name", panel.names);
+  button.type = "button";
+  button.title = region.sentence;
+  button.tabIndex = -1;
+  make("span", "", button, region.name);
+  if (region.share) make("small", "", button, region.share);
+  // pressed by a key; the pointer's presses end at the panel, which may begin a lasso here too
+  button.onclick = (event) => { if (!event.detail) map.open(region.code); };
+  button.onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (step || event.key === "Enter" || event.key === " ") event.stopPropagation();
+    if (!step) return;
+    event.preventDefault();
+    const seen = panel.nameButtons.filter((other) => !other.hidden);
+    seen[(seen.indexOf(button) + step + seen.length) % seen.length].focus();
+  };
+  button.region = region;
+  button.hidden = true;
+  return button;
+}
+
+// Put them where they belong, as the view lies now.
+function placeNames(map) {
+  if (!map.regionNames?.length) return;
+  const [above, below] = map.data.filled ? [34, 44] : [4, 4], half = NAME.height / 2;
+  const taken = [], seats = map.regionNames.map(({ x, y, width }) => {
+    const [left, top] = [map.toX(x) - width / 2, map.toY(y) - half];
+    const box = [left - NAME.between, top - NAME.between, left + width + NAME.between, top + NAME.height + NAME.between];
+    if (left < 4 || left + width > map.width - 4 || top < above || top + NAME.height > map.height - below) return null;
+    if (taken.some(([a, b, c, d]) => box[0] < c && box[2] > a && box[1] < d && box[3] > b)) return null;
+    taken.push(box);
+    return [left, top];
+  });
+  const first = seats.findIndex(Boolean);
+  map.panels.forEach((panel, place) => panel.nameButtons.forEach((button, k) => {
+    button.hidden = !seats[k];
+    button.tabIndex = !place && k === first ? 0 : -1;
+    if (seats[k]) {
+      button.style.width = `${map.regionNames[k].width}px`;
+      button.style.transform = `translate(${seats[k][0]}px, ${seats[k][1]}px)`;
+    }
+  }));
+  map.root.dataset.names = String(taken.length);
+}
