@@ -72,6 +72,7 @@ class LinkedMap {
     this.panels = Array.from({ length: count }, (_, k) => {
       const frame = make("div", "panel", this.grid);
       const panel = { slot: String(k), title: make("div", "title", frame), stage: make("div", "stage", frame) };
+      panel.nameButtons = []; // until the names are taken
       panel.base = make("canvas", "", panel.stage);
       panel.over = make("canvas", "", panel.stage);
       panel.blank = make("div", "blank", panel.stage);
