@@ -114,6 +114,8 @@ def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapp
 
 def test_three_panels_and_their_captions(page, opened, store, mapped, explained):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="<b>mine</b>")
+    codes = mapped.astype(np.int32)
+    topics.keep(topics.Topics(codes, ("1", "2", "3")), opened.corpus, store.cache_dir)
     app = page("pages/explore.py", corpus=opened.key, run=run.id, maps="3")
     assert titles(app) == ["Selected by <b>mine</b>", "Quality", "Similarity to neighbours"]
     said = captions(app)

@@ -28,7 +28,9 @@ ABOUT = (
     "samples alone, again to see all. Clusters are called by the words that their texts hold more often than all texts "
     "do: a name, not an explanation."
 )
-NAMING = background.Look("stop_naming", "Stops within a second. You can start it again later.", every=1.0)
+NAMING = background.Look(
+    "stop_naming", "Stops within a second. You can start it again later.", every=1.0, place="live_naming"
+)
 
 
 def choices(corpus: Corpus, rows: Rows) -> list[str]:
@@ -71,7 +73,9 @@ def prepare(corpus: Corpus, cache_dir: Path, by: str) -> None:
     job, layout_job = worker().find(topics.key_of(corpus)), worker().find(grounds.key_of(corpus))
     if layout_job is not None and not layout_job.ended:
         return
-    if job is None and len(corpus) <= grounds.BY_ITSELF and not listing.running(session.store(), session.run_queue()):
+    # done and not on disk: the cache was emptied since
+    begun = job is not None and job.state != "done"
+    if not begun and len(corpus) <= grounds.BY_ITSELF and not listing.running(session.store(), session.run_queue()):
         job = topics.start(corpus, corpus.texts, cache_dir)
     if job is not None and not job.ended:
         background.follow(job, NAMING)
