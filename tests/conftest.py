@@ -8,6 +8,9 @@ import sys
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
+# what Python compiles is kept: the tests start the program hundreds of times, and every worker reads all test files
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_generate_tests(metafunc):

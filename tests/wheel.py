@@ -23,8 +23,8 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
+from tests.e2e.browsing import BROWSERS, FLAGS
 from tests.e2e.serving import FAILED
-from tests.e2e.test_walk import BROWSERS, FLAGS
 from tests.e2e.walkthrough import write_shards
 from tests.e2e.websocket_client import Visitor
 

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from tests.e2e.serving import served
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 COORDINATES = 5000 * 8
 """Bytes of the coordinates: no smaller message can hold them."""
 
@@ -47,12 +37,9 @@ def colours(page, panel: int) -> set[str]:
 
 
 @pytest.mark.timeout(600)
-def test_the_map_keeps_its_place_while_its_colours_change(address):
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    assert found, f"this test needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1200, "height": 700})
+def test_the_map_keeps_its_place_while_its_colours_change(address, browser):
+    with browser.new_context(viewport={"width": 1200, "height": 700}) as context:
+        page = context.new_page()
         page.set_default_timeout(240_000)
         expect.set_options(timeout=240_000)
         frames = []
@@ -129,4 +116,3 @@ def test_the_map_keeps_its_place_while_its_colours_change(address):
         expect(page.locator(".tip")).to_contain_text(f"<b>text</b> of {row}")
         page.mouse.click(float(x), float(y))
         expect(said).to_have_text(f"regions 0, picked {row}")
-        browser.close()

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import math
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Error as PlaywrightError
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from datamask.config import CorpusConfig
 from datamask.corpus import open_corpus
@@ -25,17 +24,6 @@ from tests.e2e.serving import FAILED, STILL, served
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ("numpy", "networkx", "altair")
 ROWS = 1500
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--use-gl=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 
 
 @pytest.fixture(scope="module")
@@ -59,20 +47,17 @@ def dashboard(small_sample, tmp_path):
 
 
 @pytest.fixture
-def browser_page(tmp_path):
-    """A page of a real browser, 1440 x 900."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    assert found, f"the walk needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1440, "height": 900}, accept_downloads=True)
-        page.set_default_timeout(240_000)
-        expect.set_options(timeout=240_000)
-        try:
-            yield page
-        finally:
-            page.screenshot(path=str(tmp_path / "last.png"))
-            browser.close()
+def browser_page(browser, tmp_path):
+    """A page of a real browser, 1440 x 900, in a context of its own."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(240_000)
+    expect.set_options(timeout=240_000)
+    try:
+        yield page
+    finally:
+        page.screenshot(path=str(tmp_path / "last.png"))
+        context.close()
 
 
 def go(page: Page, label: str, question: str) -> None:

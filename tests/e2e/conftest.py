@@ -1,0 +1,28 @@
+"""The browser that the tests of this folder share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.browsing import Running
+
+RUNNING = Running()
+
+
+@pytest.fixture
+def browser() -> Browser:
+    """A real browser, shared with other tests: open a context of your own in it, and close that."""
+    return RUNNING.started()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """End the browser before a test elsewhere: while its driver runs, this thread can run no other event loop."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+            RUNNING.end()
