@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,3 +25,33 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     except RuntimeError:  # "no locator available": numba may write nowhere
         dispatcher = numba.njit(nogil=True)(function)
     return dispatcher
+
+
+@contextlib.contextmanager
+def keeping_compiled() -> Iterator[None]:
+    """Within it, what another library has numba compile is kept on disk too, where that can be.
+
+    For a process of one's own: meanwhile every thread of this one gets numba's decorator from here.
+    """
+    import numba
+
+    plain = numba.njit
+
+    def njit(*arguments: Any, **options: Any) -> Any:
+        def decorated(function: Callable[P, R]) -> Callable[P, R]:
+            given = arguments[1:] if bare else arguments
+            kept: Callable[P, R]
+            try:
+                kept = plain(*given, **{"cache": True, **options})(function)
+            except RuntimeError:  # as in `compiled`
+                kept = plain(*given, **options)(function)
+            return kept
+
+        bare = bool(arguments) and inspect.isfunction(arguments[0])
+        return decorated(arguments[0]) if bare else decorated
+
+    numba.njit = njit
+    try:
+        yield
+    finally:
+        numba.njit = plain

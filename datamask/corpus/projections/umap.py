@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 
+from datamask.compiling import keeping_compiled
 from datamask.corpus.projections.contract import Projection, Say
 
 SEEDED = 50_000
@@ -32,16 +33,17 @@ class EpochLines:
 
 def fit(points: np.ndarray, indices: np.ndarray, similarities: np.ndarray, seed: int, say: Say) -> np.ndarray:
     """How the map is fitted, as `contract.Fit`; the seed is used up to `SEEDED` rows."""
-    say(0.0, "Starting UMAP; its first half minute is compilation")
-    # given as many neighbours as it is told to look at, of all points, UMAP never searches itself
-    import umap
-
+    say(0.0, "Starting UMAP; the first time on a machine it is compiled, half a minute")
     distances = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * similarities)).astype(np.float32)
     distances[:, 0] = 0.0
     seeded = len(points) <= SEEDED
-    with warnings.catch_warnings():
+    # UMAP itself keeps little of what it compiles, which takes longer than the map of a small corpus
+    with warnings.catch_warnings(), keeping_compiled():
         # no search index, no transform of new rows, one core under a seed: all as intended
         warnings.simplefilter("ignore")
+        import umap
+
+        # given as many neighbours as it is told to look at, of all points, UMAP never searches itself
         model = umap.UMAP(
             n_neighbors=indices.shape[1],
             min_dist=0.2,

@@ -227,7 +227,10 @@ def test_the_child_ends_when_its_parent_is_gone_and_imports_nothing_from_where_i
 
 
 NO_SEARCH = """
-import sys, pynndescent, sklearn.neighbors, umap, umap.umap_
+import sys
+from datamask.compiling import keeping_compiled
+with keeping_compiled():
+    import pynndescent, sklearn.neighbors, umap, umap.umap_
 
 def searched(*args, **kwargs):
     raise SystemExit("UMAP looked for neighbours of its own")
