@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -28,6 +29,11 @@ BROWSER_AND_PROCESSES = ("e2e", "torture", "out_of_core", "runs")
 def pytest_collection_modifyitems(items):
     """Slow folders first; the command line of `make test` keeps pytest-xdist from ordering files its own way."""
     items.sort(key=lambda item: not set(item.path.parts) & set(BROWSER_AND_PROCESSES))
+
+
+def pytest_collection_finish():
+    """What came with the collection stays: every full look for garbage would look at half a million objects of it."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit import config
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from datamask.corpus.projections.layouts import Layout, keep_layout
@@ -19,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # a visitor is told no details of a fault; a failing test is
 config.set_option("client.showErrorDetails", "full")
+# a server looks once through all installed packages for components, and AppTest anew for each app that is drawn
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture
