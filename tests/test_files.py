@@ -50,6 +50,25 @@ def test_a_file_is_read_up_to_a_bound(tmp_path):
         read_bounded(tmp_path / "x", 2)
 
 
+@pytest.mark.parametrize("sync", [True, False])
+def test_what_was_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, sync):
+    happened, replace = [], Path.replace
+
+    def synced(handle):
+        happened.append(("synced", os.fstat(handle).st_ino, os.fstat(handle).st_size))
+
+    def named(path, target):
+        happened.append(("named", path.stat().st_ino, path.stat().st_size))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", named)
+    with replacing(tmp_path / "x", sync=sync) as part:
+        part.write_bytes(b"12345")
+    inode = (tmp_path / "x").stat().st_ino
+    assert happened == [("synced", inode, 5)] * sync + [("named", inode, 5)]
+
+
 def test_what_killed_writers_left_is_swept_and_what_living_ones_write_is_not(tmp_path):
     (tmp_path / ".hidden").write_text("somebody's own")
     (tmp_path / "table.npz").write_text("whole")
