@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Test files that run beside each other; every one of them computes with one thread.
-WORKERS ?= 2
+# Test files that run beside each other; every one of them computes with one thread. One more than two cores: browsers,
+# servers and killed processes are waited for a fifth of the time.
+WORKERS ?= 3
 
 .PHONY: run test torture setup lint golden wheel clean
 

@@ -151,54 +151,57 @@ def opened_by_keyboard(page: Page, address: str) -> None:
     page.get_by_role("tab", name="first").focus()
 
 
-@pytest.mark.timeout(600)
-def test_arrow_keys_lose_no_focus_while_an_answer_is_half_there(tmp_path, browser_page: Page):  # noqa: F811
-    (tmp_path / "page.py").write_text(FOUR)
-    line, page = Line(), browser_page
-    page.route_web_socket("**/_stcore/stream", line.join)
-    with served(tmp_path, script=tmp_path / "page.py") as address:
-        opened_by_keyboard(page, address)
-        line.held = True
-        page.keyboard.press("ArrowRight")
-        # the answer word by word: as a busy server sends it, and a busy browser paints it
-        let_through = 0
-        while page.get_by_text("open by the state: second").count() == 0:
-            painted(page)
-            if line.waiting:
-                line.let_through()
-                let_through += 1
-                painted(page)
-                assert page.evaluate(FOCUSED).strip() == "second"
-        assert let_through > 5
-        page.keyboard.press("ArrowRight")
-        line.release()
-        page.keyboard.press("ArrowRight")
-        expect(page.get_by_text("open by the state: fourth")).to_be_visible()
-        expect(page.get_by_text("the fourth is open")).to_be_visible()
+@pytest.fixture(scope="module")
+def four_tabs(tmp_path_factory):
+    """The address of the page with four tabs."""
+    folder = tmp_path_factory.mktemp("four")
+    (folder / "page.py").write_text(FOUR)
+    with served(folder, script=folder / "page.py") as address:
+        yield address
 
 
 @pytest.mark.timeout(600)
-def test_a_late_answer_does_not_take_the_keyboard_back(tmp_path, browser_page: Page):  # noqa: F811
-    (tmp_path / "page.py").write_text(FOUR)
+def test_arrow_keys_lose_no_focus_while_an_answer_is_half_there(four_tabs, browser_page: Page):  # noqa: F811
     line, page = Line(), browser_page
     page.route_web_socket("**/_stcore/stream", line.join)
-    with served(tmp_path, script=tmp_path / "page.py") as address:
-        opened_by_keyboard(page, address)
-        line.held = True
-        before = line.requests
-        page.keyboard.press("ArrowRight")
-        while line.requests == before or not any(
-            b"open by the state: second" in message for _, message in line.waiting
-        ):
-            painted(page)
-        page.keyboard.press("ArrowRight")
-        # the whole answer to the first key, after the second key
-        line.release()
+    opened_by_keyboard(page, four_tabs)
+    line.held = True
+    page.keyboard.press("ArrowRight")
+    # the answer word by word: as a busy server sends it, and a busy browser paints it
+    let_through = 0
+    while page.get_by_text("open by the state: second").count() == 0:
         painted(page)
-        page.keyboard.press("ArrowRight")
-        expect(page.get_by_text("open by the state: fourth")).to_be_visible()
-        expect(page.get_by_role("tab", name="fourth")).to_have_attribute("aria-selected", "true")
-        assert page.evaluate(FOCUSED).strip() == "fourth"
-        # the panel of the open tab, and no other
-        expect(page.get_by_role("tabpanel")).to_have_count(1)
-        expect(page.get_by_role("tabpanel", name="fourth")).to_contain_text("the fourth is open")
+        if line.waiting:
+            line.let_through()
+            let_through += 1
+            painted(page)
+            assert page.evaluate(FOCUSED).strip() == "second"
+    assert let_through > 5
+    page.keyboard.press("ArrowRight")
+    line.release()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("open by the state: fourth")).to_be_visible()
+    expect(page.get_by_text("the fourth is open")).to_be_visible()
+
+
+@pytest.mark.timeout(600)
+def test_a_late_answer_does_not_take_the_keyboard_back(four_tabs, browser_page: Page):  # noqa: F811
+    line, page = Line(), browser_page
+    page.route_web_socket("**/_stcore/stream", line.join)
+    opened_by_keyboard(page, four_tabs)
+    line.held = True
+    before = line.requests
+    page.keyboard.press("ArrowRight")
+    while line.requests == before or not any(b"open by the state: second" in message for _, message in line.waiting):
+        painted(page)
+    page.keyboard.press("ArrowRight")
+    # the whole answer to the first key, after the second key
+    line.release()
+    painted(page)
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("open by the state: fourth")).to_be_visible()
+    expect(page.get_by_role("tab", name="fourth")).to_have_attribute("aria-selected", "true")
+    assert page.evaluate(FOCUSED).strip() == "fourth"
+    # the panel of the open tab, and no other
+    expect(page.get_by_role("tabpanel")).to_have_count(1)
+    expect(page.get_by_role("tabpanel", name="fourth")).to_contain_text("the fourth is open")

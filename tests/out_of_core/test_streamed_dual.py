@@ -348,7 +348,7 @@ def test_memory_is_what_was_said_and_less_than_the_features_take(tmp_path):
     rng = np.random.default_rng(0)
     place = tmp_path / "scratch"
     place.mkdir()
-    rows_of = rng.normal(size=(rows, dim)).astype(np.float32)
+    rows_of = rng.standard_normal((rows, dim), np.float32)
     rows_of += rng.normal(size=dim).astype(np.float32)
     rows_of /= np.linalg.norm(rows_of, axis=1, keepdims=True)
     rows_of.astype(np.float16).tofile(place / "000000.features")
