@@ -1,4 +1,4 @@
-"""Home: which corpus? Choose one on the left, see it on the right.
+"""The Map, the page one works on: which samples are kept, and where do they lie? The other pages stand in pages/.
 
 Start it with `streamlit run app.py`, or on a corpus with `streamlit run app.py -- PATH...`, as `datamask open` does.
 """
@@ -6,27 +6,9 @@ Start it with `streamlit run app.py`, or on a corpus with `streamlit run app.py 
 import streamlit as st
 
 if __name__ == "__main__":
-    from datamask.dashboard.ui import corpus_form, corpus_panel, first_look_panel, session
-    from datamask.dashboard.ui.frame import frame
+    from datamask.dashboard.ui import map_page
 
-    frame("Home", "Which corpus?")
-
-    opening = session.current_opening()
-    form, picture = st.columns([1, 2.6], gap="large")
-
-    with form:
-        corpus_form.corpus_form(opening)
-
-    with picture:
-        if opening is None and session.outside():
-            session.draw_outside()
-        elif opening is None:
-            corpus_panel.nothing_open()
-        elif opening.corpus is not None:
-            corpus_panel.show(opening, opening.corpus)
-        else:
-            session.draw_opening(opening, follow=True)
-            first_look_panel.show(opening)
+    map_page.show()
 else:
     # the web server imports this file for the name `app`; as a page, the first of its own server, it is __main__
     from datamask.dashboard.ui import server

@@ -84,7 +84,7 @@ class Stage:
     def sample_key(self) -> str:
         """Open the sample once by its button, and answer what the address calls it from then on."""
         if self.key is None:
-            self.page.goto(self.address)
+            self.page.goto(f"{self.address}/data")
             self.page.get_by_role("button", name="Open the sample").click()
             expect(self.page.get_by_text("How is quality spread?")).to_be_visible(timeout=180_000)
             self.key = self.page.url.partition("corpus=")[2].partition("&")[0]
@@ -98,7 +98,7 @@ class Stage:
         self.page.wait_for_timeout(int(1000 * seconds))
 
     def type_path(self, path: Path) -> None:
-        """Give a path in the Path tab of Home."""
+        """Give a path in the Path tab of the Data page."""
         self.page.get_by_text("Path", exact=True).click()
         box = self.page.get_by_role("textbox", name="Files, folders or globs")
         box.fill(str(path))

@@ -112,7 +112,7 @@ with st.container(horizontal=True, gap="medium"):
         "Selected: what each selected. Agreement: how surely each would select a sample "
         "again, once that is computed below.",
     )
-    wanted = preparing.layout_control("compare_layout", "The same maps as on the Explore page. ")
+    wanted = preparing.layout_control("compare_layout", "The same maps as on the Map page. ")
     marks = st.segmented_control(
         "Marks",
         ("points", "hexagons"),

@@ -45,7 +45,7 @@ SOURCES = (
 )
 """What a wheel is made of. Built from a copy: setuptools takes along whatever an earlier build left in build/."""
 
-PAGES = ("", "run", "explore", "frontier", "which_lambda", "compare", "export")
+PAGES = ("", "data", "run", "frontier", "which_lambda", "compare", "export")
 
 
 def main() -> None:
@@ -151,7 +151,7 @@ def answered(server: subprocess.Popen, port: int, log: Path) -> str:
     while True:
         assert server.poll() is None, log.read_text()
         assert time.monotonic() < deadline, "the server did not answer"
-        printed = re.search(r"http://\S+/explore\?corpus=\w+", log.read_text())
+        printed = re.search(r"http://\S+/\?corpus=\w+", log.read_text())
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as health:
                 if printed and health.status == 200:

@@ -60,4 +60,4 @@ def one_time_code() -> OneTimeCode:
 
 
 def _print(code: str) -> None:
-    print(f"datamask: {code} is the code that opens a folder of your choice on the home page, once", flush=True)
+    print(f"datamask: {code} is the code that opens a folder of your choice on the Data page, once", flush=True)

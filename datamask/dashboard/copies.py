@@ -1,4 +1,4 @@
-"""Counting copies in an open corpus, in the background, for the home page."""
+"""Counting copies in an open corpus, in the background, for the Data page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Home shows of a corpus while it is being read: a map, the quality and a rough frontier of its first look.
+"""What is shown of a corpus while it is being read: a map, the quality and a rough frontier of its first look.
 
 Computed in the background beside the reading, each part there as soon as it is done, nothing kept on disk. Pure: no
 streamlit; torch is loaded only inside the thread that solves.

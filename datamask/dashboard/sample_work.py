@@ -138,7 +138,7 @@ def start(runs_dir: Path, opening: Opening) -> Job:
     work = _Work(runs_dir, opening)
     sign = Sign(
         "Preparing the sample",
-        "pages/explore.py",
+        "app.py",
         {"corpus": opening.key},
         "Stops within seconds. What is done is kept; the rest is not made by itself any more.",
         (plan(opening.config).id,),

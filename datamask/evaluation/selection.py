@@ -157,7 +157,7 @@ class Selection:
             raise RunStateError('this selection is in memory only; `select(..., runs_dir="runs")` keeps it as a run')
         address = server_note.address_of(self.run.parent)
         if address is not None:
-            return f"{address}explore?run={self.run.name}"
+            return f"{address}?run={self.run.name}"
         source = self.corpus.provenance.config
         words = ["datamask", "open", *(source.inputs if source else ()), "--runs", str(self.run.parent)]
         return f"no dashboard of {self.run.parent} is up; `{shlex.join(words)}` starts one"

@@ -26,9 +26,9 @@ from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
 
 LONG = 240_000
 VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("", "[data-testid='stVegaLiteChart'] .marks", ()),
+    ("", ".map[data-drawn='1']", ("Starved and over-fed",)),
+    ("data", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("run", "[data-testid='stVegaLiteChart'] .marks", ()),
-    ("explore", ".map[data-drawn='1']", ("Starved and over-fed",)),
     ("frontier", ".js-plotly-plot .main-svg .trace", ("Ratio",)),
     ("which_lambda", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("compare", ".map[data-drawn='3']", ("Values",)),
@@ -110,7 +110,7 @@ def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):  # noqa: F
         page.goto(address)
         expect(page.get_by_test_id("stMain").get_by_text("No corpus is open")).to_be_visible()
         turn(page, "dark")
-        found += barriers(page, "Home without a corpus, dark")
+        found += barriers(page, "Map without a corpus, dark")
         page.keyboard.press("k")
         sheet = page.get_by_role("dialog")
         expect(sheet.get_by_text("mark the sample nearest to the middle")).to_be_visible()
@@ -123,8 +123,8 @@ def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):  # noqa: F
             page.locator(ready).first.wait_for(state="attached")
             for theme in GROUNDS:
                 turn(page, theme)
-                found += barriers(page, f"{path or 'home'}, {theme}")
-            if path in ("explore", "compare"):
+                found += barriers(page, f"{path or 'map'}, {theme}")
+            if path in ("", "compare"):
                 for name, title in zip(
                     page.get_by_role("application").evaluate_all("all => all.map(e => e.ariaLabel)"),
                     page.locator(".panel .title").all_inner_texts(),
@@ -144,7 +144,8 @@ def test_no_page_has_a_serious_barrier(tmp_path, browser_page: Page):  # noqa: F
                     expect(main.get_by_role("heading", level=3, name=QUESTIONS[part])).to_be_visible()
                 page.wait_for_function(STILL)
                 page.evaluate(FADED)
-                found += barriers(page, f"{path}, {part}, {theme}", SHOWN if tab.count() else "[data-testid='stMain']")
+                where = SHOWN if tab.count() else "[data-testid='stMain']"
+                found += barriers(page, f"{path or 'map'}, {part}, {theme}", where)
             # an icon among words is read aloud by its name
             expect(page.locator("[role='img'][aria-label$=' icon']")).to_have_count(0)
             expect(page.locator(FAILED)).to_have_count(0)

@@ -144,15 +144,15 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
     inside = [run.rows()["selected"].to_numpy().astype(bool) for run in runs]
     with served(tmp_path) as address:
         page = browser_page
-        page.goto(f"{address}/explore?corpus={opening.key}&run={runs[1].id}")
+        page.goto(f"{address}/?corpus={opening.key}&run={runs[1].id}")
         large_answered_beside_and_whole(page, corpus.features[:, :2].astype(float))
         page.set_viewport_size({"width": 1440, "height": 900})
-        page.goto(f"{address}/explore?corpus={opening.key}&run={runs[1].id}")
+        page.goto(f"{address}/?corpus={opening.key}&run={runs[1].id}")
         expect(page.locator(".map[data-drawn='1']")).to_be_visible()
         expect(page.locator(".map")).to_have_attribute("data-clear", str(len(corpus)))
         page.wait_for_function(STILL)
         passed = tab_to(page, "Search the texts")
-        wanted = ["Home", "Explore", "Selected by", "Colour by", "Search the texts"]
+        wanted = ["Map", "Data", "Selected by", "Colour by", "Search the texts"]
         places = [next(k for k, name in enumerate(passed) if name.endswith(each)) for each in wanted]
         assert places == sorted(places)
         # words that only one sample has, and it changes sides
@@ -247,7 +247,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
     pinned, banned, given = (holding(corpus, words) for words in ("sample 11", "sample 20", "sample 3"))
     with served(tmp_path) as address:
         page = browser_page
-        page.goto(f"{address}/explore?corpus={opening.key}")
+        page.goto(f"{address}/?corpus={opening.key}")
         expect(page.locator(".map[data-drawn='1']")).to_be_visible()
         search(page, "sample 11", pinned.sum())
         rule(page, "Pin", "Pinned")
@@ -276,7 +276,7 @@ def test_what_is_pinned_banned_had_and_counted_is_so_in_the_next_run(tmp_path: P
         assert selected[code].sum() == 36
 
         # what one has is not selected again, and a budget of tokens is filled and not passed
-        page.goto(f"{address}/explore?corpus={opening.key}")
+        page.goto(f"{address}/?corpus={opening.key}")
         search(page, "sample 3", given.sum())
         rule(page, "I have", "You have")
         page.get_by_test_id("stPageLink").filter(has_text="Start a run under these rules").click()

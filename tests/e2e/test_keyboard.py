@@ -1,4 +1,4 @@
-"""From an empty Home to a finished run by the keyboard alone, and the focus is seen wherever it stands."""
+"""From an empty Data page to a finished run by the keyboard alone, and the focus is seen wherever it stands."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_run_is_started_without_a_mouse(tmp_path, monkeypatch, browser_page: P
     monkeypatch.setenv("DATAMASK_ROOTS", str(TINY.parent))
     page = browser_page
     with served(tmp_path) as address:
-        page.goto(address)
+        page.goto(f"{address}/data")
         main = page.get_by_test_id("stMain")
         expect(main.get_by_text("No corpus is open")).to_be_visible()
         still(page)

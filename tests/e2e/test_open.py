@@ -83,7 +83,7 @@ def shards(tmp_path_factory) -> Path:
 def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too(tmp_path, shards):
     port = free_port()
     with answering(tmp_path, [*OPEN, str(shards), "--port", str(port)], port) as process:
-        found = re.search(r"(http://127\.0\.0\.1:(\d+)/)explore\?corpus=([0-9a-f]{12}) ", printed(tmp_path))
+        found = re.search(r"(http://127\.0\.0\.1:(\d+)/)\?corpus=([0-9a-f]{12}) ", printed(tmp_path))
         assert found and int(found[2]) == port
         assert len(re.findall(r"^datamask: \w{4}-\w{4} is the code", printed(tmp_path), re.MULTILINE)) == 1
         with urllib.request.urlopen(found[0].strip(), timeout=60) as answer:
@@ -91,7 +91,7 @@ def test_the_map_of_the_corpus_is_at_the_address_and_the_first_page_shows_it_too
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
             visitor.draw_until("shard", seconds=SECONDS)  # nobody named a corpus: its rows stand there all the same
             visitor.draw_until("240", seconds=SECONDS)
-            visitor.draw_until("240", "explore", seconds=SECONDS)
+            visitor.draw_until("240", seconds=SECONDS)
         assert server_note.address_of(tmp_path / "runs") == f"http://127.0.0.1:{port}/"
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 0
@@ -103,7 +103,7 @@ def test_app_takes_paths_behind_two_hyphens(tmp_path, shards):
     port = free_port()
     words = [*RUN_APP, "--server.port", str(port), "--", str(shards / "*.parquet")]
     with answering(tmp_path, words, port) as process:
-        assert f"http://127.0.0.1:{port}/explore?corpus=" in printed(tmp_path)
+        assert f"http://127.0.0.1:{port}/?corpus=" in printed(tmp_path)
         with Visitor(f"http://127.0.0.1:{port}") as visitor:
             visitor.draw_until("240", seconds=SECONDS)
         process.send_signal(signal.SIGTERM)

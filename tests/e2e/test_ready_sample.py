@@ -28,10 +28,10 @@ def small_sample(tmp_path) -> Path:
 def test_a_first_visitor_sees_the_sample_and_what_is_made_of_it_goes_on_at_the_next_start(tmp_path, small_sample):
     runs, log = tmp_path / "runs", tmp_path / "server.log"
     with serving(tmp_path, small_sample, **{SWITCH: ""}) as (address, process), Visitor(address) as visitor:
-        assert "/explore?corpus=" in log.read_text()
+        assert "/?corpus=" in log.read_text()
         visitor.draw_until("Preparing the sample", seconds=SECONDS)
         visitor.draw_until("1,200", seconds=SECONDS)
-        visitor.draw_until("sample: solved", "explore", seconds=SECONDS)
+        visitor.draw_until("sample: solved", seconds=SECONDS)
         process.send_signal(signal.SIGTERM)
         process.wait(SECONDS)
     assert "sample: solved is there" in log.read_text() and "Traceback" not in log.read_text()
@@ -40,6 +40,6 @@ def test_a_first_visitor_sees_the_sample_and_what_is_made_of_it_goes_on_at_the_n
     # all the rest was made and removed meanwhile: nothing comes back
     (runs / NOTE).write_text(json.dumps({**vars(note), "done": True}))
     with serving(tmp_path, small_sample, **{SWITCH: ""}) as (address, process), Visitor(address) as visitor:
-        visitor.draw_until("sample: solved", "explore", seconds=SECONDS)
+        visitor.draw_until("sample: solved", seconds=SECONDS)
         assert "Preparing the sample" not in visitor.text()
     assert "sample, " not in log.read_text() and Note.read(runs).ended == note.ended

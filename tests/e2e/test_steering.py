@@ -30,7 +30,7 @@ def test_keys_answer_the_reader_and_a_pin_is_in_the_next_run(tmp_path, browser_p
     first = finish_run(store, corpus, opening.config, corpus.quality, objective="pairwise", estimator="top-quality")
     with served(tmp_path) as address:
         page = browser_page
-        page.goto(f"{address}/explore?corpus={opening.key}&run={first.id}")
+        page.goto(f"{address}/?corpus={opening.key}&run={first.id}")
         page.get_by_role("tab", name="Borderline reader").click()
         expect(page.get_by_role("button", name="Rather keep")).to_be_visible(timeout=LONG)
         expect(page.get_by_text("Text 1 of 40")).to_be_visible(timeout=LONG)

@@ -147,7 +147,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(page.get_by_text(re.compile(r"λ 0.2.*·\s+done"))).to_be_visible(timeout=240_000)
 
     # the map, and a lasso in it
-    go(page, "Explore", "Which samples are kept")
+    go(page, "Map", "Which samples are kept")
     page.get_by_role("button", name="Layout and marks").click()
     page.get_by_role("radio", name="PCA").or_(page.get_by_role("button", name="PCA")).first.click()
     page.keyboard.press("Escape")

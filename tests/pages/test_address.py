@@ -11,7 +11,7 @@ from datamask.dashboard.regions import Region
 from datamask.dashboard.ui import address
 from tests.dashboard.made_runs import finish_run
 
-SCRIPTS = {"Explore": "pages/explore.py", "Frontier": "pages/frontier.py", "Compare": "pages/compare.py"}
+SCRIPTS = {"Map": "app.py", "Frontier": "pages/frontier.py", "Compare": "pages/compare.py"}
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def runs(store, opened, mapped):
 
 def test_explore_comes_back(page, opened, runs):
     asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Three classes"}
-    app = page(SCRIPTS["Explore"], corpus=opened.key, run=runs[0].id, **asked)
+    app = page(SCRIPTS["Map"], corpus=opened.key, run=runs[0].id, **asked)
     assert app.selectbox(key="explore_second").value == "source"
     assert app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == "Three classes"
     app.run()
@@ -41,7 +41,7 @@ def count_shown(app):
 
 def test_filters_words_and_region_come_back_and_show_the_same_samples(page, opened, runs, mapped):
     corpus = opened.corpus
-    app = page(SCRIPTS["Explore"], corpus=opened.key, run=runs[0].id)
+    app = page(SCRIPTS["Map"], corpus=opened.key, run=runs[0].id)
     plain = dict(app.query_params)
     app.text_input(key="explore_search").set_value("sample clump").run()
     low = float(np.quantile(corpus.quality, 0.3))
@@ -60,7 +60,7 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     )
     assert 0 < int(count_shown(app)) < expected.sum()
 
-    again = page(SCRIPTS["Explore"], **{name: one(value) for name, value in app.query_params.items()})
+    again = page(SCRIPTS["Map"], **{name: one(value) for name, value in app.query_params.items()})
     assert count_shown(again) == count_shown(app)
     assert [button.label for button in again.button if button.key.startswith("chip_")] == [
         button.label for button in app.button if button.key.startswith("chip_")
@@ -69,7 +69,7 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     again.run()
     assert {name: again.query_params[name] for name in asked} == asked
     # a region on another projection means nothing, and nothing filtered leaves a plain address
-    other = page(SCRIPTS["Explore"], corpus=opened.key, layout="PCA", region=one(asked["region"]))
+    other = page(SCRIPTS["Map"], corpus=opened.key, layout="PCA", region=one(asked["region"]))
     assert not [button for button in other.button if button.key == "chip_region"]
     again.button(key="clear_all").click().run()
     assert {name: one(value) for name, value in again.query_params.items()} == {
@@ -78,7 +78,7 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
 
 
 def test_the_grouping_comes_back(page, opened, runs):
-    app = page(SCRIPTS["Explore"], corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
+    app = page(SCRIPTS["Map"], corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
     assert app.selectbox(key="explore_group_by").value == "length band"
     app.selectbox(key="explore_group_by").set_value("source").run()
     assert one(app.query_params["group"]) == "source"

@@ -10,7 +10,7 @@ from datamask.dashboard.codes import OneTimeCode
 from datamask.dashboard.openings import openings
 from datamask.dashboard.ui import corpus_form, session
 from tests.dashboard.made_runs import write_shard
-from tests.pages.test_home import button, choose_path, open_and_wait, said
+from tests.pages.test_data import button, choose_path, open_and_wait, said
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def type_code(app, code):
 
 
 def test_the_right_code_allows_that_folder_and_no_other(page, runs_dir, elsewhere, told, explained):
-    app = choose_path(page(), elsewhere / "first" / "*.parquet")
+    app = choose_path(page("pages/data.py"), elsewhere / "first" / "*.parquet")
     assert "outside the folders" in app.error[0].value and not any(b.label == "Open" for b in app.button)
     assert str(elsewhere / "first") in button(app, app.button(key="allow").label).label.replace("\\", "")
     assert app.text_input(key="allow_code").proto.help
@@ -48,13 +48,13 @@ def test_the_right_code_allows_that_folder_and_no_other(page, runs_dir, elsewher
     assert not app.error and "240 rows" in said(app) and str(elsewhere / "first") in said(app).replace("\\", "")
     app, opening = open_and_wait(app, runs_dir)
     assert opening.ready, opening.job.error
-    app = choose_path(page(), elsewhere / "second")
+    app = choose_path(page("pages/data.py"), elsewhere / "second")
     app = type_code(app, told[0])
     assert "outside the folders" in app.error[0].value and "not the code" in app.warning[0].value
 
 
 def test_a_wrong_code_allows_nothing_and_the_third_one_makes_another(page, elsewhere, told):
-    app = choose_path(page(), elsewhere / "first")
+    app = choose_path(page("pages/data.py"), elsewhere / "first")
     for wrong in ("", "ABCD-EFGH", told[0][:-1]):
         app = type_code(app, wrong)
         assert "outside the folders" in app.error[0].value and "not the code" in app.warning[0].value
@@ -64,7 +64,7 @@ def test_a_wrong_code_allows_nothing_and_the_third_one_makes_another(page, elsew
 
 
 def test_a_path_that_is_not_there_is_no_other_before_the_code(page, elsewhere, told):
-    app = choose_path(page(), elsewhere / "nothing")
+    app = choose_path(page("pages/data.py"), elsewhere / "nothing")
     assert "outside the folders" in app.error[0].value
     assert "does not exist" in type_code(app, told[0]).error[0].value
 
@@ -73,7 +73,7 @@ def test_a_server_that_others_can_reach_has_no_field(page, runs_dir, elsewhere, 
     before = config.get_option("server.address")
     config.set_option("server.address", "0.0.0.0")
     try:
-        app = choose_path(page(), elsewhere / "first")
+        app = choose_path(page("pages/data.py"), elsewhere / "first")
         assert "outside the folders" in app.error[0].value
         assert not app.text_input or all(field.key != "allow_code" for field in app.text_input)
         assert all(b.key != "allow" for b in app.button)

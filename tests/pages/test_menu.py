@@ -55,7 +55,7 @@ def test_what_is_made_of_the_sample_is_one_block_and_the_page_is_drawn_again_as_
 
     sign = Sign(
         "Preparing the sample",
-        "pages/explore.py",
+        "app.py",
         {"corpus": opened.key},
         "Stops within seconds.",
         ("sweep-b",),

@@ -38,7 +38,7 @@ def test_the_address_keeps_the_id_when_the_words_of_the_run_change(page, opened,
     assert app.session_state["run_choice"] == run.id
 
 
-@pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("pages/explore.py", "explore_run")])
+@pytest.mark.parametrize(("script", "key"), [("pages/export.py", "run_choice"), ("app.py", "explore_run")])
 def test_a_run_chosen_under_its_old_name_is_that_run(page, opened, store, script, key):
     runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(3)]
     app = page(script, corpus=opened.key, run=runs[2].id)

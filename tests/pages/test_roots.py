@@ -44,9 +44,9 @@ def test_no_page_opens_it_by_a_note_of_before(page, foreign, runs_dir):
     opening = before.start(foreign.config.corpus, "before")
     opening.wait(240)
     assert opening.ready and openings(runs_dir).all() == []
-    app = page("pages/explore.py", corpus=opening.key)
+    app = page(corpus=opening.key)
     assert openings(runs_dir).all() == [] and any(WORDS in text for text in told(app))
-    app = page()
+    app = page("pages/data.py")
     app.button(key=f"recent_{opening.key}").click().run()
     assert openings(runs_dir).all() == [] and any("outside the folders" in text for text in told(app))
 
@@ -98,7 +98,7 @@ def in_a_bucket(tmp_path_factory, store, monkeypatch):
     return finish_run(store, corpus, CorpusConfig(("s3://secret-name/shard.parquet",)), corpus.quality, name="remote")
 
 
-@pytest.mark.parametrize("script", ["app.py", "pages/run.py", "pages/export.py"])
+@pytest.mark.parametrize("script", ["app.py", "pages/data.py", "pages/run.py", "pages/export.py"])
 def test_no_page_asks_a_store_that_nobody_allowed(page, in_a_bucket, runs_dir, script):
     app = page(script, run=in_a_bucket.id)
     assert openings(runs_dir).all() == [] and any(WORDS in text for text in told(app))
@@ -106,7 +106,7 @@ def test_no_page_asks_a_store_that_nobody_allowed(page, in_a_bucket, runs_dir, s
 
 
 def test_an_address_that_nobody_allowed_is_refused_in_the_form(page, in_a_bucket, runs_dir):
-    app = page()
+    app = page("pages/data.py")
     app.segmented_control(key="corpus_place").set_value("path").run()
     app.text_area(key="corpus_paths").set_value("s3://bucket/shards").run()
     assert any("below no address that this server may read" in text for text in told(app))
@@ -121,7 +121,7 @@ def test_a_page_waits_for_a_silent_store_for_a_while_only(page, monkeypatch):
     monkeypatch.setattr("datamask.storage.remote.store_of", lambda address: mine)
     monkeypatch.setattr("datamask.dashboard.ui.corpus_form.LOOK_SECONDS", 0.3)
     monkeypatch.setenv("DATAMASK_ROOTS", "s3://bucket/shards")
-    app = page()
+    app = page("pages/data.py")
     app.segmented_control(key="corpus_place").set_value("path").run()
     app.text_area(key="corpus_paths").set_value("s3://bucket/shards/a.parquet").run()
     silent.set()

@@ -66,7 +66,7 @@ def rows_holding(corpus, text):
 
 def test_a_pin_is_in_a_ban_is_out_and_a_quota_is_met_to_the_sample(page, opened, store, mapped, explained):
     corpus = opened.corpus
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     assert not [button for button in app.button if button.key == "rule_pin"]
     searched(app, "sample 11").button(key="rule_pin").click().run()
     searched(app, "sample 20").button(key="rule_ban").click().run()
@@ -98,7 +98,7 @@ def test_a_pin_is_in_a_ban_is_out_and_a_quota_is_met_to_the_sample(page, opened,
 
 def test_given_samples_are_not_exported_and_a_budget_is_kept(page, opened, store, mapped):
     corpus = opened.corpus
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     searched(app, "sample 1").button(key="rule_given").click().run()
     given = rows_holding(corpus, "sample 1")
     app = on_run_page(page, app, opened)
@@ -123,7 +123,7 @@ def said_impossible(app):
 
 
 def test_impossible_rules_are_refused_where_they_are_made_until_one_is_removed(page, opened, store, mapped):
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     searched(app, "sample 11").button(key="rule_pin").click().run()
     assert not app.error and not start_link(app).proto.disabled
     app.button(key="rule_ban").click().run()
@@ -137,7 +137,7 @@ def test_impossible_rules_are_refused_where_they_are_made_until_one_is_removed(p
 
 
 def test_explore_holds_rules_against_the_settings_of_the_run_page(page, opened, store, mapped):
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     searched(app, "sample").button(key="clear_all").click().run()
     draw = Between("quality", float(np.sort(opened.corpus.quality)[-80]), 1e9)
     app.session_state["explore_filters"] = (opened.corpus.fingerprint, Filters((draw,)))

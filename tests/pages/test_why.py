@@ -55,7 +55,7 @@ def test_the_waterfall_is_the_explainers_and_its_flip_is_found_by_solving_again(
     flipping = np.flatnonzero(pairwise[0].rows()["selected"].to_numpy() != pairwise[2].rows()["selected"].to_numpy())
     row = int(flipping[0])
     one = told.explain([row])[0]
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample=one.id)
+    app = page(corpus=opened.key, run=run.id, sample=one.id)
     app, _ = waited(app, f"why {run.path} {row} ")
     bars = chart_table(app, "part")
     assert list(bars["amount"].iloc[:-1] * told.sd) == pytest.approx([part.value for part in one.parts], abs=1e-9)
@@ -83,7 +83,7 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
     told = explainer_of(run)
     row = int(np.flatnonzero(told.mask)[0])
     one = told.explain([row])[0]
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample=one.id)
+    app = page(corpus=opened.key, run=run.id, sample=one.id)
     app, _ = waited(app, f"why {run.path} {row} ")
     tables = [element.value for element in app.dataframe if "adds" in element.value]
     assert len(tables) == bool(one.witnesses["facility"])
@@ -97,7 +97,7 @@ def test_facility_names_the_samples_behind_its_part(page, opened, store, mapped)
 
 def test_a_baseline_says_that_it_did_not_look_at_these_scores(page, opened, store, mapped):
     run = learned(store, opened, objective="pairwise", estimator="top-quality")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample="doc-0003")
+    app = page(corpus=opened.key, run=run.id, sample="doc-0003")
     app, job = waited(app, f"why {run.path} 3 ")
     assert job.state == "done" and any("was not made by these scores" in one.value for one in app.caption)
     assert not [button for button in app.button if button.key == "flip"]
@@ -117,7 +117,7 @@ def test_the_borderline_reader_shows_texts_nearest_the_threshold_and_tells_only_
 ):
     run = pairwise[1]
     told = explainer_of(run)
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     app.session_state["explore_tab"] = "Borderline reader"
     app.run()
     app, job = waited(app, f"borderline {run.path} 20 0")

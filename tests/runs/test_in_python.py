@@ -53,7 +53,7 @@ def test_show_gives_the_address_of_the_run_or_the_command(corpus, tmp_path, monk
     sentence = selection.show()
     assert f"`datamask open {TINY} --runs '{tmp_path / 'my runs'}'` starts one" in sentence
     monkeypatch.setattr(server_note, "address_of", {tmp_path / "my runs": "http://127.0.0.1:8501/"}.get)
-    assert selection.show() == f"http://127.0.0.1:8501/explore?run={selection.run.name}"
+    assert selection.show() == f"http://127.0.0.1:8501/?run={selection.run.name}"
     with pytest.raises(RunStateError, match="in memory only"):
         select(corpus, **OPTIONS, estimator="top-quality").show()
 

@@ -1,4 +1,4 @@
-"""Charts of the home page."""
+"""Charts of the Data page."""
 
 from __future__ import annotations
 

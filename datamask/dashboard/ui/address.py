@@ -79,7 +79,7 @@ LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3
 
 # controls of all kinds: what one holds is between its own `read`, `write` and `join`
 PARTS: dict[str, dict[str, Part[Any]]] = {
-    "Explore": {
+    "Map": {
         "maps": _one_of("explore_maps", MAPS, MAPS[0]),
         "colour": _text("explore_colour", columns.SELECTED),
         # what the second and the third map were called when there were always three
@@ -141,7 +141,7 @@ def follow(page: str) -> None:
         for name, part in parts.items():
             if name in st.query_params:
                 _take(name, part)
-        if page == "Explore" and "maps" not in st.query_params and {"left", "middle"} & set(st.query_params):
+        if page == "Map" and "maps" not in st.query_params and {"left", "middle"} & set(st.query_params):
             # an address from when there were always three maps
             st.session_state["explore_maps"] = MAPS[-1]
         return

@@ -1,4 +1,4 @@
-"""The left side of Home: where the corpus comes from, which column plays which part, how many rows."""
+"""The left side of the Data page: where the corpus comes from, which column plays which part, how many rows."""
 
 from __future__ import annotations
 
@@ -72,15 +72,16 @@ def corpus_form(opening: Opening | None) -> None:
         width="stretch",
     )
     if place == "sample":
-        _sample(weight)
+        offer_sample(weight)
     else:
         config = _from_paths() if place == "path" else _from_uploads()
         if config is not None:
             _mapping(config, weight)
-    _recent(opening)
+    offer_recent(opening)
 
 
-def _sample(weight: Weight) -> None:
+def offer_sample(weight: Weight) -> None:
+    """What the built-in sample is, and the button that opens it."""
     st.markdown(
         "Docstrings of the Python packages installed on this machine: some 18,000 short texts from 14 sources, "
         "scored by a few plain rules, embedded in 256 dimensions."
@@ -352,7 +353,8 @@ def _quality(seen: Inspection) -> tuple[QualityColumn, ...]:
     return tuple(columns)
 
 
-def _recent(opening: Opening | None) -> None:
+def offer_recent(opening: Opening | None) -> None:
+    """The corpora that were opened before, without the one that is open."""
     current = opening.key if opening is not None else None
     recent = [note for note in session.all_openings().recent() if not note.sample and note.key != current]
     if not recent:

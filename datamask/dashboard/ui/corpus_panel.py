@@ -1,4 +1,4 @@
-"""The right side of Home: the open corpus at a glance, or what a corpus is."""
+"""The right side of the Data page: the open corpus at a glance, or what a corpus is."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from datamask.dashboard.ui import address, keys, session, theme
 from datamask.dashboard.views import listing
 
 PAGES: tuple[tuple[str, str, str], ...] = (
-    ("app.py", "Home", ":material/database:"),
+    ("app.py", "Map", ":material/scatter_plot:"),
+    ("pages/data.py", "Data", ":material/database:"),
     ("pages/run.py", "Run", ":material/play_circle:"),
-    ("pages/explore.py", "Explore", ":material/scatter_plot:"),
     ("pages/frontier.py", "Frontier", ":material/show_chart:"),
     ("pages/which_lambda.py", "Which lambda", ":material/balance:"),
     ("pages/compare.py", "Compare", ":material/compare_arrows:"),

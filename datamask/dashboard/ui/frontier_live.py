@@ -60,7 +60,7 @@ def show(opened: OpenCorpus, settings: Shared) -> None:
         alt=f"Two maps of {len(corpus):,} samples: selected at the slider's λ, and what changes against {name}",
     )
     # a layout that is being computed would take the processor from the slider, so it is not started here
-    st.caption(ground.caption + ("" if ground.kind == DEFAULT else f" Explore computes the {DEFAULT} layout, once."))
+    st.caption(ground.caption + ("" if ground.kind == DEFAULT else f" The Map computes the {DEFAULT} layout, once."))
     with values, st.container(key="live_values"):
         st.fragment(_follow)(opened, config, behind, held, name, ground.places)
         if behind.solving:

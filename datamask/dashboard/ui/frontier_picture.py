@@ -249,9 +249,7 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
             st.caption(proved)
         parameters = {**session.link_parameters(), "run": spot.run_id}
         with st.container(gap=None):
-            st.page_link(
-                "pages/explore.py", label="Map and texts", icon=":material/scatter_plot:", query_params=parameters
-            )
+            st.page_link("app.py", label="Map and texts", icon=":material/scatter_plot:", query_params=parameters)
             st.page_link("pages/run.py", label="Settings and curve", icon=":material/tune:", query_params=parameters)
             st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
 
@@ -335,7 +333,7 @@ def _table(lines: Sequence[Line], named: Sequence[Spot]) -> None:
     if event.selection.rows:
         run_id = table["run_id"].iloc[event.selection.rows[0]]
         st.page_link(
-            "pages/explore.py",
+            "app.py",
             label=f"Map and texts of {words.plain(run_id, 60)}",
             icon=":material/scatter_plot:",
             query_params={**session.link_parameters(), "run": run_id},

@@ -53,7 +53,7 @@ def without_texts() -> None:
             "quality and the features. The other pages work without."
         )
         st.page_link(
-            "app.py",
+            "pages/data.py",
             label="Choose another corpus",
             icon=":material/arrow_forward:",
             query_params=session.link_parameters(),

@@ -51,7 +51,7 @@ def no_corpus(run: Run) -> None:
         return
     st.info(
         f"The corpus of **{words.plain(listing.name_of(run), 80)}** cannot be opened, because the run's record is "
-        "damaged. Choose a corpus on the home page to start another run.",
+        "damaged. Choose a corpus on the Data page to start another run.",
         icon=":material/info:",
     )
 
@@ -159,7 +159,7 @@ def _numbers(run: Run) -> None:
     with st.container(horizontal=True):
         parameters = {**session.link_parameters(), "run": run.id}
         st.page_link(
-            "pages/explore.py",
+            "app.py",
             label="See what was selected",
             icon=":material/arrow_forward:",
             query_params=parameters,

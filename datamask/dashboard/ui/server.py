@@ -22,12 +22,12 @@ import click
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.routing import Route
 
 from datamask import endings, server_note
 from datamask.config import CorpusConfig
-from datamask.dashboard import ready_sample
+from datamask.dashboard import old_addresses, ready_sample
 from datamask.dashboard.allowed import allowed
 from datamask.dashboard.codes import one_time_code
 from datamask.dashboard.hosts import Doorkeeper, Hosts, hosts_of
@@ -118,7 +118,10 @@ def around(script: str | None = None) -> dict[str, Any]:
         print(f"datamask: {error}", file=sys.stderr, flush=True)
         raise SystemExit(REFUSED) from error
     return {
-        "routes": [Route(server_note.TOKEN_PATH, _token)],
+        "routes": [
+            Route(server_note.TOKEN_PATH, _token),
+            *(Route(f"/{_base()}{path}", _moved) for path in old_addresses.OLD),
+        ],
         "middleware": [Middleware(Doorkeeper, hosts=_hosts)],
         "lifespan": _life,
         "on_script_error": _fault,
@@ -128,6 +131,11 @@ def around(script: str | None = None) -> dict[str, Any]:
 async def _token(_: Request) -> PlainTextResponse:
     """Tells a notebook that this is the server whose note it read."""
     return PlainTextResponse(server_note.token())
+
+
+async def _moved(request: Request) -> RedirectResponse:
+    """Leads from an old address to where the page is now; not for ever, because browsers would remember that."""
+    return RedirectResponse(old_addresses.moved(request.url.path.rpartition("/")[2], request.url.query))
 
 
 def _open_first(script: str | None) -> None:
@@ -187,14 +195,14 @@ async def _life(_: st.App) -> AsyncIterator[None]:
 
 
 def _first_page() -> str:
-    """The map of the corpus that is open first, whose opening begins; the home page where there is none."""
+    """The map of the corpus that is open first, whose opening begins; nothing where there is none."""
     if allowed().corpus is None:
         opening = ready_sample.begin(openings(Path(default_root()).absolute()))
     else:
         from datamask.dashboard.ui import session  # which imports this module
 
         opening = session.opening_of_the_command_line()
-    return "" if opening is None else f"explore?corpus={opening.key}"
+    return "" if opening is None else f"?corpus={opening.key}"
 
 
 def _address() -> str:
@@ -202,8 +210,13 @@ def _address() -> str:
     address = st.get_option("server.address")
     name = "localhost" if address in (None, "", "0.0.0.0", "::") else f"[{address}]" if ":" in address else address
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    return f"{scheme}://{name}:{st.get_option('server.port')}/{_base()}"
+
+
+def _base() -> str:
+    """What stands before the path of every page: empty, or ends in a slash."""
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"{scheme}://{name}:{st.get_option('server.port')}/{f'{base}/' if base else ''}"
+    return f"{base}/" if base else ""
 
 
 def _fault(error: Exception) -> bool:

@@ -245,9 +245,9 @@ def opened_or_stop() -> OpenCorpus:
                 type="primary",
                 icon=":material/arrow_forward:",
                 key="choose_corpus",
-                help="Goes to the home page.",
+                help="Goes to the Data page.",
             ):
-                st.switch_page("app.py")
+                st.switch_page("pages/data.py")
         st.stop()
     opened = opening.opened
     if opened is None:
@@ -268,7 +268,7 @@ def draw_outside() -> None:
                 icon=":material/arrow_forward:",
                 query_params=link_parameters(),
             )
-        st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
+        st.page_link("pages/data.py", label="Choose another corpus", icon=":material/arrow_forward:")
 
 
 def draw_opening(opening: Opening, follow: bool = False) -> None:
@@ -302,7 +302,7 @@ def draw_opening(opening: Opening, follow: bool = False) -> None:
             st.error(words.sentence(opening.job.error, 1000), icon=":material/error:")
             with st.container(horizontal=True):
                 st.button("Try again", icon=":material/refresh:", key="reopen", on_click=_reopen, args=(opening,))
-                st.page_link("app.py", label="Choose another corpus", icon=":material/arrow_forward:")
+                st.page_link("pages/data.py", label="Choose another corpus", icon=":material/arrow_forward:")
 
 
 def _reopen(opening: Opening) -> None:

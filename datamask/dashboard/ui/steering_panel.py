@@ -1,4 +1,4 @@
-"""Rules for the next run: made from what Explore shows, listed with a way to remove each, obeyed by the Run page.
+"""Rules for the next run: made from what the Map shows, listed with a way to remove each, obeyed by the Run page.
 
 The list is kept beside the runs under a name made from its content, and the name stands in the URL (``?rules=...``):
 it survives a reload, travels with a link, and two people never overwrite each other's.

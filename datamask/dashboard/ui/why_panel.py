@@ -101,7 +101,7 @@ def _along(run: Run, row: int, answer: Answer) -> None:
             "sample": str(answer.told.id),
             **{name: st.query_params[name] for name in ("corpus",) if name in st.query_params},
         }
-        sign = Sign("Exact λ of a sample", "pages/explore.py", link, "Stops within seconds.")
+        sign = Sign("Exact λ of a sample", "app.py", link, "Stops within seconds.")
         st.button(
             "Find the exact λ",
             key="flip",

@@ -1,4 +1,4 @@
-"""Explore: what it shows without a corpus, without a run, with one, and with a region drawn on the map."""
+"""The Map: what it shows without a corpus, without a run, with one, and with a region drawn on the map."""
 
 from __future__ import annotations
 
@@ -51,13 +51,15 @@ def waiting(opened):
 
 
 def test_without_a_corpus_it_says_what_to_do(page):
-    app = page("pages/explore.py")
+    app = page()
     assert "No corpus is open" in [heading.value for heading in app.subheader]
     assert map_data(app) is None
+    assert app.button(key="open_sample").label == "Open the sample"
+    assert "Open your own shards" in [link.proto.label for link in app.get("page_link")]
 
 
 def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, store, waiting, explained):
-    app = page("pages/explore.py", corpus=opened.key, maps="2")
+    app = page(corpus=opened.key, maps="2")
     assert titles(app) == ["Quality", "Similarity to neighbours"]
     notes = [parcel.get("text") for parcel in parcels(app).values()]
     assert "waits for the neighbours" in notes and "selected" not in app.selectbox(key="explore_colour").options
@@ -75,7 +77,7 @@ def test_without_a_run_the_map_shows_quality_until_there_is_one(page, opened, st
 
 
 def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     app.button(key="stop_layout").click().run()
     waiting.wait(120)
     worker().find(waiting.key).state = "stopped"
@@ -86,7 +88,7 @@ def test_the_layout_can_be_stopped_and_is_offered_again(page, opened, waiting):
 
 def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     assert titles(app) == ["Selected by mine"] and "maps" not in app.query_params
     app.get_by_key("explore_maps").set_value("2").run()
     assert titles(app) == ["Selected by mine", "Quality"]
@@ -95,13 +97,13 @@ def test_one_map_of_the_selection_unless_more_are_asked_for(page, opened, store,
     app.get_by_key("explore_maps").set_value("3").run()
     assert titles(app) == ["Selected by mine", "source", "Similarity to neighbours"]
     # an address from when there were always three maps, of which these two could be chosen
-    again = page("pages/explore.py", corpus=opened.key, run=run.id, left="length")
+    again = page(corpus=opened.key, run=run.id, left="length")
     assert titles(again) == ["Selected by mine", "Length", "Similarity to neighbours"]
 
 
 def test_the_rail_folds_and_nothing_in_it_is_forgotten(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, colour="source")
+    app = page(corpus=opened.key, run=run.id, colour="source")
     app.text_input(key="explore_search").set_value("sample 11").run()
     app.button(key="explore_fold_button").click().run()
     app.run()
@@ -116,7 +118,7 @@ def test_three_panels_and_their_captions(page, opened, store, mapped, explained)
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="<b>mine</b>")
     codes = mapped.astype(np.int32)
     topics.keep(topics.Topics(codes, ("1", "2", "3")), opened.corpus, store.cache_dir)
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, maps="3")
+    app = page(corpus=opened.key, run=run.id, maps="3")
     assert titles(app) == ["Selected by <b>mine</b>", "Quality", "Similarity to neighbours"]
     said = captions(app)
     assert "all 240 samples" in said and "UMAP keeps 7.5 of each sample's 15 nearest neighbours" in said
@@ -137,14 +139,14 @@ def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, s
     failed = store.create(done.config)
     with failed.writer() as writer:
         writer.set_status("failed", error="no room")
-    app = page("pages/explore.py", corpus=opened.key, run=failed.id)
+    app = page(corpus=opened.key, run=failed.id)
     assert titles(app)[0] == "Selected by mine"
     assert "mine** is not shown: it failed; the Run page says why. Shown instead: **mine**" in captions(app)
 
 
 def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, maps="2")
+    app = page(corpus=opened.key, maps="2")
     app.selectbox(key="explore_colour").select("source").run()
     app.selectbox(key="explore_second").select("marginal diversity in this run").run()
     assert titles(app) == ["source", "Marginal diversity in this run"]
@@ -158,7 +160,7 @@ def test_panels_take_other_colours_and_marks(page, opened, store, mapped):
 def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened, store, mapped):
     points = np.random.default_rng(1).normal(size=(len(opened.corpus), 2)).astype(np.float32)
     keep_layout(Layout(points, 0.2, len(opened.corpus)), opened.corpus, store.cache_dir, "t-SNE")
-    app = page("pages/explore.py", corpus=opened.key, layout="t-SNE")
+    app = page(corpus=opened.key, layout="t-SNE")
     control = app.get_by_key("explore_layout")
     assert [option.content for option in control.proto.options] == list(PROJECTIONS) and control.value == "t-SNE"
     assert all(kind.about in control.proto.help for kind in PROJECTIONS.values())
@@ -167,7 +169,7 @@ def test_every_projection_is_offered_and_one_that_is_kept_is_drawn(page, opened,
 
 
 def test_another_projection_waits_for_the_one_under_way_and_can_be_stopped(page, opened, waiting):
-    app = page("pages/explore.py", corpus=opened.key, layout="t-SNE")
+    app = page(corpus=opened.key, layout="t-SNE")
     assert any("PCA for now; UMAP comes next, then t-SNE" in bar.proto.text for bar in app.get("progress"))
     app.button(key="stop_layout").click().run()
     waiting.wait(120)
@@ -195,7 +197,7 @@ def draw_region(app, region: Region):
 
 def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     expected = np.flatnonzero(mapped == 0)
     said = " ".join(text.value for text in app.markdown)
@@ -211,7 +213,7 @@ def test_a_region_lists_all_rows_inside(page, opened, store, mapped):
 
 
 def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store, mapped):
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     ground = parcels(app)["ground"]["id"]
     app.selectbox(key="explore_colour").select("source").run()
@@ -225,7 +227,7 @@ def test_a_region_outlives_other_colours_and_can_be_cleared(page, opened, store,
 
 
 def test_a_region_means_nothing_on_another_projection(page, opened, store, mapped):
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     draw_region(app, Region.box([-5, 5], [-5, 5]))
     app.get_by_key("explore_layout").set_value("PCA").run()
     assert "region on the map" not in chips(app)
@@ -262,7 +264,7 @@ def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
     source = pq.read_table(shard)["source"]
     opening = reopened(shard, runs_dir, **{name: source})
     # an address may call it as the shards do, as it did before such columns had a name of their own
-    app = page("pages/explore.py", corpus=opening.key, where=json.dumps([[name, ["web"]]]))
+    app = page(corpus=opening.key, where=json.dumps([[name, ["web"]]]))
     count = pc.sum(pc.equal(source.cast("string"), "web")).as_py()
     assert chips(app) == [words.plain(f"{name} (column): web")] and f"**{count}** of 240 samples" in said_by(app)
     app.button(key=f"chip_{name} (column)").click().run()
@@ -270,7 +272,7 @@ def test_a_column_may_be_called_as_a_view_is(page, shard, runs_dir, name):
 
 
 def test_shards_opened_again_with_another_column_show_it(page, opened, store, mapped, shard, runs_dir):
-    app = page("pages/explore.py", corpus=opened.key, left="source", tab="Distributions")
+    app = page(corpus=opened.key, left="source", tab="Distributions")
     assert titles(app)[1] == "source" and "grade" not in app.selectbox(key="explore_second").options
     before = opened.corpus
     grades = np.array(["low", "high"])[np.arange(240) % 2]
@@ -279,12 +281,12 @@ def test_shards_opened_again_with_another_column_show_it(page, opened, store, ma
     pq.write_table(table.set_column(table.column_names.index("source"), "source", sources), shard)
     opening = reopened(shard, runs_dir, grade=pa.array(grades), weight=pa.array(np.arange(240.0)))
     assert opening.corpus.fingerprint == before.fingerprint and opening.corpus.identity != before.identity
-    app = page("pages/explore.py", corpus=opening.key, left="grade", middle="source", tab="Distributions")
+    app = page(corpus=opening.key, left="grade", middle="source", tab="Distributions")
     assert titles(app)[1:] == ["grade", "source"]
     assert {line.split()[0] for line in key_lines(app, 2)} == {"web", "forum"}
     drawn = {facet["name"]: facet for facet in strips(app)[-1]["facets"]}
     assert {"grade", "weight"} <= set(drawn) and set(drawn["source"]["labels"]) == {"web", "forum"}
-    app = page("pages/explore.py", corpus=opening.key, where=json.dumps([["source", ["forum"]]]))
+    app = page(corpus=opening.key, where=json.dumps([["source", ["forum"]]]))
     assert "**80** of 240 samples" in said_by(app)
 
 
@@ -297,7 +299,7 @@ def test_regions_are_named_and_a_press_on_a_name_shows_its_samples_alone(page, o
     codes, names = mapped.astype(np.int32), ("1 · cats", "2 · dogs", "3 · birds")
     topics.keep(topics.Topics(codes, names), corpus, store.cache_dir)
     run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     selected = run.rows()["selected"].to_numpy(zero_copy_only=False)
     counts = np.bincount(codes)
     shares = [words.percent(selected[codes == code].mean()) for code in range(3)]
@@ -357,7 +359,7 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
     topics.keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))), corpus, store.cache_dir)
     run = finish_run(store, corpus, opening.config, corpus.quality, name="mine")
     app = page(
-        "pages/explore.py",
+        "app.py",
         corpus=opening.key,
         run=run.id,
         left="cluster",
@@ -394,7 +396,7 @@ def test_a_column_called_as_what_every_corpus_has_is_shown_beside_it(page, opene
 def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
     corpus = opened.corpus
     run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     assert chips(app) == [] and "**240** of 240 samples" in said_by(app)
     app.text_input(key="explore_search").set_value("sample clump").run()
     app.session_state["explore_filters"] = (
@@ -434,7 +436,7 @@ def test_views_filter_each_other_on_all_rows(page, opened, store, mapped):
 
 
 def test_nothing_left_is_said(page, opened, store, mapped):
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     app.text_input(key="explore_search").set_value("no such words").run()
     assert "**0** of 240 samples" in said_by(app) and "Let go of one of them" in captions(app)
 
@@ -442,7 +444,7 @@ def test_nothing_left_is_said(page, opened, store, mapped):
 def test_distributions_show_what_the_others_let_through(page, opened, store, mapped):
     corpus = opened.corpus
     run = finish_run(store, corpus, opened.config, corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     app.session_state["explore_tab"] = "Distributions"
     app.session_state["explore_filters"] = (corpus.fingerprint, Filters((Among("source", ("web",)),)))
     app.run()
@@ -494,7 +496,7 @@ def test_what_the_browser_pressed_among_the_groups_is_checked(opened, monkeypatc
 def test_starved_groups_come_first_and_clusters_come_when_they_are_there(page, opened, store, mapped):
     corpus = opened.corpus
     run = finish_run(store, corpus, opened.config, np.where(mapped == 1, 9.0, 0) + corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     codes = (np.arange(240) % 12).astype(np.int32)
     topics.keep(topics.Topics(codes, tuple(f"topic {k}" for k in range(12))), corpus, store.cache_dir)
     app.session_state["explore_tab"] = "Starved and over-fed"
@@ -512,7 +514,7 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
     corpus = opened.corpus
     finish_run(store, corpus, opened.config, -corpus.quality, name="for diversity", lamb=0.0)
     run = finish_run(store, corpus, opened.config, np.arange(240.0), name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     app.session_state["explore_tab"] = "Three classes"
     app.run()
     assert not app.exception
@@ -531,14 +533,14 @@ def test_the_three_classes_have_the_size_of_the_selection(page, opened, store, m
 
 def test_the_chosen_sample_is_read_beside_the_list_and_kept_in_the_address(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="mine")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample="doc-0007")
+    app = page(corpus=opened.key, run=run.id, sample="doc-0007")
     assert app.session_state["sample"] == (opened.corpus.fingerprint, 7)
     assert "doc\\-0007" in said_by(app) and "sample 7 of clump" in app.code[0].value
     assert map_data(app)["marked"] == [pytest.approx(grounds.layout(opened.corpus, store.cache_dir).points[7].tolist())]
     assert "selected · " in captions(app) and "source " in captions(app)
     app.button(key="sample_close").click().run()
     assert not app.code and map_data(app)["marked"] == [] and "sample" not in app.query_params
-    other = page("pages/explore.py", corpus=opened.key, sample="nobody")
+    other = page(corpus=opened.key, sample="nobody")
     assert not other.code and "sample" not in other.query_params
 
 
@@ -554,7 +556,7 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     order = np.argsort(-corpus.quality, kind="stable")
     order = order[selected[order]]
     first, second, third = (f"doc-{row:04d}" for row in order[:3])
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, show="selected", sample=second)
+    app = page(corpus=opened.key, run=run.id, show="selected", sample=second)
     assert lists(app) == [] and "2 of 72" in captions(app)
     app.button(key="sample_next").click().run()
     assert app.session_state["sample"][1] == order[2] and third in str(app.query_params["sample"])
@@ -563,7 +565,7 @@ def test_one_reads_on_in_the_order_of_the_list_and_from_neighbour_to_neighbour(p
     assert app.session_state["sample"][1] == order[0] and app.button(key="sample_previous").disabled
     # what the filter leaves out can be read as well; the list comes next
     out = int(np.flatnonzero(~selected)[0])
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, show="selected", sample=f"doc-{out:04d}")
+    app = page(corpus=opened.key, run=run.id, show="selected", sample=f"doc-{out:04d}")
     assert "not in the list" in captions(app) and app.button(key="sample_previous").disabled
     features = corpus.features.astype(float)
     cosines = np.delete(features @ features[out], out)

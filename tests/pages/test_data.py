@@ -1,4 +1,4 @@
-"""Home: open a corpus by path, upload or sample, and see what is in it, or why it cannot be opened."""
+"""Data: open a corpus by path, upload or sample, and see what is in it, or why it cannot be opened."""
 
 import os
 import shutil
@@ -19,6 +19,8 @@ from datamask.errors import Stopped
 from tests.dashboard.made_runs import NASTY, write_shard
 from tests.pages.conftest import ROOT
 from tests.pages.reading import captions
+
+DATA = "pages/data.py"
 
 
 def choose_path(app, text):
@@ -44,7 +46,7 @@ def said(app):
 
 
 def test_nothing_open_says_what_to_do(page, explained):
-    app = page()
+    app = page(DATA)
     assert app.title[0].value == "Which corpus?"
     assert any("No corpus is open" in heading.value for heading in app.subheader)
     assert button(app, "Open the sample")
@@ -53,7 +55,7 @@ def test_nothing_open_says_what_to_do(page, explained):
 
 
 def test_a_path_is_inspected_mapped_and_opened(page, runs_dir, shard, explained):
-    app = choose_path(page(), shard)
+    app = choose_path(page(DATA), shard)
     assert "240 rows" in said(app) and "8 dimensions" in said(app)
     explained(app, 8)
     app, opening = open_and_wait(app, runs_dir)
@@ -64,7 +66,7 @@ def test_a_path_is_inspected_mapped_and_opened(page, runs_dir, shard, explained)
 
 
 def test_texts_are_shown_as_data_and_never_as_markup(page, opened):
-    app = page(corpus=opened.key)
+    app = page(DATA, corpus=opened.key)
     assert not any(NASTY in element.value for kind in ("markdown", "caption") for element in app.get(kind))
     table = next(frame.value for frame in app.dataframe if "chunk_id" in frame.value.columns)
     assert table["text"][0] == NASTY
@@ -72,7 +74,7 @@ def test_texts_are_shown_as_data_and_never_as_markup(page, opened):
 
 
 def test_the_overview_adds_up(page, opened):
-    app = page(corpus=opened.key)
+    app = page(DATA, corpus=opened.key)
     tokens = int(np.nansum(opened.corpus.lengths))
     assert any(f"{tokens / 1000:.3g}" in caption.value for caption in app.caption)
     assert app.get("vega_lite_chart")
@@ -81,7 +83,7 @@ def test_the_overview_adds_up(page, opened):
 
 def test_paths_outside_the_roots_are_refused_without_a_look(page):
     for path in ("/etc", "/etc/passwd", f"{ROOT}/../../etc/passwd", "/etc/no-such-file"):
-        app = choose_path(page(), path)
+        app = choose_path(page(DATA), path)
         assert len(app.error) == 1 and "outside the folders" in app.error[0].value
         assert not any(b.label == "Open" for b in app.button)
 
@@ -98,20 +100,20 @@ def test_paths_outside_the_roots_are_refused_without_a_look(page):
     ],
 )
 def test_what_is_no_path_is_a_sentence(page, path):
-    app = choose_path(page(), path)
+    app = choose_path(page(DATA), path)
     assert len(app.error) == 1 and not app.exception and not any(b.label == "Open" for b in app.button)
 
 
 def test_a_link_out_of_the_roots_is_refused(page, tmp_path, shard):
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "out.parquet").symlink_to("/etc/hostname")
-    app = choose_path(page(), tmp_path / "links")
+    app = choose_path(page(DATA), tmp_path / "links")
     assert "outside the folders" in app.error[0].value
 
 
 def test_what_is_no_parquet_is_said_in_a_sentence(page, tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"this is no parquet file")
-    app = choose_path(page(), tmp_path / "bad.parquet")
+    app = choose_path(page(DATA), tmp_path / "bad.parquet")
     assert "not a parquet file" in app.error[0].value.replace("\\", "") and not app.exception
 
 
@@ -129,7 +131,7 @@ def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs
         ),
         tmp_path / "odd.parquet",
     )
-    app = choose_path(page(), tmp_path / "odd.parquet")
+    app = choose_path(page(DATA), tmp_path / "odd.parquet")
     assert "several columns" in app.error[0].value and button(app, "Open").disabled
     assert "--" not in app.error[0].value.replace("\\", ""), "on a page an option is a control"
     app.multiselect[0].set_value(["first", "second"]).run()
@@ -140,7 +142,7 @@ def test_a_missing_column_is_said_and_another_can_be_chosen(page, tmp_path, runs
 
 
 def test_a_row_budget_takes_a_sample_and_says_so(page, runs_dir, shard):
-    app = choose_path(page(), shard)
+    app = choose_path(page(DATA), shard)
     next(n for n in app.number_input if n.label == "Rows to open").set_value(100).run()
     app, opening = open_and_wait(app, runs_dir)
     assert opening.config.rows == 100 and len(opening.corpus) == 100
@@ -158,7 +160,7 @@ def test_invalid_rows_refuse_the_corpus_or_are_counted(page, runs_dir, tmp_path)
         pa.FixedSizeListArray.from_arrays(pa.array(values), 8),
     )
     pq.write_table(broken, tmp_path / "nan.parquet")
-    app, opening = open_and_wait(choose_path(page(), tmp_path / "nan.parquet"), runs_dir)
+    app, opening = open_and_wait(choose_path(page(DATA), tmp_path / "nan.parquet"), runs_dir)
     assert opening.job.state == "failed"
     assert any("could not be opened" in heading.value for heading in app.subheader) and "NaN" in said(app)
     assert any(b.label == "Try again" for b in app.button)
@@ -170,7 +172,7 @@ def test_invalid_rows_refuse_the_corpus_or_are_counted(page, runs_dir, tmp_path)
 
 
 def test_uploads_are_kept_once_by_their_content(page, runs_dir, shard):
-    app = page()
+    app = page(DATA)
     app.get("segmented_control")[0].set_value("upload").run()
     app.file_uploader[0].upload("../../my shard<1>.parquet", shard.read_bytes()).run()
     app, opening = open_and_wait(app, runs_dir)
@@ -180,7 +182,7 @@ def test_uploads_are_kept_once_by_their_content(page, runs_dir, shard):
 
 
 def test_uploads_that_nothing_reads_can_be_removed(page, runs_dir, shard):
-    app = page()
+    app = page(DATA)
     app.get("segmented_control")[0].set_value("upload").run()
     assert not any(button.key == "remove_uploads" for button in app.button)
     app.file_uploader[0].upload("read.parquet", shard.read_bytes()).run()
@@ -191,7 +193,7 @@ def test_uploads_that_nothing_reads_can_be_removed(page, runs_dir, shard):
     stray.write_bytes(bytes(2500))
     for path in (read, stray):
         os.utime(path, (1e9, 1e9))
-    app = page()
+    app = page(DATA)
     app.get("segmented_control")[0].set_value("upload").run()
     button = app.button(key="remove_uploads")
     assert button.label == "Remove 1 uploaded file that nothing uses, 2.5\N{NO-BREAK SPACE}kB"
@@ -203,7 +205,7 @@ def test_uploads_that_nothing_reads_can_be_removed(page, runs_dir, shard):
 def test_the_sample_opens_with_one_click(page, runs_dir, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "sample_data" / "tiny", tmp_path / "built")
     monkeypatch.setattr(sample, "BUILT", tmp_path / "built")
-    app, opening = open_and_wait(page(), runs_dir, "Open the sample")
+    app, opening = open_and_wait(page(DATA), runs_dir, "Open the sample")
     assert opening.sample and len(opening.corpus) == 1200
     assert "Sample corpus" in " ".join(m.value for m in app.markdown)
 
@@ -215,21 +217,21 @@ def test_the_first_page_shows_the_sample_where_the_server_opened_it_by_itself(pa
     monkeypatch.setattr(ready_sample, "start", lambda *_: None)
     opening = ready_sample.begin(openings(runs_dir))
     opening.wait(240)
-    app = page()
+    app = page(DATA)
     assert app.query_params["corpus"] == opening.key and {m.label: m.value for m in app.metric}["Rows"] == "1,200"
-    assert page("pages/explore.py").title[0].value.startswith("Which samples")
+    assert not page().subheader and page().title[0].value.startswith("Which samples")
     # another corpus was opened since: who names none chooses
     openings(runs_dir).start(write_shard(tmp_path / "mine.parquet"), "mine").wait(240)
     assert any("No corpus is open" in heading.value for heading in page().subheader)
 
 
 def test_a_reload_finds_the_corpus_again(page, opened):
-    assert page(corpus=opened.key).metric[0].value == "240"
+    assert page(DATA, corpus=opened.key).metric[0].value == "240"
 
 
 def test_a_link_from_before_a_restart_opens_the_corpus_anew(page, opened, runs_dir):
     openings(runs_dir)._by_key.clear()
-    app = page(corpus=opened.key)
+    app = page(DATA, corpus=opened.key)
     openings(runs_dir).get(opened.key).wait(240)
     assert app.run().metric[0].value == "240"
 
@@ -239,13 +241,13 @@ def test_no_path_outside_takes_the_page_down(page, tmp_path_factory, monkeypatch
     monkeypatch.setattr("datamask.dashboard.ui.server.on_loopback", lambda: True)
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "loop").symlink_to(folder / "loop")
-    app = choose_path(page(), folder / name)
+    app = choose_path(page(DATA), folder / name)
     assert not app.exception
     assert any("outside the folders" in message.value for message in app.error)
 
 
 def test_a_made_up_key_is_no_path(page):
-    app = page(corpus="../../etc/passwd")
+    app = page(DATA, corpus="../../etc/passwd")
     assert any("No corpus is open" in heading.value for heading in app.subheader)
 
 
@@ -260,7 +262,7 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
 
     # the class of the holder that is in use: a test of hot reload may have left another one in the module
     monkeypatch.setattr(type(shared_corpora()), "get", slow)
-    app = choose_path(page(), shard)
+    app = choose_path(page(DATA), shard)
     button(app, "Open").click().run()
     assert any("Opening shard" in heading.value for heading in app.subheader)
     assert app.button(key="stop_opening").help and "opening goes on" in captions(app)
@@ -277,7 +279,7 @@ def test_opening_is_drawn_with_progress_and_can_be_stopped(page, runs_dir, shard
 
 
 def test_earlier_corpora_are_offered(page, opened):
-    app = page()
+    app = page(DATA)
     recent = [b for b in app.button if "240 rows" in b.label]
     assert len(recent) == 1
     recent[0].click().run()
@@ -304,7 +306,7 @@ def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_
         place = table.schema.get_field_index("chunk_id")
         pq.write_table(table.set_column(place, "chunk_id", ids), tmp_path / "shards" / f"{shard}.parquet")
     try:
-        app = choose_path(page(), tmp_path / "shards")
+        app = choose_path(page(DATA), tmp_path / "shards")
         button(app, "Open").click().run()
         opening = openings(runs_dir).get(app.query_params["corpus"])
         deadline = time.monotonic() + 240
@@ -318,6 +320,8 @@ def test_a_first_look_is_shown_and_labelled_while_the_corpus_is_read(page, runs_
         assert "720 rows that come first in their shards" in text and "30\N{NO-BREAK SPACE}% of 720" in text
         assert len(app.get("vega_lite_chart")) == 2
         assert any("Reading rows" in bar.proto.text for bar in app.get("progress"))
+        # the Map shows it too, until it has the corpus's own
+        assert "First look: up to 2,000 rows from each of 3" in said(page(corpus=opening.key)).replace("\\", "")
     finally:
         may_end.set()
     opening.wait(240)

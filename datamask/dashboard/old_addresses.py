@@ -1,0 +1,28 @@
+"""Old addresses of pages lead on: people keep links in notes, papers and mails. Pure.
+
+The server answers each with a redirect, so that the old address is no step of the browser's way back.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode
+
+OLD = ("explore",)
+"""Paths that were pages once."""
+
+
+def moved(path: str, query: str) -> str:
+    """Where the page of an old address is now, relative to it, with all that the address asks for.
+
+    Args:
+        path: one of `OLD`.
+        query: what followed the question mark.
+    """
+    asked = parse_qsl(query, keep_blank_values=True)
+    page, asked = _now(path, asked)
+    return f"./{page}{'?' if asked else ''}{urlencode(asked)}"
+
+
+def _now(path: str, asked: list[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
+    """The page's own path, empty for the Map, and what is asked of it."""
+    return "", asked
