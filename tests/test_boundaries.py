@@ -239,7 +239,7 @@ def test_every_room_of_the_table_exists():
         ("datamask.dashboard.ui.x", "import streamlit\nfrom datamask.dashboard import views", 0),
         ("datamask.cli", "from datamask.evaluation import score_selection", 1),
         ("datamask.cli.parser", "from datamask import dashboard", 1),
-        ("pages.run", "import streamlit\nfrom datamask.dashboard.ui import frame\nimport datamask.runs.execute", 1),
+        ("pages.runs", "import streamlit\nfrom datamask.dashboard.ui import frame\nimport datamask.runs.execute", 1),
         ("datamask.corpus.x", "if TYPE_CHECKING:\n    import datamask.runs.store", 0),
     ],
 )

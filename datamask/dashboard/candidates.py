@@ -13,9 +13,9 @@ from datamask.runs.store import Run
 UNFINISHED = {
     "queued": "it has not begun yet",
     "running": "it is still learning",
-    "stopped": "it was stopped before its end; it can be resumed on the Run page",
-    "interrupted": "its process ended before it did; it can be resumed on the Run page",
-    "failed": "it failed; the Run page says why",
+    "stopped": "it was stopped before its end; it can be resumed on the Runs page",
+    "interrupted": "its process ended before it did; it can be resumed on the Runs page",
+    "failed": "it failed; the Runs page says why",
 }
 """What to say of a run that is not done, by its state."""
 

@@ -7,8 +7,19 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlencode
 
-OLD = ("explore",)
+OLD = ("explore", "run", "frontier", "compare")
 """Paths that were pages once."""
+
+VIEW = "view"
+PAGES = {"explore": "", "run": "runs"}
+FRONTIERS = {
+    "": ("runs", "frontier"),
+    "Live λ": ("runs", "live"),
+    "Ratio": ("lab", ""),
+    "Group size": ("lab", "group"),
+    "Transfer": ("lab", "transfer"),
+}
+"""What the views of the frontier's page were called, and where each is now: page and section."""
 
 
 def moved(path: str, query: str) -> str:
@@ -25,4 +36,10 @@ def moved(path: str, query: str) -> str:
 
 def _now(path: str, asked: list[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
     """The page's own path, empty for the Map, and what is asked of it."""
-    return "", asked
+    if path == "frontier":
+        view = next((value for name, value in asked if name == VIEW), "")
+        page, word = FRONTIERS.get(view, FRONTIERS[""])
+        return page, [pair for pair in asked if pair[0] != VIEW] + ([(VIEW, word)] if word else [])
+    if path == "compare":
+        return "runs", [*asked, (VIEW, "compare")]
+    return PAGES[path], asked

@@ -1,4 +1,4 @@
-"""Sweeps behind the frontier page: what to compute, and computing it in the background as runs like any other.
+"""Sweeps behind the frontier and the Lab: what to compute, and computing it in the background as runs like any other.
 
 One sweep at a time per open corpus. It takes turns with single runs for the device, and points that any run of the same
 settings has done already are read, not computed. Loads torch only inside the background thread.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,8 +112,17 @@ def key_of(fingerprint: str) -> str:
     return f"sweep-{fingerprint}"
 
 
-def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
+WATCHED: tuple[str, Mapping[str, str]] = ("pages/runs.py", {"view": "frontier"})
+"""Where a sweep over lambda is watched: the script of the page, and what its address must hold."""
+
+
+def start(
+    root: str | Path, fingerprint: str, plans: Sequence[Plan], watched: tuple[str, Mapping[str, str]] = WATCHED
+) -> Job:
     """Do these plans, one after the other, in the background; joins the sweep under way on that corpus.
+
+    Args:
+        watched: where, as `WATCHED`.
 
     The job's result is the sentence of the first point that failed, or an empty string.
     """
@@ -160,8 +169,7 @@ def start(root: str | Path, fingerprint: str, plans: Sequence[Plan]) -> Job:
     count = sum(len(plan.points) for plan in plans)
     sign = Sign(
         f"Sweep of {count:,} runs" if count > 1 else "One more run",
-        "pages/frontier.py",
-        {},
+        *watched,
         "Stops within a second. What is done is kept, and Start goes on from there.",
         tuple(plan.id for plan in plans),
     )

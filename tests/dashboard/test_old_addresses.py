@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
 from datamask.dashboard import old_addresses
+from datamask.dashboard.ui.sections import SECTIONS
+
+ROOT = Path(__file__).resolve().parents[2]
 
 ASKED = {"corpus": "c0ffee", "run": "a-run", "search": "größer & kleiner", "where": '[["source",["web","code"]]]'}
 
@@ -17,6 +21,19 @@ ASKED = {"corpus": "c0ffee", "run": "a-run", "search": "größer & kleiner", "wh
         (("explore", ASKED), "", ASKED),
         (("explore", {}), "", {}),
         (("explore", {"search": ""}), "", {"search": ""}),
+        (("run", ASKED), "runs", ASKED),
+        (("frontier", ASKED), "runs", {**ASKED, "view": "frontier"}),
+        (("frontier", {"ratio": "0.2", "view": "Frontier"}), "runs", {"ratio": "0.2", "view": "frontier"}),
+        (
+            ("frontier", {**ASKED, "view": "Live λ", "lambda": "0.4"}),
+            "runs",
+            {**ASKED, "view": "live", "lambda": "0.4"},
+        ),
+        (("frontier", {"view": "Ratio", "corpus": "a"}), "lab", {"corpus": "a"}),
+        (("frontier", {"view": "Group size"}), "lab", {"view": "group"}),
+        (("frontier", {"view": "Transfer"}), "lab", {"view": "transfer"}),
+        (("frontier", {"view": "<b>"}), "runs", {"view": "frontier"}),
+        (("compare", {"runs": "a,b", "tab": "Where"}), "runs", {"runs": "a,b", "tab": "Where", "view": "compare"}),
     ],
 )
 def test_what_was_asked_for_is_asked_for_at_the_new_address(old, page, asked):
@@ -24,3 +41,14 @@ def test_what_was_asked_for_is_asked_for_at_the_new_address(old, page, asked):
     moved = urlsplit(old_addresses.moved(path, urlencode(query)))
     assert moved.path == f"./{page}" and not moved.netloc
     assert dict(parse_qsl(moved.query, keep_blank_values=True)) == asked
+
+
+def test_they_lead_to_sections_that_there_are():
+    words = {page.lower(): {section.word for section in sections} for page, sections in SECTIONS.items()}
+    for path in old_addresses.OLD:
+        for view in ("", *old_addresses.FRONTIERS):
+            moved = urlsplit(old_addresses.moved(path, urlencode({"view": view} if view else {})))
+            page = moved.path.removeprefix("./")
+            assert not page or (ROOT / "pages" / f"{page}.py").is_file()
+            asked = dict(parse_qsl(moved.query))
+            assert path not in ("frontier", "compare") or asked.get("view", "") in words[page]

@@ -35,7 +35,7 @@ def test_lost_ids_and_a_report_that_opens_without_a_network(tmp_path, browser_pa
     a, b = (set(run.selection()["chunk_id"].to_pylist()) for run in runs)
     with served(tmp_path) as address:
         page = browser_page
-        page.goto(f"{address}/compare?corpus={opening.key}&run={runs[1].id}")
+        page.goto(f"{address}/runs?view=compare&corpus={opening.key}&run={runs[1].id}")
         for label, ids, about in (
             ("Kept", a & b, "by both"),
             ("Gained", b - a, "by the second run only"),

@@ -48,7 +48,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
     a, b = (run.rows()["selected"].to_numpy(zero_copy_only=False).astype(bool) for run in pair)
     with serving(tmp_path) as (address, server):
         page = browser_page
-        page.goto(f"{address}/compare?corpus={opening.key}&runs={','.join(run.id for run in pair)}")
+        page.goto(f"{address}/runs?view=compare&corpus={opening.key}&runs={','.join(run.id for run in pair)}")
         for label, mask in (("Kept", a & b), ("Gained", b & ~a), ("Lost", a & ~b)):
             number = page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
             expect(number).to_have_text(words.count(mask.sum()))
@@ -112,7 +112,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
             ("sums", 0.7, "0"),
         ]
 
-        page.goto(f"{address}/compare?corpus={opening.key}&runs={runs[1].id},{runs[2].id}&tab=Scoreboard")
+        page.goto(f"{address}/runs?view=compare&corpus={opening.key}&runs={runs[1].id},{runs[2].id}&tab=Scoreboard")
         page.get_by_role("button", name="Measure these runs").click()
         # the work is under way; on a very fast machine it may be done before one sees that
         page.locator(".st-key-menu").get_by_text("Scoreboard of 2 runs").or_(

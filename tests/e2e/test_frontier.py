@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
     opening.wait(LONG / 1000)
     with served(tmp_path) as address:
         page = browser_page
-        page.goto(f"{address}/frontier?corpus={opening.key}")
+        page.goto(f"{address}/runs?view=frontier&corpus={opening.key}")
         expect(page.get_by_text("No run on this corpus yet")).to_be_visible(timeout=LONG)
         # pair-wise similarity, which is chosen where there is no run, and five values of lambda
         slider = page.get_by_role("slider").first
@@ -87,4 +88,4 @@ def test_a_sweep_in_the_browser_is_the_packages_own_frontier(tmp_path, browser_p
         page.set_viewport_size({"width": 1440, "height": 900})
         page.get_by_role("link", name="Map and texts").click()
         expect(page.get_by_role("heading", name=re.compile("Which samples are kept"))).to_be_visible(timeout=LONG)
-        assert f"run={chosen['run']}" in page.url and "/explore" in page.url
+        assert f"run={chosen['run']}" in page.url and urlsplit(page.url).path == "/"

@@ -1,4 +1,4 @@
-"""The frontier's other views and the report in a real browser, each number held against the package's own answer."""
+"""The frontier, the Lab's sweeps and the report in a real browser, each number held against the package's answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ CURVES = """chart => chart.data.filter(trace => trace.customdata?.length > 1).ma
     trace.customdata.map((run, i) => [String(run), trace.x[i], trace.y[i]]))"""
 
 
-def view(page: Page, name: str) -> None:
+def press(page: Page, name: str) -> None:
+    """One of the choices that lie side by side."""
     page.get_by_test_id("stMain").get_by_role("radio", name=name, exact=True).click()
 
 
@@ -90,7 +91,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
 
     with served(tmp_path) as address:
         main = page.get_by_test_id("stMain")
-        page.goto(f"{address}/frontier?corpus={opening.key}&run={own[0.25]}")
+        page.goto(f"{address}/runs?view=frontier&corpus={opening.key}&run={own[0.25]}")
         # the price lies between what the stored steps to the left and to the right of the point really cost
         price = main.get_by_text(re.compile(r"costs [\d.]+ points of diversity"))
         expect(price).to_be_visible()
@@ -102,7 +103,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
         ]
         assert 0 < costs[0] - 0.005 <= price <= costs[1] + 0.005
         # "keep at least": the most diverse stored point that keeps so much
-        view(page, "quality kept")
+        press(page, "quality kept")
         kept = {lamb: summaries[key]["calibrated"]["quality"] for lamb, key in own.items()}
         enough = max(
             (lamb for lamb in own if kept[lamb] >= 0.95),
@@ -111,7 +112,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
         expect(main.get_by_text(re.compile(rf"^λ {enough:g} keeps {100 * kept[enough]:.1f}"))).to_be_visible()
 
         # the select ratio
-        view(page, "Ratio")
+        page.goto(f"{address}/lab?corpus={opening.key}")
         chart = main.get_by_test_id("stVegaLiteChart").locator("svg").first
         expect(chart.locator("[aria-label*='term']").first).to_be_attached()
         marks = [said(mark) for mark in chart.evaluate(LABELS) if "select ratio, %:" in mark and "raw value" in mark]
@@ -130,7 +131,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
             assert told == pytest.approx(100 * summaries[key]["calibrated"][term], abs=0.06)
 
         # the group size: the mean over seeds at the moment at which the first of them ends
-        view(page, "Group size")
+        page.get_by_role("tab", name="Group size").click()
         chart = main.get_by_test_id("stVegaLiteChart").locator("svg").first
         expect(chart.locator("[aria-label*='worst seed']").first).to_be_attached()
         marks = [said(mark) for mark in chart.evaluate(LABELS) if "worst seed" in mark]
@@ -154,7 +155,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
             assert last["seeds"] == "2"
 
         # slices of the corpus over the whole one
-        view(page, "Transfer")
+        page.get_by_role("tab", name="Transfer").click()
         pairwise(page)
         expect(main.get_by_text(re.compile("^Against the whole corpus"))).to_be_visible()
         expect(page.locator(".js-plotly-plot")).to_have_count(1)
@@ -182,7 +183,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
             expect(main.get_by_text(f"{name} lies at most {100 * far:.1f} points off")).to_be_visible()
 
         # the live slider is where a run at the same lambda ends
-        view(page, "Live λ")
+        page.goto(f"{address}/runs?view=live&corpus={opening.key}")
         expect(main.get_by_text(re.compile("^Against the whole corpus"))).to_have_count(0)
         pairwise(page)
         slider = main.get_by_role("slider", name="Balance λ")

@@ -18,7 +18,7 @@ from tests.e2e.websocket_client import Visitor
 
 ROUTES = (
     "/",
-    "/run",
+    "/runs",
     "/explore?run=x",
     "/no/such/page",
     "/_stcore/health",

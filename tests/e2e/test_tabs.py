@@ -34,7 +34,7 @@ if st.session_state.get("turns", 0) < 3:
     st.fragment(progress, run_every=2)()
 st.write(f"open by the state: {st.session_state['opened']}, turns: {st.session_state.get('turns', 0)}")
 """
-"""A fragment that draws itself, and in the end the page anew, beside tabs; as work under way does on Explore."""
+"""A fragment that draws itself, and in the end the page anew, beside tabs; as work under way does on the Map."""
 
 FOUR = """
 import streamlit as st

@@ -133,7 +133,7 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(page.locator(".st-key-menu").get_by_text(re.compile(r"[\d,]+ rows"))).to_be_visible(timeout=240_000)
 
     # run twice: the defaults, watched, and a balance further towards diversity
-    go(page, "Run", "How does the learner choose?")
+    go(page, "Runs", "How does the learner choose?")
     page.get_by_role("button", name="Solve", exact=True).click()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=240_000)
     expect(page.get_by_text(re.compile(r"λ 0.5.*·\s+done"))).to_be_visible(timeout=240_000)
@@ -211,7 +211,9 @@ def test_the_whole_walk(dashboard, browser_page, small_sample, tmp_path):
     expect(said).to_have_count(0)
 
     # two runs beside each other
-    go(page, "Compare", "What changes between these runs?")
+    go(page, "Runs", "How does the learner choose?")
+    page.get_by_role("tab", name="Compare", exact=True).click()
+    expect(page.get_by_role("heading", name="What changes between these runs?")).to_be_visible()
     expect(page.locator(".map[data-drawn='3']")).to_be_visible()
     expect(page.get_by_text("by chance 18")).to_be_visible()
     expect(page.get_by_text("Balance λ", exact=False).first).to_be_attached()

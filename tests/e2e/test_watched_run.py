@@ -31,7 +31,7 @@ def test_the_address_names_the_run_when_it_ends_and_a_reload_shows_it_again(tmp_
     other = finish_run(store, opening.corpus, opening.config, opening.corpus.quality, name="another one")
     page = browser_page
     with served(tmp_path, DATAMASK_ROOTS=str(tmp_path)) as address:
-        page.goto(f"{address}/run?corpus={opening.key}")
+        page.goto(f"{address}/runs?corpus={opening.key}")
         page.get_by_role("button", name="Solve", exact=True).click()
         done = page.get_by_text(re.compile(r"·\s+done"))
         expect(page).to_have_url(re.compile("run="), timeout=LONG)

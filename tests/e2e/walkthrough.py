@@ -97,7 +97,8 @@ class Walk:
 
     def sweep(self) -> None:
         """Draw the frontier of pair-wise similarity."""
-        self.to("Frontier", "What does lambda cost?")
+        self.click(self.main.get_by_role("link", name="See what λ costs"))
+        expect(self.page.get_by_role("heading", name="What does lambda cost?")).to_be_visible()
         expect(self.main.get_by_text(re.compile("^11 runs")).first).to_be_visible()
         self.click(self.main.get_by_role("button", name="Start the sweep"))
         expect(self.main.get_by_text("All 11 runs are stored")).to_be_visible()

@@ -70,7 +70,7 @@ def mapped(opened, store) -> np.ndarray:
 
 @pytest.fixture
 def page(runs_dir):
-    """Draws a page: ``page("pages/run.py", corpus=..., run=...)``."""
+    """Draws a page: ``page("pages/runs.py", corpus=..., run=...)``."""
 
     def draw(script: str = "app.py", **parameters: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=280)

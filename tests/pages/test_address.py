@@ -9,9 +9,16 @@ from datamask.dashboard import shared_view
 from datamask.dashboard.filters import Among, Between
 from datamask.dashboard.regions import Region
 from datamask.dashboard.ui import address
+from datamask.dashboard.ui.sections import SECTIONS
 from tests.dashboard.made_runs import finish_run
 
-SCRIPTS = {"Map": "app.py", "Frontier": "pages/frontier.py", "Compare": "pages/compare.py"}
+SCRIPTS = {"Map": ("app.py", {})} | {
+    section.name: (f"pages/{title.lower()}.py", section.link)
+    for title, sections in SECTIONS.items()
+    for section in sections
+    if section.name in address.PARTS
+}
+"""Of all that has controls in its address the script, and what else must stand there."""
 
 
 @pytest.fixture
@@ -25,7 +32,7 @@ def runs(store, opened, mapped):
 
 def test_explore_comes_back(page, opened, runs):
     asked = {"left": "source", "middle": "length", "layout": "PCA", "marks": "hexagons", "tab": "Three classes"}
-    app = page(SCRIPTS["Map"], corpus=opened.key, run=runs[0].id, **asked)
+    app = page(corpus=opened.key, run=runs[0].id, **asked)
     assert app.selectbox(key="explore_second").value == "source"
     assert app.session_state["explore_layout"] == "PCA" and app.session_state["explore_tab"] == "Three classes"
     app.run()
@@ -41,7 +48,7 @@ def count_shown(app):
 
 def test_filters_words_and_region_come_back_and_show_the_same_samples(page, opened, runs, mapped):
     corpus = opened.corpus
-    app = page(SCRIPTS["Map"], corpus=opened.key, run=runs[0].id)
+    app = page(corpus=opened.key, run=runs[0].id)
     plain = dict(app.query_params)
     app.text_input(key="explore_search").set_value("sample clump").run()
     low = float(np.quantile(corpus.quality, 0.3))
@@ -60,7 +67,7 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     )
     assert 0 < int(count_shown(app)) < expected.sum()
 
-    again = page(SCRIPTS["Map"], **{name: one(value) for name, value in app.query_params.items()})
+    again = page(**{name: one(value) for name, value in app.query_params.items()})
     assert count_shown(again) == count_shown(app)
     assert [button.label for button in again.button if button.key.startswith("chip_")] == [
         button.label for button in app.button if button.key.startswith("chip_")
@@ -69,7 +76,7 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
     again.run()
     assert {name: again.query_params[name] for name in asked} == asked
     # a region on another projection means nothing, and nothing filtered leaves a plain address
-    other = page(SCRIPTS["Map"], corpus=opened.key, layout="PCA", region=one(asked["region"]))
+    other = page(corpus=opened.key, layout="PCA", region=one(asked["region"]))
     assert not [button for button in other.button if button.key == "chip_region"]
     again.button(key="clear_all").click().run()
     assert {name: one(value) for name, value in again.query_params.items()} == {
@@ -78,7 +85,7 @@ def test_filters_words_and_region_come_back_and_show_the_same_samples(page, open
 
 
 def test_the_grouping_comes_back(page, opened, runs):
-    app = page(SCRIPTS["Map"], corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
+    app = page(corpus=opened.key, run=runs[0].id, tab="Starved and over-fed", group="length band")
     assert app.selectbox(key="explore_group_by").value == "length band"
     app.selectbox(key="explore_group_by").set_value("source").run()
     assert one(app.query_params["group"]) == "source"
@@ -91,24 +98,25 @@ def one(value):
 
 def test_compare_comes_back_with_its_runs(page, opened, runs):
     second, first = (run.id for run in runs)
-    asked = {"runs": f"{first},{second}", "draw": "selected", "tab": "Values"}
-    app = page(SCRIPTS["Compare"], corpus=opened.key, **asked)
+    asked = {"view": "compare", "runs": f"{first},{second}", "draw": "selected", "tab": "Values"}
+    app = page("pages/runs.py", corpus=opened.key, **asked)
     assert app.multiselect(key="compare").value == [first, second]
     app.run()
     assert {name: app.query_params[name] for name in asked} == asked
 
 
 def test_frontier_comes_back(page, opened, runs):
-    app = page(SCRIPTS["Frontier"], corpus=opened.key, view="Transfer", ratio="0.2")
-    assert app.session_state["frontier_view"] == "Transfer" and app.number_input(key="frontier_ratio").value == 0.2
+    app = page("pages/lab.py", corpus=opened.key, view="transfer", ratio="0.2")
+    assert app.session_state["lab_section"] == "Transfer" and app.number_input(key="frontier_ratio").value == 0.2
     app.run()
-    assert app.query_params["view"] == "Transfer" and app.query_params["ratio"] == "0.2"
+    assert app.query_params["view"] == "transfer" and app.query_params["ratio"] == "0.2"
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_whatever_stands_in_the_address_the_page_is_drawn(page, opened, runs, name):
     nonsense = dict.fromkeys(set(address.PARTS[name]) - {"search"}, "<b>nan</b>")  # any words can be searched for
-    app = page(SCRIPTS[name], corpus=opened.key, run=runs[0].id, **nonsense)
+    script, link = SCRIPTS[name]
+    app = page(script, corpus=opened.key, run=runs[0].id, **link, **nonsense)
     app.run()
     assert not app.exception and not any("nan" in value for kept in app.query_params.values() for value in [str(kept)])
 
@@ -116,4 +124,4 @@ def test_whatever_stands_in_the_address_the_page_is_drawn(page, opened, runs, na
 @pytest.mark.parametrize("text", ["", "a", "nan", "inf", "-0.1", "1.1", "0.5;"])
 def test_a_number_out_of_range_is_none(text):
     with pytest.raises(ValueError):
-        address.PARTS["Frontier"]["lambda"].read(text)
+        address.PARTS["Live λ"]["lambda"].read(text)

@@ -90,13 +90,13 @@ def text_of(app) -> str:
 
 def test_one_run_is_not_enough(page, opened, store):
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
-    app = page("pages/compare.py", corpus=opened.key)
+    app = page("pages/runs.py", view="compare", corpus=opened.key)
     assert app.subheader[0].value == "One more finished run is needed"
     assert map_data(app) is None
 
 
 def test_two_runs_of_one_kind(page, opened, runs, explained):
-    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
+    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
     assert titles(app) == ["A · first", "B · second", "B · second against A"]
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     shown = {metric.label: metric.value for metric in app.metric}
@@ -123,7 +123,7 @@ def tab(app, name):
 
 
 def test_values_and_curves_have_a_tab(page, opened, runs, explained):
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Values")
+    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Values")
     values = app.dataframe[1].value
     assert values["run"].tolist() == ["A · first", "B · second"] and values["quality"].tolist() == [80.0, 80.0]
     assert len(app.get("vega_lite_chart")) == 2
@@ -131,7 +131,7 @@ def test_values_and_curves_have_a_tab(page, opened, runs, explained):
 
 
 def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
-    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
+    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     for kind, rows in (("kept", a & b), ("gained", b - a), ("lost", a - b)):
         app.get_by_key("compare_kind").set_value(kind).run()
@@ -146,7 +146,7 @@ def test_kept_gained_and_lost_are_those_of_two_id_lists(page, opened, runs):
 
 
 def test_changes_by_group_are_counted(page, opened, runs, explained):
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Where")
+    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Where")
     a, b = (set(np.flatnonzero(run.rows()["selected"])) for run in runs[:2])
     sources, lengths = opened.corpus.metadata["source"].to_pylist(), opened.corpus.lengths
     table = app.dataframe[-1].value.set_index("group")
@@ -173,7 +173,7 @@ def test_changes_by_group_are_counted(page, opened, runs, explained):
 
 
 def test_labels_find_and_archive(page, opened, store, runs):
-    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
+    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
     app.get_by_key("compare_edit").set_value(runs[0].id).run()
     app.text_input(key=f"name_{runs[0].id}").set_value("renamed <script>")
     app.multiselect(key=f"tags_{runs[0].id}").set_value(["good"])
@@ -182,7 +182,7 @@ def test_labels_find_and_archive(page, opened, store, runs):
     assert not app.exception
     label = store.get(runs[0].id).label()
     assert (label.name, label.tags, label.archived) == ("renamed <script>", ("good",), True)
-    fresh = page("pages/compare.py", corpus=opened.key)
+    fresh = page("pages/runs.py", view="compare", corpus=opened.key)
     options = fresh.multiselect(key="compare").options
     assert len(options) == 2 and "renamed <script>" not in options
     fresh.get_by_key("compare_archived").set_value(True).run()
@@ -196,7 +196,7 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
     """Counted, not timed: whatever 200 runs weigh, the page reads the rows of those it compares and of no other."""
     for number in range(200):
         shutil.copytree(runs[0].path, store.root / f"copy-{number:03d}")
-    app = page("pages/compare.py", corpus=opened.key, run=runs[1].id)
+    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id)
     app.multiselect(key="compare").set_value([runs[0].id, runs[1].id])
     read = []
     table = Run._table
@@ -209,7 +209,7 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
 
 
 def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, runs):
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Scoreboard")
+    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Scoreboard")
     assert app.button(key="measure_board").label == "Measure these runs"
     write_fake_board(runs[:2], opened.corpus, store.cache_dir)
     app.run()
@@ -220,7 +220,7 @@ def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, r
 
 def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):
     write_fake_board(runs[:2], opened.corpus, store.cache_dir, left=("Coverage", "Drift"))
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Scoreboard")
+    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Scoreboard")
     assert app.button(key="measure_board").label == "Measure the 2 that are left"
     assert any("So far 2 of 4 measures are there" in element.value for element in app.markdown)
     said = text_of(app).replace("\\", "")
@@ -228,7 +228,7 @@ def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, 
 
 
 def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Agreement")
+    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Agreement")
     assert app.button(key="measure_agreement").label == "Select again 20 times"
     appeared = np.full(240, 16, np.int32)
     selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
@@ -243,7 +243,7 @@ def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explai
 
 
 def test_results_are_attached_and_drawn(page, opened, store, runs, explained):
-    app = tab(page("pages/compare.py", corpus=opened.key, run=runs[1].id), "Downstream results")
+    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Downstream results")
     app.get_by_key("downstream_run").set_value(runs[1].id).run()
     app.text_area(key="downstream_text_0").set_value("task,score\nmath,not a number").run()
     app.button(key="downstream_attach").click().run()
@@ -259,7 +259,7 @@ def test_results_are_attached_and_drawn(page, opened, store, runs, explained):
 
 
 def test_three_runs_of_different_kinds(page, opened, runs):
-    app = page("pages/compare.py", corpus=opened.key)
+    app = page("pages/runs.py", view="compare", corpus=opened.key)
     app.multiselect(key="compare").set_value([run.id for run in runs]).run()
     assert not app.exception
     assert titles(app) == ["A · first", "B · second against A", "C · third against A"]
@@ -276,7 +276,7 @@ def test_three_runs_of_different_kinds(page, opened, runs):
 
 
 def test_the_pair_that_the_page_chose_is_said_and_follows_the_run_that_is_opened(page, opened, runs):
-    app = page("pages/compare.py", corpus=opened.key, run=runs[0].id)
+    app = page("pages/runs.py", view="compare", corpus=opened.key, run=runs[0].id)
     assert app.multiselect(key="compare").value == [runs[1].id, runs[0].id]
     assert "Chosen for you: B is the run that you opened last, A the newest other one" in text_of(app)
     app.query_params["run"] = runs[2].id
@@ -291,7 +291,7 @@ def test_the_pair_that_the_page_chose_is_said_and_follows_the_run_that_is_opened
 
 
 def test_fewer_than_two_is_said(page, opened, runs):
-    app = page("pages/compare.py", corpus=opened.key)
+    app = page("pages/runs.py", view="compare", corpus=opened.key)
     app.multiselect(key="compare").set_value([runs[0].id]).run()
     assert app.info[0].value == "Choose at least two runs." and map_data(app) is None
 
@@ -299,7 +299,7 @@ def test_fewer_than_two_is_said(page, opened, runs):
 def test_strangers_are_listed_with_their_reason(page, opened, store, runs):
     with runs[2].writer() as writer:
         writer.update_facts(fingerprint="f" * 64)
-    app = page("pages/compare.py", corpus=opened.key)
+    app = page("pages/runs.py", view="compare", corpus=opened.key)
     assert runs[2].id not in app.multiselect(key="compare").options
     assert app.expander[0].label == "1 other run not offered here, and why"
     said = text_of(app).replace("\\", "")

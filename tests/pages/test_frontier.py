@@ -57,12 +57,6 @@ def spec(app) -> dict:
     return json.loads(app.get("plotly_chart")[0].proto.spec)
 
 
-def view(app, name):
-    app.get_by_key("frontier_view").set_value(name).run()
-    assert not app.exception, app.exception[0].message
-    return app
-
-
 def drawn(app) -> set[str]:
     """The runs that can be clicked."""
     found = set()
@@ -73,7 +67,7 @@ def drawn(app) -> set[str]:
 
 
 def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
-    app = page("pages/frontier.py", corpus=opened.key)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
     assert app.subheader[0].value == "No run on this corpus yet" and not app.get("plotly_chart")
     assert "**11** runs" in text_of(app)  # of one objective: a second takes as long again, so it is asked for
     app.get_by_key("frontier_objectives").set_value(["facility", "pairwise"]).run()
@@ -84,27 +78,29 @@ def test_before_the_first_sweep_it_says_what_to_do(page, opened, explained):
 
 def test_a_sweep_is_offered_for_the_objective_of_the_current_run(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="facility")
-    assert page("pages/frontier.py", corpus=opened.key, run=run.id).get_by_key("frontier_objectives").value == [
-        "facility"
+    assert page("pages/runs.py", view="frontier", corpus=opened.key, run=run.id).get_by_key(
+        "frontier_objectives"
+    ).value == ["facility"]
+    assert page("pages/runs.py", view="frontier", corpus=opened.key).get_by_key("frontier_objectives").value == [
+        "pairwise"
     ]
-    assert page("pages/frontier.py", corpus=opened.key).get_by_key("frontier_objectives").value == ["pairwise"]
 
 
 def test_stored_sweeps_appear_at_once_and_the_point_tells_its_price(page, opened, store, explained):
     runs = stored(opened, store)
-    app = page("pages/frontier.py", corpus=opened.key)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
     assert {run.id for run in runs} <= drawn(app)
     assert [metric.value for metric in app.metric] == [words.percent(math.sqrt(0.5))] * 2
     assert "one more point of quality costs 1 point of diversity" in text_of(app)
     assert "0 % is a random subset" in captions(app)
-    app = page("pages/frontier.py", corpus=opened.key, run=runs[3].id)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key, run=runs[3].id)
     assert "costs 3 points of diversity" in text_of(app)
     explained(app, 8)
 
 
 def test_a_share_of_quality_chooses_the_point(page, opened, store):
     stored(opened, store)
-    app = page("pages/frontier.py", corpus=opened.key)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
     app.get_by_key("frontier_how").set_value("quality kept").run()
     app.get_by_key("frontier_keep").set_value(90).run()
     assert "λ 0\\.75 keeps 94\\.9" in text_of(app)
@@ -124,7 +120,7 @@ def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, o
             estimator="relaxed",
             shares={"quality": quality, "diversity": diversity},
         )
-    app = page("pages/frontier.py", corpus=opened.key)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
     app.get_by_key("frontier_how").set_value("quality kept").run()
     app.get_by_key("frontier_keep").set_value(80).run()
     assert not app.warning
@@ -135,7 +131,7 @@ def test_keeping_quality_at_the_price_of_being_below_random_is_warned_of(page, o
 def test_a_point_is_reached_by_its_lambda_without_a_mouse(page, opened, store):
     runs = stored(opened, store)
     stored(opened, store, objective="disf", estimator="counterfactual")
-    app = page("pages/frontier.py", corpus=opened.key, run=runs[1].id)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key, run=runs[1].id)
     app.get_by_key("frontier_how").set_value("λ").run()
     assert "costs 0.33 points" in text_of(app)
     along = next(element for element in app.select_slider if element.key.startswith("frontier_at"))
@@ -155,7 +151,7 @@ def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
         estimator="top-quality",
         shares={"quality": 1.0, "diversity": -0.9},
     )
-    app = page("pages/frontier.py", corpus=opened.key)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
     assert {run.id for run in other} <= drawn(app)
     assert any("−90" in note["text"] for note in spec(app)["layout"]["annotations"])
     assert "outer hull" in captions(app)
@@ -165,7 +161,7 @@ def test_curves_can_be_left_out_and_far_ones_are_arrows(page, opened, store):
 
 
 def test_a_sweep_is_computed_as_runs_that_the_page_then_shows(page, opened, store):
-    app = page("pages/frontier.py", corpus=opened.key)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
     app.get_by_key("frontier_objectives").set_value(["pairwise"]).run()
     app.get_by_key("frontier_count").set_value(5).run()
     app.get_by_key("start_sweep").click().run()
@@ -199,7 +195,7 @@ def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
         raise Stopped("stopped")
 
     job = worker().start(sweeping.key_of(opened.corpus.fingerprint), work)
-    app = page("pages/frontier.py", corpus=opened.key)
+    app = page("pages/runs.py", view="frontier", corpus=opened.key)
     assert "first point is being computed" in text_of(app)
     app.get_by_key("stop_sweep").click().run()
     job.wait(LONG)
@@ -208,7 +204,7 @@ def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
 
 
 def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, explained):
-    app = view(page("pages/frontier.py", corpus=opened.key), "Ratio")
+    app = page("pages/lab.py", corpus=opened.key)
     assert "What does keeping more cost?" in text_of(app)
     for ratio in (0.1, 0.3, 0.5):
         finish_run(
@@ -235,16 +231,16 @@ def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, expla
     app.run()
     assert len(app.get("vega_lite_chart")) == 1 and "ends of its own" in captions(app)
     explained(app, 6)
-    app = view(app, "Group size")
+    app = page("pages/lab.py", view="group", corpus=opened.key)
     assert len(app.get("vega_lite_chart")) == 1 and "G 8: 2 seeds, G 32: 2 seeds" in captions(app)
     explained(app, 8)
-    app = view(app, "Transfer")
+    app = page("pages/lab.py", view="transfer", corpus=opened.key)
     assert "hold for the whole" in text_of(app)
     explained(app, 4)
 
 
 def test_the_live_slider_answers_with_what_the_solver_says(page, opened, store, mapped):
-    app = view(page("pages/frontier.py", corpus=opened.key), "Live λ")
+    app = page("pages/runs.py", view="live", corpus=opened.key)
     app.selectbox(key="frontier_objective_4").set_value("pairwise").run()
     session = list(live._holder().sessions.values())[-1]
     session.wait(LONG)

@@ -25,14 +25,14 @@ def imported(opened, store, tmp_path, monkeypatch):
 
 
 def test_it_is_shown_like_any_run(page, opened, imported):
-    app = page("pages/run.py", corpus=opened.key, run=imported.id)
+    app = page("pages/runs.py", corpus=opened.key, run=imported.id)
     assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
     text = " ".join(element.value for element in (*app.markdown, *app.caption, *app.subheader, *app.code))
     assert catalogue.IMPORTED.label in text
 
 
 def test_its_settings_leave_the_forms_estimator_alone(page, opened, imported):
-    app = page("pages/run.py", corpus=opened.key, run=imported.id)
+    app = page("pages/runs.py", corpus=opened.key, run=imported.id)
     app.button(key="use_settings").click().run()
     assert not app.exception
     values = {element.key: element.value for element in (*app.selectbox, *app.slider)}
@@ -55,7 +55,7 @@ def test_it_compares_with_a_selected_run(page, opened, store, imported):
         )
     )
     execute(other)
-    app = page("pages/compare.py", corpus=opened.key, run=other.id)
+    app = page("pages/runs.py", view="compare", corpus=opened.key, run=other.id)
     app.session_state["compare_tab"] = "Values"
     app.run()
     assert app.dataframe[1].value["run"].tolist() == ["A · theirs", "B · greedy"]

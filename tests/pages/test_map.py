@@ -141,7 +141,7 @@ def test_a_run_without_a_selection_says_why_another_one_is_shown(page, opened, s
         writer.set_status("failed", error="no room")
     app = page(corpus=opened.key, run=failed.id)
     assert titles(app)[0] == "Selected by mine"
-    assert "mine** is not shown: it failed; the Run page says why. Shown instead: **mine**" in captions(app)
+    assert "mine** is not shown: it failed; the Runs page says why. Shown instead: **mine**" in captions(app)
 
 
 def test_panels_take_other_colours_and_marks(page, opened, store, mapped):

@@ -22,7 +22,7 @@ def test_a_sweep_shows_its_run_as_a_line_without_buttons(page, opened, store):
         told.set()
         go.wait(240)
 
-    sign = Sign("Sweep of 8 runs", "pages/frontier.py", {}, "Stops within a second.", ("sweep-a",))
+    sign = Sign("Sweep of 8 runs", "pages/runs.py", {"view": "frontier"}, "Stops within a second.", ("sweep-a",))
     job = worker().start("menu-sweep", work, sign=sign)
     try:
         assert told.wait(240)

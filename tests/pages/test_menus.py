@@ -62,7 +62,7 @@ def test_words_that_were_never_in_the_menu_change_nothing(page, opened, store):
 
 def test_the_run_that_is_described_stays_the_same_when_its_name_changes(page, opened, store):
     runs = [finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name=f"run {k}") for k in range(2)]
-    app = page("pages/compare.py", corpus=opened.key, runs=",".join(run.id for run in runs))
+    app = page("pages/runs.py", view="compare", corpus=opened.key, runs=",".join(run.id for run in runs))
     app.selectbox(key="compare_edit").set_value(runs[1].id).run()
     seen = Seen(app, "compare_edit")
     place = seen.words.index("run 1")

@@ -52,7 +52,7 @@ def test_no_page_opens_it_by_a_note_of_before(page, foreign, runs_dir):
 
 
 def test_the_values_of_the_run_are_shown_all_the_same(page, foreign):
-    app = page("pages/run.py", run=foreign.id)
+    app = page("pages/runs.py", run=foreign.id)
     assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
     assert app.get("vega_lite_chart")
 
@@ -65,13 +65,13 @@ def test_its_ids_can_be_taken_home_and_its_rows_not(page, foreign):
 
 
 def test_it_is_not_opened_beside_another_and_not_gone_on_with(page, foreign, opened, store, runs_dir):
-    app = page("pages/run.py", corpus=opened.key, run=foreign.id)
+    app = page("pages/runs.py", corpus=opened.key, run=foreign.id)
     app.button(key="open_other").click().run()
     assert openings(runs_dir).all() == [opened] and any(WORDS in text for text in told(app))
     stopped = store.create(foreign.config)
     with stopped.writer() as writer:
         writer.finish("stopped", message="stopped")
-    app = page("pages/run.py", corpus=opened.key, run=stopped.id)
+    app = page("pages/runs.py", corpus=opened.key, run=stopped.id)
     app.button(key="resume_run").click().run()
     assert stopped.status().state == "stopped" and any(WORDS in text for text in told(app))
 
@@ -98,7 +98,7 @@ def in_a_bucket(tmp_path_factory, store, monkeypatch):
     return finish_run(store, corpus, CorpusConfig(("s3://secret-name/shard.parquet",)), corpus.quality, name="remote")
 
 
-@pytest.mark.parametrize("script", ["app.py", "pages/data.py", "pages/run.py", "pages/export.py"])
+@pytest.mark.parametrize("script", ["app.py", "pages/data.py", "pages/runs.py", "pages/export.py"])
 def test_no_page_asks_a_store_that_nobody_allowed(page, in_a_bucket, runs_dir, script):
     app = page(script, run=in_a_bucket.id)
     assert openings(runs_dir).all() == [] and any(WORDS in text for text in told(app))

@@ -51,13 +51,13 @@ def idle_queue(runs_dir):
 
 
 def test_without_a_corpus_it_points_home(page):
-    app = page("pages/run.py")
+    app = page("pages/runs.py")
     assert any("No corpus is open" in heading.value for heading in app.subheader)
     assert any(b.label == "Choose a corpus" for b in app.button)
 
 
 def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, explained):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     assert app.title[0].value == "How does the learner choose?"
     assert key(app, "slider", "lamb").value == 0.5 and key(app, "number_input", "select_ratio").value == 0.3
     assert key(app, "selectbox", "estimator").value == "auto"
@@ -75,7 +75,7 @@ def test_defaults_are_the_catalogues_and_everything_is_explained(page, opened, e
 
 def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_takes(page, opened, store, monkeypatch):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     key(app, "number_input", "n_epochs").set_value(7).run()
     key(app, "selectbox", "objective").set_value("pairwise").run()
     assert key(app, "number_input", "n_epochs").value == 7  # the same estimator: what was typed stays
@@ -92,7 +92,7 @@ def test_automatic_follows_the_objective_and_brings_the_defaults_of_what_it_take
 
 def test_either_button_starts_its_own_way_with_its_own_steps(page, opened, store, monkeypatch):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     key(app, "slider", "lamb").set_value(0.25)
     key(app, "number_input", "n_epochs").set_value(7)
     key(app, "selectbox", "polish").set_value("none")
@@ -119,14 +119,14 @@ def test_either_button_starts_its_own_way_with_its_own_steps(page, opened, store
 
 
 def test_every_objective_can_be_chosen_and_says_what_it_sees(page, opened):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     for entry in catalogue.OBJECTIVES:
         key(app, "selectbox", "objective").set_value(entry.name).run()
         assert entry.sees in said(app) and not app.exception
 
 
 def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_dir, explained):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     key(app, "slider", "lamb").set_value(0.25)
     key(app, "selectbox", "objective").set_value("pairwise")
     key(app, "number_input", "learn_n_epochs").set_value(5)
@@ -156,7 +156,7 @@ def test_start_learns_for_real_and_shows_the_outcome(page, opened, store, runs_d
 
 def test_the_command_line_repeats_the_run(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="disf", lamb=0.2)
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     words = shlex.split(app.code[0].value)
     assert words[:3] == ["python", "-m", "datamask"]
     assert words[3:] == run.config.arguments(words[words.index("--output") + 1])
@@ -164,7 +164,7 @@ def test_the_command_line_repeats_the_run(page, opened, store):
 
 def test_the_paper_preset_is_one_click_the_papers_and_cannot_be_changed(page, opened, store, monkeypatch):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     app.button(key="paper_preset").click().run()
     for name in ("n_rollout", "n_epochs", "partial", "max_lr", "min_lr"):
         control = key(app, "number_input", f"learn_{name}")
@@ -177,7 +177,7 @@ def test_the_paper_preset_is_one_click_the_papers_and_cannot_be_changed(page, op
 
 
 def test_another_learner_brings_its_own_defaults(page, opened):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     key(app, "number_input", "learn_max_lr").set_value(3.0).run()
     key(app, "selectbox", "learner").set_value("reinforce").run()
     assert key(app, "number_input", "learn_max_lr").value == catalogue.estimator("reinforce").defaults["max_lr"]
@@ -193,7 +193,7 @@ def test_another_learner_brings_its_own_defaults(page, opened):
 )
 def test_every_estimator_starts_with_what_the_catalogue_says(page, opened, store, monkeypatch, name):
     monkeypatch.setattr("datamask.runs.run_queue.RunQueue.submit", lambda self, run_id: None)
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     learns = name in (*forms.LEARNERS, "paper preset")
     key(app, "selectbox", "learner" if learns else "estimator").set_value(name).run()
     app.button(key="learn" if learns else "start").click().run()
@@ -218,7 +218,7 @@ def test_the_form_offers_what_so_many_quality_columns_allow(columns):
 
 
 def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, opened):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     key(app, "number_input", "learn_min_lr").set_value(5.0).run()
     assert app.error[0].value.startswith("Last step size must be") and len(app.error) == 1
     # the other way has no such setting
@@ -226,7 +226,7 @@ def test_settings_that_contradict_each_other_are_said_and_cannot_start(page, ope
 
 
 def test_a_ratio_too_small_for_the_corpus_is_said(page, opened):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     key(app, "number_input", "select_ratio").set_value(0.001).run()
     assert "Select ratio" in app.error[0].value and len(app.error) == 1
     assert app.button(key="learn").disabled and app.button(key="start").disabled
@@ -242,7 +242,7 @@ def test_a_ratio_too_small_for_the_corpus_is_said(page, opened):
 )
 def test_runs_that_did_not_finish_say_why_and_what_next(page, opened, store, state, words, action):
     run = ended(store, opened, state, "There is no room on the disk." if state == "failed" else "")
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert words in said(app).replace("\\", "")
     assert {b.label for b in app.button} >= {action, "Delete"}
     assert app.get("vega_lite_chart"), "what was learned before it ended is still to be seen"
@@ -250,7 +250,7 @@ def test_runs_that_did_not_finish_say_why_and_what_next(page, opened, store, sta
 
 def test_the_traceback_of_a_fault_stays_in_the_run_folder_and_the_page_says_where(page, opened, store):
     run = ended(store, opened, "failed", "datamask failed unexpectedly", traceback="Traceback: /a/folder")
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert not any(
         "/a/folder" in element.value for kind in ("code", "markdown", "caption", "error") for element in app.get(kind)
     )
@@ -260,7 +260,7 @@ def test_the_traceback_of_a_fault_stays_in_the_run_folder_and_the_page_says_wher
 def test_a_queued_run_says_it_waits_and_can_be_stopped(page, opened, store, monkeypatch):
     monkeypatch.setattr("datamask.runs.store.QUEUE_GRACE", 3600.0)  # the first page drawn may take longer than it
     run = create(store, opened)
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert "Waiting for its turn" in said(app) and app.button(key="stop_run")
 
 
@@ -275,7 +275,7 @@ def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs
     home = page(corpus=opened.key)
     assert "long" in " ".join(m.value for m in home.markdown)
     assert any("of 1,000,000" in bar.proto.text for bar in home.get("progress"))
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert app.get("vega_lite_chart")
     app.button(key="stop_run").click().run()
     deadline = time.monotonic() + 120
@@ -288,7 +288,7 @@ def test_a_running_run_is_live_on_every_page_and_stops(page, opened, store, runs
 def test_removing_a_run_leaves_the_others(page, opened, store):
     keep = ended(store, opened, "stopped")
     gone = ended(store, opened, "stopped")
-    app = page("pages/run.py", corpus=opened.key, run=gone.id)
+    app = page("pages/runs.py", corpus=opened.key, run=gone.id)
     app.button(key="remove_run").click().run()
     assert [run.id for run in store.list()] == [keep.id] and app.query_params.get("run") != gone.id
     assert not app.exception
@@ -296,12 +296,12 @@ def test_removing_a_run_leaves_the_others(page, opened, store):
 
 def test_names_and_notes_are_kept_with_the_run(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality)
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     app.text_input(key=f"name_{run.id}").set_value("keeper").run()
     app.text_area(key=f"notes_{run.id}").set_value("<i>first</i> good one").run()
     app.button(key=f"save_{run.id}").click().run()
     assert (run.config.name, run.config.notes) == ("keeper", "<i>first</i> good one")
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert "\\<i\\>first" in said(app) and runs_table(app)["name"].tolist() == ["keeper"]
     assert runs_table(app)["note"].tolist() == ["<i>first</i> good one"]
 
@@ -311,7 +311,7 @@ def test_the_newest_run_of_this_corpus_is_shown_unasked(page, opened, store):
     time.sleep(0.01)
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="newer")
     other = store.create(RunConfig(CorpusConfig(("elsewhere.parquet",)), name="of another corpus"))
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     assert runs_table(app)["name"].tolist() == ["newer", "older"] and ticked(app) == ["newer"]
     assert other.id not in runs_table(app).index and "**newer**" in said(app)
 
@@ -320,7 +320,7 @@ def test_choosing_a_run_puts_it_into_the_address(page, opened, store):
     first = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="first")
     time.sleep(0.01)
     finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="second")
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     tick(app, "first")
     assert app.query_params["run"] == first.id and "**first**" in said(app)
 
@@ -329,7 +329,7 @@ def test_a_run_of_another_corpus_says_so_and_opens_it(page, opened, store, runs_
     other = openings(runs_dir).start(write_shard(tmp_path / "other.parquet", 60, seed=1), "other")
     other.wait(240)
     run = finish_run(store, other.corpus, other.config, other.corpus.quality, name="elsewhere")
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     assert "Learned on another corpus: other" in said(app)
     app.button(key="open_other").click().run()
     assert app.query_params["corpus"] == other.key and "another corpus" not in said(app)
@@ -337,7 +337,7 @@ def test_a_run_of_another_corpus_says_so_and_opens_it(page, opened, store, runs_
 
 @pytest.mark.parametrize("name", ["../../etc", "no-such-run", "<b>x</b>"])
 def test_a_run_that_does_not_exist_is_said_once(page, opened, name):
-    app = page("pages/run.py", corpus=opened.key, run=name)
+    app = page("pages/runs.py", corpus=opened.key, run=name)
     assert app.warning and "run" not in app.query_params
     assert "<b>" not in app.warning[0].value
 
@@ -354,7 +354,7 @@ def test_the_settings_of_a_run_fill_the_form(page, opened, store):
         estimator="reinforce",
         n_rollout=16,
     )
-    app = page("pages/run.py", corpus=opened.key, run=run.id)
+    app = page("pages/runs.py", corpus=opened.key, run=run.id)
     app.button(key="use_settings").click().run()
     assert not app.exception
     assert key(app, "slider", "lamb").value == 0.9 and key(app, "number_input", "learn_n_rollout").value == 16
@@ -365,7 +365,7 @@ def test_the_settings_of_a_run_fill_the_form(page, opened, store):
 
 def test_a_run_opens_its_own_corpus_when_none_is_open(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="alone")
-    app = page("pages/run.py", run=run.id)
+    app = page("pages/runs.py", run=run.id)
     assert app.query_params["corpus"] == opened.key
     assert [metric.label for metric in app.metric] == ["Quality", "Diversity", "Selected"]
 
@@ -379,7 +379,7 @@ def test_the_server_reads_paths_freely_on_the_loopback_only(page, monkeypatch):
 
 
 def test_a_control_mounted_anew_starts_at_its_value(page, opened):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     key(app, "number_input", "select_ratio").set_value(0.2).run()
     key(app, "selectbox", "collapse").set_value("exact").run()
     # what a browser shows, and sends back, until it hears otherwise

@@ -45,7 +45,7 @@ def curve_of_several(app):
 
 
 def test_a_tick_shows_a_run_several_are_drawn_together_and_a_click_shows_one_again(page, opened, made, explained):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     assert ticked(app) == ["three"] and curve_of_several(app) is None
     tick(app, "two")
     assert app.query_params["run"] == made["two"].id and "**two**" in said(app)
@@ -58,7 +58,7 @@ def test_a_tick_shows_a_run_several_are_drawn_together_and_a_click_shows_one_aga
 
 
 def test_another_run_in_the_address_is_the_ticked_one(page, opened, made):
-    app = page("pages/run.py", corpus=opened.key, run=made["one"].id)
+    app = page("pages/runs.py", corpus=opened.key, run=made["one"].id)
     tick(app, "one", "two")
     app.query_params["run"] = made["three"].id  # as a press of Back does
     app.run()
@@ -66,14 +66,14 @@ def test_another_run_in_the_address_is_the_ticked_one(page, opened, made):
 
 
 def test_nothing_ticked_shows_the_run_of_the_address(page, opened, made):
-    app = page("pages/run.py", corpus=opened.key, run=made["one"].id)
+    app = page("pages/runs.py", corpus=opened.key, run=made["one"].id)
     tick(app)
     assert ticked(app) == [] and "**one**" in said(app) and app.query_params["run"] == made["one"].id
 
 
 def test_runs_are_found_and_ticked_ones_stay(page, opened, made):
     made["one"].relabel(tags=["paper"])
-    app = page("pages/run.py", corpus=opened.key, run=made["three"].id)
+    app = page("pages/runs.py", corpus=opened.key, run=made["three"].id)
     app.text_input(key="runs_find").set_value("PAPER").run()
     assert set(runs_table(app)["name"]) == {"one", "three"} and ticked(app) == ["three"]
     # its place in the table is another one now
@@ -84,7 +84,7 @@ def test_runs_are_found_and_ticked_ones_stay(page, opened, made):
 
 
 def test_compare_opens_with_the_ticked_ones(page, opened, made, mapped):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     tick(app, "three", "one")
     app.button(key="compare_ticked").click().run()
     assert not app.exception and app.title[0].value == "What changes between these runs?"
@@ -92,7 +92,7 @@ def test_compare_opens_with_the_ticked_ones(page, opened, made, mapped):
 
 
 def test_archived_runs_leave_the_table_and_come_back(page, opened, made):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     tick(app, "three", "one")
     app.button(key="archive_ticked").click().run()
     assert not app.exception and runs_table(app)["name"].tolist() == ["two"] and ticked(app) == ["two"]
@@ -108,14 +108,14 @@ def test_archived_runs_leave_the_table_and_come_back(page, opened, made):
 def test_where_all_runs_are_archived_they_can_be_listed_all_the_same(page, opened, made):
     for run in made.values():
         run.relabel(archived=True)
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader] and not app.dataframe
     app.toggle(key="runs_archived").set_value(True).run()
     assert set(runs_table(app)["name"]) == set(made) and not app.exception
 
 
 def test_deleted_runs_are_gone_until_that_is_undone(page, opened, store, made):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     tick(app, "three", "one")
     app.button(key="remove_run").click().run()
     assert not app.exception and {run.config.name for run in store.list()} == {"two"}
@@ -128,7 +128,7 @@ def test_deleted_runs_are_gone_until_that_is_undone(page, opened, store, made):
 def test_any_run_of_the_last_day_can_be_taken_back_by_name_even_if_it_was_the_only_one(page, opened, store):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="only")
     store.discard(run.id)
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     assert "No run on this corpus yet" in [heading.value for heading in app.subheader]
     app.multiselect(key="restore_runs").set_value([run.id]).run()
     app.button(key="restore").click().run()
@@ -136,12 +136,12 @@ def test_any_run_of_the_last_day_can_be_taken_back_by_name_even_if_it_was_the_on
 
 
 def test_what_is_at_work_cannot_be_deleted_and_one_that_was_taken_meanwhile_is_said(page, opened, store, made):
-    app = page("pages/run.py", corpus=opened.key, run=made["one"].id)
+    app = page("pages/runs.py", corpus=opened.key, run=made["one"].id)
     with made["one"].writer() as writer:
         app.button(key="remove_run").click().run()
         assert "is running" in said(app) and len(store.list()) == 3
         writer.set_status("running")
-        app = page("pages/run.py", corpus=opened.key, run=made["one"].id)
+        app = page("pages/runs.py", corpus=opened.key, run=made["one"].id)
         assert app.button(key="remove_run").disabled
         writer.finish("stopped")
 
@@ -149,7 +149,7 @@ def test_what_is_at_work_cannot_be_deleted_and_one_that_was_taken_meanwhile_is_s
 def test_runs_of_all_corpora_name_theirs_and_a_damaged_one_says_what_is_wrong(page, opened, store, made):
     other = store.create(RunConfig(CorpusConfig(("elsewhere.parquet",)), name="of another corpus"))
     (other.path / "config.json").write_text("{")
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     assert other.id not in runs_table(app).index and "corpus" not in runs_table(app)
     app.toggle(key="runs_everywhere").set_value(True).run()
     assert "4 runs on all corpora" in said(app)
@@ -164,7 +164,7 @@ def test_two_hundred_runs_are_one_table(page, opened, store):
         run = store.create(RunConfig(opened.config, name=f"run {place}"))
         with run.writer() as writer:
             writer.finish("stopped", step=place)
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     assert len(runs_table(app)) == 200
     tick(app, "run 7")
     assert "**run 7**" in said(app)

@@ -1,4 +1,4 @@
-"""Steering: rules made on Explore are obeyed to the sample by the run that the Run page starts, or refused with why."""
+"""Steering: rules made on the Map are obeyed to the sample by the run that is started, or refused with why."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def started(app, store):
 
 
 def on_run_page(page, app, opened):
-    again = page("pages/run.py", corpus=opened.key, rules=app.query_params["rules"])
+    again = page("pages/runs.py", corpus=opened.key, rules=app.query_params["rules"])
     again.selectbox(key="form_objective").set_value("pairwise")
     again.selectbox(key="form_device").set_value("cpu")
     again.number_input(key="form_n_epochs").set_value(5).run()
@@ -165,7 +165,7 @@ def test_explore_holds_rules_against_the_settings_of_the_run_page(page, opened, 
 
 
 def test_the_next_relaxed_run_starts_from_the_last_one_of_its_objective(page, opened, store):
-    app = page("pages/run.py", corpus=opened.key)
+    app = page("pages/runs.py", corpus=opened.key)
     app.selectbox(key="form_objective").set_value("pairwise")
     app.selectbox(key="form_device").set_value("cpu")
     app.selectbox(key="form_estimator").set_value("relaxed").run()
@@ -179,7 +179,7 @@ def test_the_next_relaxed_run_starts_from_the_last_one_of_its_objective(page, op
 
 def test_rules_of_another_corpus_or_of_no_name_are_not_taken(page, opened, store, mapped):
     for name in ("0" * 20, "../../x"):
-        app = page("pages/run.py", corpus=opened.key, rules=name)
+        app = page("pages/runs.py", corpus=opened.key, rules=name)
         assert not rule_labels(app) and app.button(key="start")
 
 

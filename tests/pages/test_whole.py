@@ -39,7 +39,7 @@ def _text(app) -> str:
 
 def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole):
     run, opening = whole
-    app = page("pages/run.py", corpus=opening.key, run=run.id)
+    app = page("pages/runs.py", corpus=opening.key, run=run.id)
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Selected"] == "750"
     text = _text(app)
@@ -47,12 +47,20 @@ def test_its_page_has_the_numbers_of_all_rows_and_says_what_is_drawn(page, whole
     assert "Proved: no selection of 750 samples" in outcome.certificate(run)
 
 
-@pytest.mark.parametrize("script", ["explore", "compare", "frontier", "export"])
-def test_the_other_pages_open_it(page, whole, script):
+@pytest.mark.parametrize(
+    ("script", "view"),
+    [
+        ("app.py", {}),
+        ("pages/runs.py", {"view": "compare"}),
+        ("pages/runs.py", {"view": "frontier"}),
+        ("pages/export.py", {}),
+    ],
+)
+def test_the_other_pages_open_it(page, whole, script, view):
     run, opening = whole
-    app = page(f"pages/{script}.py", corpus=opening.key, run=run.id)
+    app = page(script, corpus=opening.key, run=run.id, **view)
     assert not app.error
-    if script == "export":
+    if script == "pages/export.py":
         tables = " ".join(str(value) for table in app.dataframe for value in table.value.to_numpy().ravel())
         assert "out of core; drawn is a uniform sample" in tables + _text(app)
 

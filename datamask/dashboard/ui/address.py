@@ -75,6 +75,7 @@ def _runs(text: str) -> list[str]:
     return names
 
 
+RATIO = _number("frontier_ratio", 0.3, 0.0001, 0.9999)
 LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3")
 
 # controls of all kinds: what one holds is between its own `read`, `write` and `join`
@@ -112,12 +113,14 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
             lambda memory: shared_view.region_text(memory.kind, memory.regions),
         ),
     },
-    "Frontier": {
-        "view": _one_of("frontier_view", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer"), "Frontier"),
+    "Frontier": {"ratio": RATIO},
+    "Live λ": {
         "objective": _one_of("frontier_objective_4", live.OFFERED),
-        "ratio": _number("frontier_ratio", 0.3, 0.0001, 0.9999),
+        "ratio": RATIO,
         "lambda": _number("live_lamb", 0.5, 0.0, 1.0),
     },
+    "Group size": {"ratio": RATIO},
+    "Transfer": {"ratio": RATIO},
     "Compare": {
         "runs": Part("compare", None, _runs, ",".join),
         "draw": _one_of("compare_panels", ("changes", "selected", "agreement"), "changes"),
@@ -126,14 +129,15 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "tab": _text("compare_tab", "Texts"),
     },
 }
-"""By page, what stands in its address and which control it is."""
+"""By page, or section of one, what stands in its address and which control it is."""
 
 
 def follow(page: str) -> None:
     """Bring the controls of a page to what the address says, once a session; else the address to the controls.
 
     Args:
-        page: its title. Call it before the controls are drawn, and again wherever one of them is drawn in a fragment.
+        page: its title, or the name of its open section. Call it before the controls are drawn, and again wherever one
+            of them is drawn in a fragment.
     """
     parts = PARTS.get(page, {})
     if _TAKEN not in st.session_state:

@@ -165,8 +165,8 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
             return
         background.ending(key)
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-        link |= {"runs": ",".join(other.id for other in runs), "tab": "Agreement"}
-        sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/compare.py", link, STOPS)
+        link |= {"runs": ",".join(other.id for other in runs), "tab": "Agreement", "view": "compare"}
+        sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/runs.py", link, STOPS)
         st.button(
             f"Select again {agreements.PARTS} times",
             key="measure_agreement",

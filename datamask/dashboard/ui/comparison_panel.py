@@ -1,4 +1,4 @@
-"""The Compare page's overlap, values, curves and settings."""
+"""Of compared runs the overlap, values, curves and settings."""
 
 from __future__ import annotations
 

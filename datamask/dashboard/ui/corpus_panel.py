@@ -13,6 +13,12 @@ from datamask.dashboard.ui import session
 from datamask.dashboard.views import overview
 
 TABLE_HEIGHT = 340
+ONWARD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("app.py", "See it on the map", ":material/scatter_plot:", {}),
+    ("pages/runs.py", "See what λ costs", ":material/show_chart:", {"view": "frontier"}),
+)
+"""Where else one goes from an open corpus: script, label, icon, and what the address must hold besides."""
+
 NEAR_HELP = (
     "Share of rows with another row at cosine 0.95 or more. Facility location sees such copies; pair-wise "
     "similarity and DiSF do not, so collapse them first. Exact copies are rows with identical features, "
@@ -92,9 +98,12 @@ def show(opening: Opening, corpus: Corpus) -> None:
             type="primary",
             icon=":material/arrow_forward:",
             key="go_run",
-            help="Goes to the Run page: choose quality against diversity, and start.",
+            help="Goes to the Runs page: choose quality against diversity, and start.",
         ):
-            st.switch_page("pages/run.py", query_params=session.link_parameters())
+            st.switch_page("pages/runs.py", query_params=session.link_parameters())
+        with st.container(gap=None):
+            for script, label, icon, view in ONWARD:
+                st.page_link(script, label=label, icon=icon, query_params={**session.link_parameters(), **view})
         st.markdown("**Was anything left out?**")
         _problems(corpus)
     st.markdown("**What is in it?**")

@@ -27,7 +27,10 @@ def nothing_yet() -> None:
         st.subheader("Nothing to take home yet", anchor=False)
         st.write("A selection is exported once its run has finished. Start one, and come back here.")
         st.page_link(
-            "pages/run.py", label="Start a run", icon=":material/arrow_forward:", query_params=session.link_parameters()
+            "pages/runs.py",
+            label="Start a run",
+            icon=":material/arrow_forward:",
+            query_params=session.link_parameters(),
         )
 
 
@@ -38,7 +41,7 @@ def not_finished(run: Run) -> None:
         st.subheader("This run has no selection yet", anchor=False)
         st.write(f"{story.heading}. {words.sentence(story.text)}" if story else "Its selection is gone.")
         st.page_link(
-            "pages/run.py",
+            "pages/runs.py",
             label="Go to the run",
             icon=":material/arrow_forward:",
             query_params={**session.link_parameters(), "run": run.id},

@@ -12,17 +12,16 @@ from datamask.dashboard import words
 from datamask.dashboard.garbage import settled
 from datamask.dashboard.openings import Opening
 from datamask.dashboard.signs import signed
-from datamask.dashboard.ui import address, keys, session, theme
+from datamask.dashboard.ui import address, keys, sections, session, theme
 from datamask.dashboard.views import listing
 
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("app.py", "Map", ":material/scatter_plot:"),
-    ("pages/data.py", "Data", ":material/database:"),
-    ("pages/run.py", "Run", ":material/play_circle:"),
-    ("pages/frontier.py", "Frontier", ":material/show_chart:"),
+    ("pages/runs.py", "Runs", ":material/play_circle:"),
     ("pages/which_lambda.py", "Which lambda", ":material/balance:"),
-    ("pages/compare.py", "Compare", ":material/compare_arrows:"),
+    ("pages/data.py", "Data", ":material/database:"),
     ("pages/export.py", "Export", ":material/download:"),
+    ("pages/lab.py", "Lab", ":material/science:"),
 )
 """Script, label and icon of each page, in the order of the menu. No help texts: their bubbles would stay after the
 click and cover the next link; every page begins with its question."""
@@ -89,7 +88,7 @@ def _favicon() -> Image.Image:
     return Image.fromarray(picture)
 
 
-def frame(title: str, question: str, about: str = "", *, seen: bool = True) -> None:
+def frame(title: str, question: str, about: str = "", *, seen: bool = True, view: str = "") -> None:
     """Draw what every page shares. Call it first: it sets the page's configuration.
 
     Args:
@@ -97,19 +96,22 @@ def frame(title: str, question: str, about: str = "", *, seen: bool = True) -> N
         question: the one question the page answers, drawn below the menu.
         about: what the menu's help explains of this page, as Markdown.
         seen: whether the question takes room; else it is there for screen readers alone.
+        view: the open section of a page that has some: its controls stand in the address.
     """
     settled()
     st.set_page_config(
         page_title=f"{title} · datamask", page_icon=_favicon(), layout="wide", initial_sidebar_state="collapsed"
     )
     st.html(STYLE + theme.READABLE)
-    address.follow(title)
+    st.session_state[session.SHOWN] = title
+    address.follow(view or title)
     opening = session.current_opening()
     with st.container(key=MENU, horizontal=True, vertical_alignment="center", gap="small"):
         st.image(_mark(), width=148, alt="datamask")
         with st.container(horizontal=True, width="content", gap="xxsmall"):
             for script, label, icon in PAGES:
-                st.page_link(script, label=label, icon=icon, query_params=session.link_parameters(), width="content")
+                link = {**session.link_parameters(), **sections.remembered(label)}
+                st.page_link(script, label=label, icon=icon, query_params=link, width="content")
         with st.container(
             key="menu_state", horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"
         ):
@@ -212,7 +214,7 @@ def _running_live(drawn: tuple[str, ...]) -> None:
             job = busy[run_id]
             stops = "Stops within a second. What was learned is kept and can be resumed."
             if _under_way(run_id, job.name, job.sentence, job.share, "", session.stop_run, (run_id,), stops):
-                st.switch_page("pages/run.py", query_params={**session.link_parameters(), "run": run_id})
+                st.switch_page("pages/runs.py", query_params={**session.link_parameters(), "run": run_id})
 
 
 def _under_way(

@@ -1,9 +1,9 @@
-"""The left side of the frontier page: what to sweep, Start, its progress with a Stop, and the baselines."""
+"""Beside the frontier and the sweeps of the Lab: what to sweep, Start, its progress with a Stop, and the baselines."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,7 +35,7 @@ SWEEPING = background.Look(
 
 @dataclass(frozen=True)
 class Shared:
-    """What every view of the page asks for first: objectives, ratio and what to do with copies."""
+    """What all of them ask for first: objectives, ratio and what to do with copies."""
 
     objectives: tuple[str, ...]
     ratio: float
@@ -214,11 +214,27 @@ def group_points(settings: Shared) -> tuple[Point, ...]:
     )
 
 
-def start(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan], label: str = "Start the sweep") -> None:
+def planned(plans: Callable[[], list[Plan]]) -> list[Plan]:
+    """What `plans` gives; none where the settings contradict each other, which is said."""
+    try:
+        return plans()
+    except DatamaskError as error:
+        st.error(words.sentence(error), icon=":material/error:")
+        return []
+
+
+def start(
+    opened: OpenCorpus,
+    runs: Sequence[Run],
+    plans: Sequence[Plan],
+    label: str = "Start the sweep",
+    watched: tuple[str, Mapping[str, str]] = sweeping.WATCHED,
+) -> None:
     """What the sweep will cost and its Start button, or its progress where one is under way.
 
     Args:
         plans: one per corpus; empty: something is missing, which was said.
+        watched: where it is watched, the script of a page and what its address must hold.
     """
     fingerprint = opened.corpus.fingerprint
     key = sweeping.key_of(fingerprint)
@@ -241,7 +257,7 @@ def start(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan], label:
         disabled=not count,
         help="Computes in the background, one point after the other. You can leave this page, or close the browser.",
     ):
-        begin(opened, plans)
+        begin(opened, plans, watched)
         st.rerun()
     background.ending(key, "Stopped. The points that were done are kept; Start goes on with the rest.")
     job = worker().find(key)
@@ -249,9 +265,9 @@ def start(opened: OpenCorpus, runs: Sequence[Run], plans: Sequence[Plan], label:
         st.warning(f"A point failed: {words.sentence(job.result)}")
 
 
-def begin(opened: OpenCorpus, plans: Sequence[Plan]) -> None:
+def begin(opened: OpenCorpus, plans: Sequence[Plan], watched: tuple[str, Mapping[str, str]] = sweeping.WATCHED) -> None:
     """Start a sweep on the open corpus, or join the one under way."""
-    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plans)
+    sweeping.start(session.runs_dir(), opened.corpus.fingerprint, plans, watched)
 
 
 def working(opened: OpenCorpus) -> bool:

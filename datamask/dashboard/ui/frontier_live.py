@@ -80,7 +80,7 @@ def _follow(
         persist_state="session",
         help="Move it: values and map follow. 0 is diversity alone, 1 quality alone.",
     )
-    address.follow("Frontier")
+    address.follow("Live λ")
     final = behind.ready  # asked before the answer: what it says was known by then
     answer = frontier_exact.waited(behind, lambda seconds: behind.answer(lamb, seconds))
     if answer is None:

@@ -1,4 +1,4 @@
-"""The frontier page's picture, live while a sweep runs, and beside it the chosen point with its price."""
+"""The frontier, live while a sweep runs, and beside it the chosen point with its price."""
 
 from __future__ import annotations
 
@@ -250,7 +250,12 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         parameters = {**session.link_parameters(), "run": spot.run_id}
         with st.container(gap=None):
             st.page_link("app.py", label="Map and texts", icon=":material/scatter_plot:", query_params=parameters)
-            st.page_link("pages/run.py", label="Settings and curve", icon=":material/tune:", query_params=parameters)
+            st.page_link(
+                "pages/runs.py",
+                label="Settings and curve",
+                icon=":material/tune:",
+                query_params={**parameters, **session.to_first_section("Runs")},
+            )
             st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
 
 

@@ -1,4 +1,4 @@
-"""The other sweeps of the frontier page: over the select ratio, over G, and the transfer check."""
+"""The sweeps of the Lab: over the select ratio, over G, and the transfer check."""
 
 from __future__ import annotations
 

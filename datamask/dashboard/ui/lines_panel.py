@@ -1,4 +1,4 @@
-"""The curves of several runs in one chart, on the Run page."""
+"""The curves of several runs in one chart."""
 
 from __future__ import annotations
 

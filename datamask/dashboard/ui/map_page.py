@@ -155,7 +155,7 @@ def _draw(corpus: Corpus) -> None:
         )
         if run is None:
             st.page_link(
-                "pages/run.py",
+                "pages/runs.py",
                 label="Start a run to see what it selects",
                 icon=":material/arrow_forward:",
                 query_params=session.link_parameters(),

@@ -1,4 +1,4 @@
-"""The right side of the Run page: one run, live while it works, with its story where it did not finish."""
+"""Beside the form of runs: one run, live while it works, with its story where it did not finish."""
 
 from __future__ import annotations
 
@@ -179,9 +179,7 @@ def _curve(run: Run) -> None:
     if not len(metrics.get("step", ())):
         status = run.status()
         if status.state == "done":
-            st.caption(
-                "A baseline takes no steps, so there is no curve. Compare it with a learned run on the Compare page."
-            )
+            st.caption("A baseline takes no steps, so there is no curve. Compare it with a learned run, under Compare.")
         elif status.state == "running":
             with st.container(
                 border=True, height=CURVE_HEIGHT, vertical_alignment="center", horizontal_alignment="center"

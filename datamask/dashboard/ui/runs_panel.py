@@ -1,4 +1,4 @@
-"""The table of runs on the Run page: which of them are shown, and what is done with those that are ticked.
+"""The table of runs: which of them are shown, and what is done with those that are ticked.
 
 A click on a row shows that run alone, boxes tick several. One run stands in the address, so that it is a step of Back;
 several are of the session. The browser knows a row by its place: whatever it sends is read by the ids that were drawn
@@ -17,7 +17,7 @@ import streamlit as st
 
 from datamask.dashboard import comparison, words
 from datamask.dashboard.openings import Opening
-from datamask.dashboard.ui import label_panel, session, tables
+from datamask.dashboard.ui import label_panel, sections, session, tables
 from datamask.dashboard.views import listing, runs_table
 from datamask.dashboard.views.runs_table import COUNT, MOMENT, NUMBER, SECONDS, SHARE, TAGS, TEXT
 from datamask.errors import DatamaskError
@@ -39,8 +39,6 @@ _DRAWN = "runs_drawn"
 _LAST_DELETED = "runs_deleted"
 """Ids of the runs that the last press of Delete deleted."""
 
-_TO_COMPARE = "runs_to_compare"
-
 WIDE, NARROW, MIDDLE = 190, 76, 120
 """Pixels of a column."""
 
@@ -56,8 +54,6 @@ def choose(runs: Sequence[Run], run: Run | None, opening: Opening | None) -> lis
     Returns:
         The runs to show: those ticked, else `run`; empty where there is none.
     """
-    if st.session_state.pop(_TO_COMPARE, False):
-        st.switch_page("pages/compare.py", query_params=session.link_parameters())
     ticked = _ticked(run)
     if not runs and run is None and not session.store().list():
         _deleted()
@@ -213,7 +209,7 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
                 disabled=len(done) < 2,
                 on_click=_compare,
                 args=(done,),
-                help=f"Opens them on the Compare page, the first {comparison.MOST} that are done; the first is A.",
+                help=f"Compares them, the first {comparison.MOST} that are done; the first is A.",
             )
         else:
             status = shown[0].status()
@@ -246,7 +242,7 @@ def _actions(shown: Sequence[Run], listed: Sequence[Run]) -> None:
 
 def _compare(ids: list[str]) -> None:
     st.session_state["compare"] = ids
-    st.session_state[_TO_COMPARE] = True
+    sections.turn_to("Runs", "Compare")
 
 
 def _archive(ids: Sequence[str], away: bool) -> None:

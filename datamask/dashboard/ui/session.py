@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _OPENED, _OUTSIDE = "opened_runs", "corpus_outside"
+SHOWN = "page_shown"
+"""Of the session state: the title of the page that is drawn."""
+
 REMEMBERED = 20
 """Runs that a session knows it has looked at."""
 
@@ -145,6 +148,18 @@ def stop_run(run_id: str) -> None:
 def link_parameters() -> dict[str, str]:
     """What a link to another page must carry along to keep the run, the corpus and the rules for the next run."""
     return {name: st.query_params[name] for name in ("run", "corpus", "rules") if name in st.query_params}
+
+
+def to_first_section(page: str) -> dict[str, str]:
+    """What a link to the first section of a page must hold besides.
+
+    A browser that follows a link to the page it is on keeps its old address until the server names another; so there
+    the link asks for a section that is none, and is answered with the address of the first.
+
+    Args:
+        page: its title.
+    """
+    return {"view": "first"} if st.session_state.get(SHOWN) == page else {}
 
 
 def choose_opening(opening: Opening) -> None:
@@ -263,10 +278,10 @@ def draw_outside() -> None:
         st.warning(words.sentence(outside()), icon=":material/lock:")
         if st.query_params.get("run"):
             st.page_link(
-                "pages/run.py",
+                "pages/runs.py",
                 label="Its run, as far as it stands in the run's folder",
                 icon=":material/arrow_forward:",
-                query_params=link_parameters(),
+                query_params={**link_parameters(), **to_first_section("Runs")},
             )
         st.page_link("pages/data.py", label="Choose another corpus", icon=":material/arrow_forward:")
 

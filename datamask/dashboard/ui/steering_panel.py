@@ -1,4 +1,4 @@
-"""Rules for the next run: made from what the Map shows, listed with a way to remove each, obeyed by the Run page.
+"""Rules for the next run: made from what the Map shows, listed with a way to remove each, obeyed by the Runs page.
 
 The list is kept beside the runs under a name made from its content, and the name stands in the URL (``?rules=...``):
 it survives a reload, travels with a link, and two people never overwrite each other's.
@@ -61,7 +61,7 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
             width="content",
             help="Filter first: by a lasso on the map, a search, a "
             "distribution or a group. Then say what the next run must do with what is shown. The rules wait on "
-            "the Run page, above Start.",
+            "the Runs page, above Solve.",
         )
         if view.filters and count:
             description = ", ".join(condition.said for condition in view.filters.conditions)
@@ -92,7 +92,7 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             listed(corpus)
             st.page_link(
-                "pages/run.py",
+                "pages/runs.py",
                 label="Start a run under these rules",
                 icon=":material/arrow_forward:",
                 query_params=session.link_parameters(),
@@ -100,7 +100,7 @@ def offer(view: Linked, passing: np.ndarray, beside: Callable[[], None] = lambda
             )
             if reason:
                 st.page_link(
-                    "pages/run.py",
+                    "pages/runs.py",
                     label="Change the settings",
                     icon=":material/tune:",
                     query_params=session.link_parameters(),
@@ -151,7 +151,7 @@ def refused(reason: str) -> None:
 
 
 def _reason_now(corpus: Corpus) -> str:
-    """Why the next run, as the Run page is set, cannot obey the rules; "" where it can."""
+    """Why the next run, as its form is set, cannot obey the rules; "" where it can."""
     try:
         settings = forms.remembered()
     except DatamaskError as error:

@@ -1,4 +1,4 @@
-"""Help on the Run page: what each objective sees, on a planted toy that is solved when it is first asked for."""
+"""Help beside the runs: what each objective sees, on a planted toy that is solved when it is first asked for."""
 
 from __future__ import annotations
 

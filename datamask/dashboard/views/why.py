@@ -69,8 +69,8 @@ def along_sentence(along: Along) -> str:
     count = len(along.lambdas)
     if count < 2:
         return (
-            "No other stored run differs from this one in λ alone. A sweep on the Frontier page shows at which λ "
-            "this sample is in."
+            "No other stored run differs from this one in λ alone. A sweep on the Runs page, under Frontier, shows at "
+            "which λ this sample is in."
         )
     if all(along.inside):
         return f"In at all {count:,} stored λ of this curve, {along.lambdas[0]:g} to {along.lambdas[-1]:g}."

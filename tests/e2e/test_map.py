@@ -1,4 +1,4 @@
-"""Explore in a real browser: how its places are sized, by keyboard to a sample and its reasons, rules that are kept."""
+"""The Map in a real browser: how its places are sized, by keyboard to a sample and its reasons, rules that are kept."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_the_map_is_large_and_keys_lead_to_a_sample_why_and_its_lambda(tmp_path,
 
 
 def started(page: Page, store: RunStore, before: int) -> Run:
-    """Press Solve on the Run page; the run it makes, ended."""
+    """Press Solve; the run it makes, ended."""
     page.get_by_role("button", name="Solve", exact=True).click()
     deadline = time.monotonic() + LONG / 1000
     while len(store.list()) == before or store.list()[0].status().active:

@@ -1,0 +1,69 @@
+"""Sections of a page in a real browser: their addresses, Back and a reload; and old addresses, which lead to them."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from datamask.dashboard.openings import openings
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import finish_run, write_shard
+from tests.e2e.serving import FAILED, STILL, served
+from tests.e2e.test_walk import browser_page  # noqa: F401 - a fixture
+
+LONG = 240_000
+RUNS, FRONTIER, COMPARE = "How does the learner choose?", "What does lambda cost?", "What changes between these runs?"
+
+
+def at(page: Page, question: str, path: str, **asked: str) -> None:
+    """Wait until the page with that question stands still, and look at its address."""
+    expect(page.get_by_role("heading", level=1, name=question)).to_be_visible()
+    page.wait_for_function(STILL)
+    there = urlsplit(page.url)
+    assert there.path == path and dict(parse_qsl(there.query)) == asked
+    expect(page.locator(FAILED)).to_have_count(0)
+
+
+@pytest.mark.timeout(900)
+def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page: Page):  # noqa: F811
+    opening = openings(tmp_path / "runs").start(write_shard(tmp_path / "shard.parquet"), "shard")
+    opening.wait(LONG / 1000)
+    store, corpus = RunStore(tmp_path / "runs"), opening.corpus
+    run, _ = (finish_run(store, corpus, opening.config, corpus.quality, name=name) for name in ("one", "two"))
+    page, here = browser_page, {"corpus": opening.key, "run": run.id}
+    tab = lambda name: page.get_by_role("tab", name=name, exact=True)  # noqa: E731 - short, and used on every line
+    menu = page.locator(".st-key-menu")
+    with served(tmp_path, DATAMASK_ROOTS=str(tmp_path)) as address:
+        page.goto(f"{address}/frontier?corpus={opening.key}&run={run.id}")
+        at(page, FRONTIER, "/runs", view="frontier", **here)
+        tab("All runs").click()
+        at(page, RUNS, "/runs", **here)
+        page.go_back()
+        at(page, FRONTIER, "/runs", view="frontier", **here)
+        expect(tab("Frontier")).to_have_attribute("aria-selected", "true")
+        page.reload()
+        at(page, FRONTIER, "/runs", view="frontier", **here)
+        # by the menu elsewhere and back: the section is the one that was open; a link beside the picture leads away
+        menu.get_by_role("link", name="Export").click()
+        at(page, "What do you take home?", "/export", **here)
+        menu.get_by_role("link", name="Runs").click()
+        at(page, FRONTIER, "/runs", view="frontier", **here)
+        page.get_by_role("link", name="Settings and curve").click()
+        at(page, RUNS, "/runs", **here)
+        expect(tab("All runs")).to_have_attribute("aria-selected", "true")
+        page.go_back()
+        at(page, FRONTIER, "/runs", view="frontier", **here)
+
+        # addresses from before lead to the same pages, and back
+        ids = ",".join(run.id for run in store.list())
+        page.goto(f"{address}/compare?corpus={opening.key}&run={run.id}&runs={ids}&tab=Values&marks=points")
+        at(page, COMPARE, "/runs", view="compare", runs=ids, tab="Values", marks="points", **here)
+        expect(tab("Values")).to_have_attribute("aria-selected", "true")
+        page.goto(f"{address}/explore?corpus={opening.key}&run={run.id}&maps=2&marks=points")
+        at(page, "Which samples are kept, and where do they lie?", "/", maps="2", marks="points", **here)
+        page.go_back()
+        expect(page).to_have_url(re.compile("view=compare"))
+        at(page, COMPARE, "/runs", view="compare", runs=ids, tab="Values", marks="points", **here)
