@@ -45,7 +45,7 @@ SOURCES = (
 )
 """What a wheel is made of. Built from a copy: setuptools takes along whatever an earlier build left in build/."""
 
-PAGES = ("", "data", "runs", "which_lambda", "export", "lab")
+PAGES = ("", "data", "runs", "evidence", "export", "lab")
 
 
 def main() -> None:

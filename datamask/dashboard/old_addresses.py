@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlencode
 
-OLD = ("explore", "run", "frontier", "compare")
+OLD = ("explore", "run", "frontier", "compare", "which_lambda")
 """Paths that were pages once."""
 
-VIEW = "view"
-PAGES = {"explore": "", "run": "runs"}
+VIEW, TAB = "view", "tab"
+PAGES = {"explore": "", "run": "runs", "which_lambda": "evidence"}
 FRONTIERS = {
     "": ("runs", "frontier"),
     "Live λ": ("runs", "live"),
@@ -20,6 +20,9 @@ FRONTIERS = {
     "Transfer": ("lab", "transfer"),
 }
 """What the views of the frontier's page were called, and where each is now: page and section."""
+
+TABS = {"Scoreboard": "scoreboard", "Agreement": "agreement", "Downstream results": "downstream"}
+"""Tabs of the comparison that are sections of the Evidence page now."""
 
 
 def moved(path: str, query: str) -> str:
@@ -41,5 +44,8 @@ def _now(path: str, asked: list[tuple[str, str]]) -> tuple[str, list[tuple[str, 
         page, word = FRONTIERS.get(view, FRONTIERS[""])
         return page, [pair for pair in asked if pair[0] != VIEW] + ([(VIEW, word)] if word else [])
     if path == "compare":
+        word = next((TABS[value] for name, value in asked if name == TAB and value in TABS), "")
+        if word:
+            return "evidence", [*(pair for pair in asked if pair[0] != TAB), (VIEW, word)]
         return "runs", [*asked, (VIEW, "compare")]
     return PAGES[path], asked

@@ -33,6 +33,10 @@ ASKED = {"corpus": "c0ffee", "run": "a-run", "search": "größer & kleiner", "wh
         (("frontier", {"view": "Group size"}), "lab", {"view": "group"}),
         (("frontier", {"view": "Transfer"}), "lab", {"view": "transfer"}),
         (("frontier", {"view": "<b>"}), "runs", {"view": "frontier"}),
+        (("which_lambda", {**ASKED, "answer": "x"}), "evidence", {**ASKED, "answer": "x"}),
+        (("compare", {"runs": "a,b", "tab": "Scoreboard"}), "evidence", {"runs": "a,b", "view": "scoreboard"}),
+        (("compare", {"tab": "Agreement", **ASKED}), "evidence", {**ASKED, "view": "agreement"}),
+        (("compare", {"tab": "Downstream results"}), "evidence", {"view": "downstream"}),
         (("compare", {"runs": "a,b", "tab": "Where"}), "runs", {"runs": "a,b", "tab": "Where", "view": "compare"}),
     ],
 )
@@ -46,8 +50,9 @@ def test_what_was_asked_for_is_asked_for_at_the_new_address(old, page, asked):
 def test_they_lead_to_sections_that_there_are():
     words = {page.lower(): {section.word for section in sections} for page, sections in SECTIONS.items()}
     for path in old_addresses.OLD:
-        for view in ("", *old_addresses.FRONTIERS):
-            moved = urlsplit(old_addresses.moved(path, urlencode({"view": view} if view else {})))
+        for view, tab in ((view, tab) for view in ("", *old_addresses.FRONTIERS) for tab in ("", *old_addresses.TABS)):
+            asked = {name: word for name, word in (("view", view), ("tab", tab)) if word}
+            moved = urlsplit(old_addresses.moved(path, urlencode(asked)))
             page = moved.path.removeprefix("./")
             assert not page or (ROOT / "pages" / f"{page}.py").is_file()
             asked = dict(parse_qsl(moved.query))

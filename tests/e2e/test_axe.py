@@ -32,7 +32,8 @@ VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("runs?view=frontier", ".js-plotly-plot .main-svg .trace", ()),
     ("runs?view=compare", ".map[data-drawn='3']", ("Values",)),
     ("lab", "[data-testid='stMain'] h3", ()),
-    ("which_lambda", "[data-testid='stVegaLiteChart'] .marks", ()),
+    ("evidence", "[data-testid='stVegaLiteChart'] .marks", ()),
+    ("evidence?view=downstream", "[data-testid='stFileUploader']", ()),
     ("export", "[data-testid='stDownloadButton'] button", ()),
 )
 """Of each page its path, what must stand before it is looked at, and of its other tabs those made of other things."""

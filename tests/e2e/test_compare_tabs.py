@@ -63,7 +63,8 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
                 int((here & mask).sum()) for mask in (here, a & b, b & ~a, a & ~b)
             ], source
 
-        page.get_by_role("tab", name="Scoreboard").click()
+        page.get_by_role("link", name="Scoreboard").click()
+        expect(page.get_by_role("tab", name="Scoreboard")).to_have_attribute("aria-selected", "true")
         page.get_by_role("button", name="Measure these runs").click()
         # the first measures already bring this sentence, with "So far" before it until all are there
         expect(page.get_by_text(re.compile("measures that (none|nobody)"))).to_be_visible()
@@ -112,7 +113,7 @@ def test_groups_scoreboard_and_results_say_what_the_package_says(tmp_path, brows
             ("sums", 0.7, "0"),
         ]
 
-        page.goto(f"{address}/runs?view=compare&corpus={opening.key}&runs={runs[1].id},{runs[2].id}&tab=Scoreboard")
+        page.goto(f"{address}/evidence?view=scoreboard&corpus={opening.key}&runs={runs[1].id},{runs[2].id}")
         page.get_by_role("button", name="Measure these runs").click()
         # the work is under way; on a very fast machine it may be done before one sees that
         page.locator(".st-key-menu").get_by_text("Scoreboard of 2 runs").or_(

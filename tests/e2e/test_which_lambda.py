@@ -65,7 +65,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
         page.add_init_script("window.showSaveFilePicker = () => { throw new Error('no such thing') }")
         expect.set_options(timeout=LONG)
         main, menu = page.get_by_test_id("stMain"), page.locator(".st-key-menu")
-        page.goto(f"{address}/which_lambda?corpus={opening.key}")
+        page.goto(f"{address}/evidence?corpus={opening.key}")
         expect(main.get_by_text("No lambda has been tried on this corpus")).to_be_visible()
 
         # something long, so that there is time to stop it: the slowest objective at many lambdas and ratios
@@ -98,7 +98,7 @@ def test_a_search_is_stopped_continued_and_answered(tmp_path, browser_page: Page
         expect(main.get_by_text("No lambda has been tried on this corpus")).to_be_visible()
 
         # a page opened anew has the first choices again
-        page.goto(f"{address}/which_lambda?corpus={opening.key}")
+        page.goto(f"{address}/evidence?corpus={opening.key}")
         choose(page, "Judge by", "Texts of my own")
         main.locator("input[type=file]").set_input_files(target)
         expect(main.get_by_text("wanted.txt")).to_be_visible()
@@ -166,7 +166,7 @@ def test_start_pressed_while_the_texts_are_on_their_way_starts_when_they_are_the
         page = browser_page
         page.route("**/_stcore/upload_file/**", lambda upload: on_their_way.append(upload))
         main = page.get_by_test_id("stMain")
-        page.goto(f"{address}/which_lambda?corpus={opening.key}")
+        page.goto(f"{address}/evidence?corpus={opening.key}")
         choose(page, "Judge by", "Texts of my own")
         main.locator("input[type=file]").set_input_files(target)
         # the browser lists a file before it has sent it

@@ -209,7 +209,7 @@ def test_two_hundred_runs_cost_no_table_of_those_not_compared(page, opened, stor
 
 
 def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, runs):
-    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Scoreboard")
+    app = page("pages/evidence.py", view="scoreboard", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_board").label == "Measure these runs"
     write_fake_board(runs[:2], opened.corpus, store.cache_dir)
     app.run()
@@ -220,7 +220,7 @@ def test_a_scoreboard_is_shown_at_once_where_it_is_stored(page, opened, store, r
 
 def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, store, runs):
     write_fake_board(runs[:2], opened.corpus, store.cache_dir, left=("Coverage", "Drift"))
-    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Scoreboard")
+    app = page("pages/evidence.py", view="scoreboard", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_board").label == "Measure the 2 that are left"
     assert any("So far 2 of 4 measures are there" in element.value for element in app.markdown)
     said = text_of(app).replace("\\", "")
@@ -228,7 +228,7 @@ def test_a_part_of_a_scoreboard_is_shown_with_the_way_to_the_rest(page, opened, 
 
 
 def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explained):
-    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Agreement")
+    app = page("pages/evidence.py", view="agreement", corpus=opened.key, run=runs[1].id)
     assert app.button(key="measure_agreement").label == "Select again 20 times"
     appeared = np.full(240, 16, np.int32)
     selected = np.where(np.arange(240) < 60, 16, np.where(np.arange(240) < 70, 8, 0)).astype(np.int32)
@@ -237,13 +237,14 @@ def test_agreement_is_shown_where_it_is_stored(page, opened, store, runs, explai
     shown = {metric.label: metric.value for metric in app.metric}
     assert (shown["Consensus core"], shown["Coin-flips"]) == ("60", "10")
     assert set(app.dataframe[-1].value["chunk_id"]) == {f"doc-{row:04d}" for row in range(60, 70)}
-    app.get_by_key("compare_panels").set_value("agreement").run()
-    assert titles(app) == ["A · first: selected by parts", "B · second"]
-    explained(app, 6)
+    explained(app, 4)
+    maps = page("pages/runs.py", view="compare", draw="agreement", corpus=opened.key, run=runs[1].id)
+    assert titles(maps) == ["A · first: selected by parts", "B · second"]
+    explained(maps, 6)
 
 
 def test_results_are_attached_and_drawn(page, opened, store, runs, explained):
-    app = tab(page("pages/runs.py", view="compare", corpus=opened.key, run=runs[1].id), "Downstream results")
+    app = page("pages/evidence.py", view="downstream", corpus=opened.key, run=runs[1].id)
     app.get_by_key("downstream_run").set_value(runs[1].id).run()
     app.text_area(key="downstream_text_0").set_value("task,score\nmath,not a number").run()
     app.button(key="downstream_attach").click().run()

@@ -628,3 +628,15 @@ def test_what_the_browser_answers_counts_only_for_what_it_saw(monkeypatch):
     assert show(drawn) == 1
     canvas_map.clear("m")
     assert show(drawn) == 0 and told[-1]["cleared"] == 1
+
+
+def test_groups_that_were_made_and_are_gone_are_made_again(page, opened, store, mapped, tmp_path):
+    corpus = opened.corpus
+    run = finish_run(store, corpus, opened.config, corpus.quality)
+    made = topics.start(corpus, corpus.texts, tmp_path / "elsewhere")
+    assert made.wait(240) and topics.load(corpus, store.cache_dir) is None
+    app = page(corpus=opened.key, run=run.id, tab="Starved and over-fed")
+    again = worker().find(topics.key_of(corpus))
+    assert again.wait(240) and topics.load(corpus, store.cache_dir) is not None
+    app.run()
+    assert not app.exception and any("less than everywhere" in caption.value for caption in app.caption)

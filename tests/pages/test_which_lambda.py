@@ -17,7 +17,7 @@ from datamask.work.job import Job
 from datamask.work.worker import worker
 from tests.dashboard.made_answers import curve, made_answer
 
-PAGE = "pages/which_lambda.py"
+PAGE = "pages/evidence.py"
 
 
 @pytest.fixture

@@ -75,6 +75,7 @@ def _runs(text: str) -> list[str]:
     return names
 
 
+RUNS = Part("compare", None, _runs, ",".join)
 RATIO = _number("frontier_ratio", 0.3, 0.0001, 0.9999)
 LAYOUTS, MARKS, MAPS = tuple(PROJECTIONS), ("points", "hexagons"), ("1", "2", "3")
 
@@ -122,12 +123,15 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
     "Group size": {"ratio": RATIO},
     "Transfer": {"ratio": RATIO},
     "Compare": {
-        "runs": Part("compare", None, _runs, ",".join),
+        "runs": RUNS,
         "draw": _one_of("compare_panels", ("changes", "selected", "agreement"), "changes"),
         "layout": _one_of("compare_layout", LAYOUTS, DEFAULT),
         "marks": _one_of("compare_marks", MARKS),
         "tab": _text("compare_tab", "Texts"),
     },
+    "Scoreboard": {"runs": RUNS},
+    "Agreement": {"runs": RUNS},
+    "Downstream results": {"runs": RUNS},
 }
 """By page, or section of one, what stands in its address and which control it is."""
 

@@ -46,7 +46,7 @@ def layer(entry: Entry, run: Run, corpus: Corpus, cache_dir: Path) -> Layer:
     """A panel of the map: how many of the parts select each sample."""
     agreed = read(entry, run, corpus, cache_dir)
     if agreed is None:
-        return Blank(entry.label, "not computed yet: open Agreement below")
+        return Blank(entry.label, "not computed yet: Agreement on the Evidence page does it")
     return Number(f"{entry.label}: selected by parts", agreed.share.astype(np.float32), 0.0, 1.0, False)
 
 
@@ -87,7 +87,12 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
             f"selected sample selects it again {words.percent(agreed.repeated)} of the time. Of the "
             f"{int(agreed.flips.sum()):,} coin-flips {letter} selected {inside:,}."
         )
-        st.caption("Set the map above to agreement to see where they lie.")
+        st.page_link(
+            "pages/runs.py",
+            label="See where they lie: draw Compare as agreement",
+            icon=":material/arrow_forward:",
+            query_params={**session.link_parameters(), "view": "compare"},
+        )
     with picture:
         st.vega_lite_chart(
             agreements.histogram(agreed, entry.selected),
@@ -165,8 +170,8 @@ def _missing(run: Run, runs: Sequence[Run], entry: Entry, corpus: Corpus, cache_
             return
         background.ending(key)
         link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-        link |= {"runs": ",".join(other.id for other in runs), "tab": "Agreement", "view": "compare"}
-        sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/runs.py", link, STOPS)
+        link |= {"runs": ",".join(other.id for other in runs), "view": "agreement"}
+        sign = Sign(f"Agreement of {run.config.name or run.id}", "pages/evidence.py", link, STOPS)
         st.button(
             f"Select again {agreements.PARTS} times",
             key="measure_agreement",

@@ -1,4 +1,4 @@
-"""Compare: what changes between these runs? Kept, gained and lost, as maps, texts and groups; who is better at what."""
+"""Compare: what changes between these runs? Kept, gained and lost, as maps, texts and groups."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from datamask.dashboard.ui import (
     changes_panel,
     compared_runs,
     comparison_panel,
-    downstream_panel,
     preparing,
     scene,
-    scoreboard_panel,
+    sections,
     session,
     tabs,
 )
 
 CHANGES, SELECTED, AGREEMENT = "changes", "selected", "agreement"
-TABS = ("Texts", "Where", "Values", "Scoreboard", "Agreement", "Downstream results")
+TABS = ("Texts", "Where", "Values")
+EVIDENCE = ("Scoreboard", "Agreement", "Downstream results")
+"""What else there is to know of the same runs, on the Evidence page."""
 
 
 def show() -> None:
@@ -43,7 +44,7 @@ def show() -> None:
             persist_state="session",
             help="Changes: what each other run gained and lost against A, the first one. "
             "Selected: what each selected. Agreement: how surely each would select a sample "
-            "again, once that is computed below.",
+            "again, once that is computed, on the Evidence page.",
         )
         wanted = preparing.layout_control("compare_layout", "The same as on the Map. ")
         marks = st.segmented_control(
@@ -86,6 +87,16 @@ def show() -> None:
     numbers, differing = st.columns([1.3, 1], gap="medium") if len(entries) == 2 else (st.container(), st.container())
     with numbers:
         comparison_panel.overlaps(entries)
+        with st.container(horizontal=True, gap="small"):
+            for section in sections.SECTIONS["Evidence"]:
+                if section.name in EVIDENCE:
+                    st.page_link(
+                        "pages/evidence.py",
+                        label=section.name,
+                        icon=":material/arrow_forward:",
+                        width="content",
+                        query_params={**session.link_parameters(), **section.link},
+                    )
     with differing:
         comparison_panel.settings(entries)
 
@@ -97,17 +108,11 @@ def show() -> None:
                 changes_panel.texts(entries, corpus)
             elif name == "Where":
                 changes_panel.groups(entries, corpus, cache_dir)
-            elif name == "Values":
+            else:
                 left, right = st.columns([1.15, 1], gap="large")
                 with left:
                     comparison_panel.values(entries)
                     st.fragment(comparison_panel.categories)(entries, corpus)
                 with right:
                     st.fragment(comparison_panel.curves)(entries)
-            elif name == "Scoreboard":
-                scoreboard_panel.show(entries, compared, corpus, cache_dir)
-            elif name == "Agreement":
-                agreement_panel.show(entries, compared, corpus, cache_dir)
-            else:
-                downstream_panel.show(chosen.everyone, chosen.ids, chosen.names)
     comparison_panel.draw_refused(chosen.refused)

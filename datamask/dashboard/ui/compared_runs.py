@@ -106,7 +106,7 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int) -> No
         begun = f"There is one: **{words.plain(names[runs[0].id], 80)}**. Start another" if runs else "Start two"
         st.write(
             f"{begun} with a different balance λ, objective or ratio; a random subset or top quality makes a good "
-            "baseline. Then this page shows what one keeps and the other does not."
+            "baseline. Then they can be held against each other here."
         )
         st.page_link(
             "pages/runs.py",

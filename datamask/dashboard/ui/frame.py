@@ -18,7 +18,7 @@ from datamask.dashboard.views import listing
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("app.py", "Map", ":material/scatter_plot:"),
     ("pages/runs.py", "Runs", ":material/play_circle:"),
-    ("pages/which_lambda.py", "Which lambda", ":material/balance:"),
+    ("pages/evidence.py", "Evidence", ":material/balance:"),
     ("pages/data.py", "Data", ":material/database:"),
     ("pages/export.py", "Export", ":material/download:"),
     ("pages/lab.py", "Lab", ":material/science:"),

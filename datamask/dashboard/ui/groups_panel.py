@@ -158,7 +158,8 @@ def _heat(view: Linked, selected: np.ndarray, cache_dir: Path) -> None:
 
 def _waiting(corpus: Corpus, cache_dir: Path) -> None:
     job = worker().find(topics.key_of(corpus))
-    if job is None or job.state == "done":  # done and not on disk: the cache was emptied since
+    if job is None or job.state == "done":
+        # done and not there: it was taken off the disk since, or stands in another runs folder
         job = topics.start(corpus, corpus.texts, cache_dir)
     if background.under_way(job.key, GROUPING):
         return

@@ -1,4 +1,4 @@
-"""The parts of the page "Which lambda?": the form, the search under way, and an answer with its two charts."""
+"""The parts of "which lambda?": the form, the search under way, and an answer with its two charts."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _target(kind: str, column: str, value: str, uploads, pasted: str) -> tuple[l
 
 def _start(corpus: Corpus, asked: lambdas.Asked, cache_dir: Path) -> None:
     link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-    sign = Sign("Which lambda", "pages/which_lambda.py", link, STOPS)
+    sign = Sign("Which lambda", "pages/evidence.py", link, STOPS)
     lambdas.start(corpus, asked.question, cache_dir, asked.texts, sign)
 
 

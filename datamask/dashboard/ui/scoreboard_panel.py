@@ -42,9 +42,9 @@ def show(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_di
 
 def sign_of(runs: Sequence[Run]) -> Sign:
     """How the menu names the measuring of these runs; Watch leads to this panel with these runs."""
-    link = {"runs": ",".join(run.id for run in runs), "tab": "Scoreboard", "view": "compare"}
+    link = {"runs": ",".join(run.id for run in runs), "view": "scoreboard"}
     carried = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
-    return Sign(f"Scoreboard of {len(runs)} runs", "pages/runs.py", {**link, **carried}, STOPS)
+    return Sign(f"Scoreboard of {len(runs)} runs", "pages/evidence.py", {**link, **carried}, STOPS)
 
 
 def _drawn(entries: Sequence[Entry], runs: Sequence[Run], corpus: Corpus, cache_dir: Path) -> None:

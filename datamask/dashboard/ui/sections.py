@@ -41,6 +41,12 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         Section("Live λ", "What does another lambda change?", "live"),
         Section("Compare", "What changes between these runs?", "compare"),
     ),
+    "Evidence": (
+        Section("Which λ", "Does it help, and which lambda?"),
+        Section("Scoreboard", "Which run is better at what it was not made for?", "scoreboard"),
+        Section("Agreement", "Would the same samples come out again?", "agreement"),
+        Section("Downstream results", "Does it help what you care about?", "downstream"),
+    ),
     "Lab": (
         Section("Ratio", "What does keeping more cost?"),
         Section("Group size", "Which group size is worth its time?", "group"),
