@@ -1,9 +1,14 @@
-"""Lab: what one learns from many runs at once: over the select ratio, over the group size, on parts of the corpus."""
+"""Lab: what each objective sees, and sweeps over ratio and group size and on parts of the corpus."""
 
-from datamask.dashboard.ui import sections, sweep_sections
+from datamask.dashboard.ui import sections, sweep_sections, toy_panel
 from datamask.dashboard.ui.frame import frame
 
-DRAWN = {"Ratio": sweep_sections.ratio, "Group size": sweep_sections.group, "Transfer": sweep_sections.transfer}
+DRAWN = {
+    "Objectives": toy_panel.show,
+    "Ratio": sweep_sections.ratio,
+    "Group size": sweep_sections.group,
+    "Transfer": sweep_sections.transfer,
+}
 
 section = sections.current("Lab")
 frame("Lab", section.question, view=section.name)

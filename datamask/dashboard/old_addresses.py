@@ -15,7 +15,7 @@ PAGES = {"explore": "", "run": "runs", "which_lambda": "evidence"}
 FRONTIERS = {
     "": ("runs", "frontier"),
     "Live λ": ("runs", "live"),
-    "Ratio": ("lab", ""),
+    "Ratio": ("lab", "ratio"),
     "Group size": ("lab", "group"),
     "Transfer": ("lab", "transfer"),
 }

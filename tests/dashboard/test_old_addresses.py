@@ -29,7 +29,7 @@ ASKED = {"corpus": "c0ffee", "run": "a-run", "search": "größer & kleiner", "wh
             "runs",
             {**ASKED, "view": "live", "lambda": "0.4"},
         ),
-        (("frontier", {"view": "Ratio", "corpus": "a"}), "lab", {"corpus": "a"}),
+        (("frontier", {"view": "Ratio", "corpus": "a"}), "lab", {"corpus": "a", "view": "ratio"}),
         (("frontier", {"view": "Group size"}), "lab", {"view": "group"}),
         (("frontier", {"view": "Transfer"}), "lab", {"view": "transfer"}),
         (("frontier", {"view": "<b>"}), "runs", {"view": "frontier"}),

@@ -112,7 +112,7 @@ def test_every_view_says_what_the_package_says(tmp_path, browser_page: Page):  #
         expect(main.get_by_text(re.compile(rf"^λ {enough:g} keeps {100 * kept[enough]:.1f}"))).to_be_visible()
 
         # the select ratio
-        page.goto(f"{address}/lab?corpus={opening.key}")
+        page.goto(f"{address}/lab?view=ratio&corpus={opening.key}")
         chart = main.get_by_test_id("stVegaLiteChart").locator("svg").first
         expect(chart.locator("[aria-label*='term']").first).to_be_attached()
         marks = [said(mark) for mark in chart.evaluate(LABELS) if "select ratio, %:" in mark and "raw value" in mark]

@@ -204,7 +204,7 @@ def test_a_stopped_sweep_keeps_its_points(page, opened, store, monkeypatch):
 
 
 def test_ratio_and_group_size_are_charts_of_their_own(page, opened, store, explained):
-    app = page("pages/lab.py", corpus=opened.key)
+    app = page("pages/lab.py", view="ratio", corpus=opened.key)
     assert "What does keeping more cost?" in text_of(app)
     for ratio in (0.1, 0.3, 0.5):
         finish_run(

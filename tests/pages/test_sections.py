@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from datamask.dashboard import toy, words
 from datamask.dashboard.ui.frame import PAGES
 from datamask.dashboard.ui.sections import SECTIONS
 from tests.dashboard.made_runs import finish_run
@@ -25,13 +26,33 @@ def menu(app) -> dict[str, str]:
     return {link.proto.label: link.proto.query_string for link in app.get("page_link")[: len(PAGES)]}
 
 
+@pytest.fixture
+def solved(store):
+    """The toy of the Lab, so that no page begins to solve it."""
+    toy.start(store.cache_dir).wait(240)
+    assert toy.load(store.cache_dir) is not None
+
+
 @pytest.mark.parametrize(("title", "section"), EVERY, ids=[section.name for _, section in EVERY])
-def test_each_has_its_question_before_a_corpus_is_open_and_after(page, opened, mapped, title, section, explained):
+def test_each_has_its_question_before_a_corpus_is_open_and_after(
+    page, opened, mapped, title, section, explained, request
+):
+    if section.name == "Objectives":
+        request.getfixturevalue("solved")
     for link in ({}, {"corpus": opened.key}):
         app = page(script_of(title), **section.link, **link)
         assert app.title[0].value == section.question and not app.error
         assert asked(app).get("view", "") == section.word
         explained(app)
+
+
+def test_what_each_objective_sees_is_drawn_without_a_corpus(page, store, solved):
+    app = page("pages/lab.py")
+    assert len(app.get("plotly_chart")) == 1 and "Selected share of each group" in app.caption[-1].value
+    planted, table = toy.load(store.cache_dir), app.dataframe[0].value
+    for name, title in toy.TITLES.items():
+        shares = [planted.masks[name][planted.group == group].mean() for group in range(planted.group.max() + 1)]
+        assert table[title].tolist() == [words.percent(share) for share in shares]
 
 
 def test_names_and_words_are_told_apart():

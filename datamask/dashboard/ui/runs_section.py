@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from datamask.dashboard.ui import forms, lines_panel, run_panel, runs_panel, session, start_panel, toy_panel
+from datamask.dashboard.ui import forms, lines_panel, run_panel, runs_panel, session, start_panel
 from datamask.dashboard.views import listing, overview
 
 FORM_WIDTH = 292
@@ -49,4 +49,10 @@ def show() -> None:
             if not listing.is_on(shown[0], opening):
                 run_panel.other_corpus(shown[0])
             run_panel.show(shown[0])
-        toy_panel.show()
+        st.page_link(
+            "pages/lab.py",
+            label="What does each objective see?",
+            icon=":material/help:",
+            query_params=session.link_parameters(),
+            width="content",
+        )

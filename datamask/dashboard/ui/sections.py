@@ -48,7 +48,8 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         Section("Downstream results", "Does it help what you care about?", "downstream"),
     ),
     "Lab": (
-        Section("Ratio", "What does keeping more cost?"),
+        Section("Objectives", "What does each objective see?"),
+        Section("Ratio", "What does keeping more cost?", "ratio"),
         Section("Group size", "Which group size is worth its time?", "group"),
         Section("Transfer", "Does a lambda chosen on a part hold for the whole?", "transfer"),
     ),

@@ -1,4 +1,4 @@
-"""Help beside the runs: what each objective sees, on a planted toy that is solved when it is first asked for."""
+"""What each objective sees, on a planted toy that is solved when it is first asked for; it needs no corpus."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ SOLVING = background.Look(instead="Solving the made-up corpus with each objectiv
 
 
 def show() -> None:
-    """A folded panel; what is in it is drawn, and the first time computed, only when it is opened."""
-    panel = st.expander("What does each objective see?", icon=":material/help:", key="toy", on_change="rerun")
-    if not panel.open:
-        return
-    with panel:
-        solved = toy.load(session.store().cache_dir)
-        if solved is None:
-            _solve()
-        else:
-            _draw(solved)
+    """What each objective selects of the toy; where it is not solved yet, its solving under way."""
+    solved = toy.load(session.store().cache_dir)
+    if solved is None:
+        _solve()
+    else:
+        _draw(solved)
 
 
 def _draw(solved: toy.Toy) -> None:
