@@ -6,7 +6,7 @@
 Makes a synthetic corpus per size in the folder, and a few runs on it; serves the dashboard; then, for every page: the
 time from a click in the menu until the page's answer (map, chart, table) stands, the first time and again, and the time
 from a typed address. Three tabs on one corpus show whether the features are held once. The live lambda is measured from
-the released slider to the new values and to the redrawn map. What is done on Explore (other colours, a search, a lasso,
+the released slider to the new values and to the redrawn map. What is done on the Map (other colours, a search, a lasso,
 why a sample is kept) is measured from the act to the page that stands still with the answer. Compare is opened with 2
 and with 200 stored runs, in the same session, since only their ratio says what stored runs cost. A warm start is
 measured from the server's command to the sample's map with what a run selected, once everything that the first start
@@ -69,19 +69,22 @@ DRAWN = ".map:not([data-drawn='0'])[data-drawn]"
 """How many maps a page draws is its own affair; one must be there."""
 
 ANSWERS = {
-    "Home": ("", "Which corpus?", "[data-testid='stVegaLiteChart'] .marks"),
-    "Run": ("run", "How does the learner choose?", "[data-testid='stMetricValue']"),
-    "Explore": ("explore", "Which samples are kept, and where do they lie?", DRAWN),
-    "Frontier": ("frontier", "What does lambda cost?", ".js-plotly-plot .main-svg .trace"),
-    "Which lambda": (
-        "which_lambda",
+    "Data": ("data?", "Which corpus?", "[data-testid='stVegaLiteChart'] .marks"),
+    "Runs": ("runs?", "How does the learner choose?", "[data-testid='stMetricValue']"),
+    "Map": ("?", "Which samples are kept, and where do they lie?", DRAWN),
+    "Frontier": ("runs?view=frontier&", "What does lambda cost?", ".js-plotly-plot .main-svg .trace"),
+    "Evidence": (
+        "evidence?",
         "Does it help, and which lambda?",
         "[data-testid='stMain'] button[kind='primary']",
     ),
-    "Compare": ("compare", "What changes between these runs?", DRAWN),
-    "Export": ("export", "What do you take home?", "[data-testid='stDownloadButton'] button"),
+    "Compare": ("runs?view=compare&", "What changes between these runs?", DRAWN),
+    "Export": ("export?", "What do you take home?", "[data-testid='stDownloadButton'] button"),
 }
-"""Of each page its path, the question on top, and what must stand before it counts as answered."""
+"""Of each page its address, the question on top, and what must stand before it counts as answered."""
+
+TABS = {"Runs": "All runs", "Frontier": "Frontier", "Compare": "Compare"}
+"""The sections of the page Runs, by their name here."""
 
 WANTED = {
     "first_paint_20000": 3.0,
@@ -113,7 +116,7 @@ WATCH = """map => {
 
 HEADLINE = """() => [...document.querySelectorAll("[data-testid='stMarkdownContainer'] p")]
     .map(line => line.textContent).find(text => / samples shown/.test(text)) ?? ''"""
-"""The sentence of Explore that says how many samples are shown, and how many of them are selected."""
+"""The sentence of the Map that says how many samples are shown, and how many of them are selected."""
 
 PARTS = "[aria-label='What each part adds to the sample\\'s score, up to score minus threshold']"
 
@@ -229,18 +232,26 @@ def answered(page: Page, name: str) -> None:
 
 def clicked(page: Page, name: str) -> float:
     """Seconds from a click in the menu to the answer."""
-    link = page.locator(".st-key-menu").get_by_role("link", name=name, exact=True)
     start = time.perf_counter()
-    link.click()
+    go(page, name)
     answered(page, name)
     return time.perf_counter() - start
+
+
+def go(page: Page, name: str) -> None:
+    """To a page by the menu; of a page with sections to one of them, by its tab where another was open there."""
+    page.locator(".st-key-menu").get_by_role("link", name="Runs" if name in TABS else name, exact=True).click()
+    if name in TABS:
+        tab = page.get_by_role("tab", name=TABS[name], exact=True)
+        if tab.get_attribute("aria-selected") != "true":
+            tab.click()
 
 
 def addressed(context: BrowserContext, address: str, key: str, name: str) -> tuple[Page, float]:
     """A new tab at a page's address, and the seconds to its answer."""
     page = context.new_page()
     start = time.perf_counter()
-    page.goto(f"{address}/{ANSWERS[name][0]}?corpus={key}", wait_until="commit")
+    page.goto(f"{address}/{ANSWERS[name][0]}corpus={key}", wait_until="commit")
     answered(page, name)
     return page, time.perf_counter() - start
 
@@ -255,14 +266,14 @@ def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: in
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
-    page.goto(f"{address}/?corpus={key}")
-    answered(page, "Home")
+    page.goto(f"{address}/data?corpus={key}")
+    answered(page, "Data")
     still(pid)
     opened = memory(pid)
     found: dict[str, dict] = {}
     # every other page lies between two visits, so that a visit is a change of page
     for visit in range(1 + rounds):
-        for name in (*list(ANSWERS)[1:], "Home"):
+        for name in (*list(ANSWERS)[1:], "Data"):
             seconds = clicked(page, name)
             settled(page)
             entry = found.setdefault(name, {"again": []})
@@ -279,7 +290,7 @@ def measure_pages(browser: Browser, address: str, pid: int, key: str, rounds: in
         settled(tab)
         tab.close()
     one = memory(pid)
-    tabs = [addressed(context, address, key, "Explore")[0] for _ in range(3)]
+    tabs = [addressed(context, address, key, "Map")[0] for _ in range(3)]
     for tab in tabs:
         settled(tab)
     three = memory(pid)
@@ -380,11 +391,10 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
         print(f"{name}: {took.seconds} s, {took.cpu} s of CPU, load {os.getloadavg()[0]:.1f}", flush=True)
 
     def opened(name: str) -> Took:
-        link = page.locator(".st-key-menu").get_by_role("link", name=name, exact=True)
-        return until_still(page, link.click, lambda: answered(page, name))
+        return until_still(page, lambda: go(page, name), lambda: answered(page, name))
 
-    page.goto(f"{address}/?corpus={key}&run={runs[0].id}")
-    answered(page, "Home")  # by a first look; the corpus opens behind it
+    page.goto(f"{address}/data?corpus={key}&run={runs[0].id}")
+    answered(page, "Data")  # by a first look; the corpus opens behind it
     still(pid)
     page.wait_for_function(STILL)
     search, everything = (
@@ -392,7 +402,7 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
         page.get_by_role("button", name="Show all again"),
     )
     for number in range(1 + rounds):
-        note("map", opened("Explore"))
+        note("map", opened("Map"))
         note("other colours", other_colours(page, "length" if number % 2 else "domain"))
         other_colours(page, "quality")
         search.fill(WORDS[number])
@@ -405,8 +415,8 @@ def measure_explored(browser: Browser, address: str, pid: int, key: str, runs: l
         if not number:
             still(pid)
     for run in runs:
-        page.goto(f"{address}/explore?corpus={key}&run={run.id}")
-        answered(page, "Explore")
+        page.goto(f"{address}/?corpus={key}&run={run.id}")
+        answered(page, "Map")
         page.wait_for_function(STILL)
         for number in range(1 + rounds):
             note(f"why, {run.config.selection.objective}", why(page, number))
@@ -443,13 +453,13 @@ def measure_stored(browser: Browser, address: str, pid: int, key: str, rounds: i
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
-    page.goto(f"{address}/?corpus={key}")
-    answered(page, "Home")
+    page.goto(f"{address}/data?corpus={key}")
+    answered(page, "Data")
     clicked(page, "Compare")
     still(pid)
     clicks, busy, addresses = [], [], []
     for _ in range(rounds):
-        clicked(page, "Home")
+        clicked(page, "Data")
         settled(page)
         still(pid)
         used = busy_seconds(pid)
@@ -482,7 +492,7 @@ def measure_live(browser: Browser, address: str, pid: int, key: str, objective: 
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.set_default_timeout(PATIENCE)
     start = time.perf_counter()
-    page.goto(f"{address}/frontier?{urlencode({'corpus': key, 'view': 'Live λ', 'objective': objective})}")
+    page.goto(f"{address}/runs?{urlencode({'corpus': key, 'view': 'live', 'objective': objective})}")
     slider = page.locator(".st-key-live_values").get_by_role("slider")
     slider.wait_for()
     page.locator(".map[data-drawn='2']").wait_for()
@@ -531,11 +541,11 @@ def measure_starts(browser: Browser, work: Path, starts: int) -> dict:
         start = time.perf_counter()
         with serving(folder, built, DATAMASK_SAMPLE="") as (address, server):
             answers.append(time.perf_counter() - start)
-            key = re.search(r"explore\?corpus=(\w+)", (folder / "server.log").read_text())
+            key = re.search(r"/\?corpus=(\w+)", (folder / "server.log").read_text())
             assert key is not None, "the server must say where the sample's map is"
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             page.set_default_timeout(PATIENCE)
-            page.goto(f"{address}/{key[0]}", wait_until="commit")
+            page.goto(f"{address}{key[0]}", wait_until="commit")
             page.locator(".map[data-drawn='1']").wait_for()
             page.get_by_text(re.compile(r"\d of them selected")).first.wait_for()
             page.wait_for_function(STILL)
@@ -592,7 +602,7 @@ def table(results: dict) -> str:
             explored = found["explored"]
             lines += [
                 "",
-                f"Explore and Compare at {size}, seconds from the act to the page that stands still with the answer "
+                f"Map and Compare at {size}, seconds from the act to the page that stands still with the answer "
                 f"({conditions_in_words(explored)}; peak {explored['memory_mb']['peak']:,.0f} MB):",
                 "",
                 "| act | first | then least | median | most | CPU of server and browser, median |",
@@ -655,7 +665,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="corpora and runs are made here, and kept")
     parser.add_argument("--sizes", nargs="*", default=SIZES, metavar="ROWSxDIM")
     parser.add_argument("--live", nargs="*", default=[AT], metavar="ROWSxDIM", help="for the live lambda")
-    parser.add_argument("--explored", nargs="*", default=[EXPLORED_AT], metavar="ROWSxDIM", help="for acts on Explore")
+    parser.add_argument("--explored", nargs="*", default=[EXPLORED_AT], metavar="ROWSxDIM", help="for acts on the Map")
     parser.add_argument("--stored", nargs="*", default=[STORED_AT], metavar="ROWSxDIM", help="for 200 stored runs")
     parser.add_argument("--starts", type=int, default=5, help="warm starts of the sample; 0: none")
     parser.add_argument("--rounds", type=int, default=3, help="further visits of every page")
@@ -667,7 +677,7 @@ def main() -> None:
     results = json.loads(options.output.read_text()) if options.output.exists() else {"sizes": {}}
     kept, load = results["sizes"], [round(os.getloadavg()[0], 1)]
     results["wanted"] = WANTED
-    # acts on Explore say their own machine, load and day
+    # acts on the Map say their own machine, load and day
     names_the_rest = bool(options.sizes or options.live or options.stored) or "date" not in results
     if names_the_rest:
         results |= {"date": datetime.date.today().isoformat(), "machine": machine(), "load": load}

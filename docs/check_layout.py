@@ -28,23 +28,23 @@ WIDTHS = (1000, 1280, 1440, 1600, 1920)
 HEIGHT = 900
 
 VIEWS: tuple[tuple[str, str, str | None, tuple[str, ...]], ...] = (
-    ("home", "", None, ()),
-    ("run", "run", "proved", ()),
-    ("run, failed", "run", "failed", ()),
     (
-        "explore",
-        "explore",
+        "map",
+        "",
         "best",
         ("Distributions", "Starved and over-fed", "Three classes", "Borderline reader"),
     ),
-    ("frontier", "frontier", "proved", ("Frontier", "Live λ", "Ratio", "Group size", "Transfer")),
-    ("which lambda", "which_lambda", None, ()),
-    ("compare", "compare", "best", ("Texts", "Where", "Values", "Scoreboard", "Agreement", "Downstream results")),
+    ("runs", "runs", "proved", ("All runs", "Frontier", "Live λ")),
+    ("runs, failed", "runs", "failed", ()),
+    ("compare", "runs?view=compare", "best", ("Texts", "Where", "Values")),
+    ("evidence", "evidence", "best", ("Which λ", "Scoreboard", "Agreement", "Downstream results")),
+    ("data", "data", None, ()),
     ("export", "export", "best", ()),
+    ("lab", "lab", "proved", ("Objectives", "Ratio", "Group size", "Transfer")),
 )
 """What is looked at: its name, path, run, and the tabs or views to go through one by one."""
 
-BARE = ("", "run", "explore", "frontier", "which_lambda", "compare", "export")
+BARE = ("", "runs", "runs?view=frontier", "evidence", "data", "export", "lab")
 """The pages as they stand before any corpus is open."""
 
 
@@ -67,7 +67,7 @@ def check(stage: Stage, theme: str, only: list[str] | None) -> int:
     page.emulate_media(color_scheme=theme)
     for path in BARE if only is None else ():
         stage.go(path, corpus=False)
-        count += look(page, f"{path or 'home'}, nothing open, {theme}")
+        count += look(page, f"{path or 'map'}, nothing open, {theme}")
     for name, path, run, parts in VIEWS:
         if only is not None and name not in only:
             continue

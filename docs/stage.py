@@ -78,7 +78,7 @@ class Stage:
         asked = [f"run={self.run(run).id}"] if run else []
         if corpus:
             asked.append(f"corpus={self.sample_key()}")
-        self.page.goto(f"{self.address}/{path}?{'&'.join(asked)}")
+        self.page.goto(f"{self.address}/{path}{'&' if '?' in path else '?'}{'&'.join(asked)}")
         self.settle()
 
     def sample_key(self) -> str:

@@ -1,7 +1,7 @@
 """Take the pictures of the dashboard in docs/screens: every page on the sample corpus, and each empty and failed state.
 
     python docs/take_screens.py                      # all of them, some minutes: the runs and the layout are made first
-    python docs/take_screens.py --keep /tmp/screens --only explore compare    # again, with the runs of the last time
+    python docs/take_screens.py --keep /tmp/screens --only map-plain compare    # again, with the runs of the last time
 
 It serves the dashboard on a free port of the loopback with a runs folder of its own, drives Debian's chromium (or
 Chrome) through playwright, and ends the server by its process id. Wants requirements-dev.txt.
@@ -20,25 +20,25 @@ from playwright.sync_api import expect, sync_playwright
 from stage import FLAGS, ROOT, SCREENS, SIZE, Stage, begin, find_browser, prepare, serve, wait
 
 
-def home_empty(stage: Stage) -> None:
-    stage.go(corpus=False)
-    stage.shoot("home-empty")
+def data_empty(stage: Stage) -> None:
+    stage.go("data", corpus=False)
+    stage.shoot("data-empty")
 
 
-def home_bad_file(stage: Stage) -> None:
+def data_bad_file(stage: Stage) -> None:
     broken = stage.folder / "shards" / "part-0007.parquet"
     broken.parent.mkdir(exist_ok=True)
     broken.write_bytes((ROOT / "sample_data" / "tiny").glob("*.parquet").__next__().read_bytes()[:20_000])
-    stage.go(corpus=False)
+    stage.go("data", corpus=False)
     stage.type_path(broken)
-    stage.shoot("home-bad-file")
+    stage.shoot("data-bad-file")
 
 
-def home(stage: Stage) -> None:
-    stage.go()
+def data(stage: Stage) -> None:
+    stage.go("data")
     expect(stage.page.get_by_text("exact copies")).to_be_visible(timeout=120_000)
     stage.settle()
-    stage.shoot("home")
+    stage.shoot("data")
 
 
 def run_empty(stage: Stage) -> None:
@@ -49,7 +49,7 @@ def run_empty(stage: Stage) -> None:
     for path in runs:
         path.rename(waiting / path.name)
     try:
-        stage.go("run")
+        stage.go("runs")
         stage.shoot("run-empty")
     finally:
         for path in runs:
@@ -62,7 +62,7 @@ def run_learning(stage: Stage) -> None:
     if run.status().state != "done":
         begin(run)
         wait(run, steps=120)
-        stage.go("run", "paper")
+        stage.go("runs", "paper")
         expect(stage.page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
         stage.settle(2)
         stage.shoot("run-learning")
@@ -76,47 +76,47 @@ def run_stopped(stage: Stage) -> None:
         wait(run, steps=40)
         run.request_stop()
         wait(run)
-    stage.go("run", "stopped")
+    stage.go("runs", "stopped")
     stage.shoot("run-stopped")
 
 
 def run_failed(stage: Stage) -> None:
-    stage.go("run", "failed")
+    stage.go("runs", "failed")
     stage.shoot("run-failed")
 
 
 def run_done(stage: Stage) -> None:
-    stage.go("run", "proved")
+    stage.go("runs", "proved")
     stage.shoot("run")
 
 
 def run_settings(stage: Stage) -> None:
-    stage.go("run", "best")
+    stage.go("runs", "best")
     stage.page.get_by_text("More settings").click()
     stage.settle(1.5)
     stage.page.get_by_text("Estimator of Solve", exact=True).first.scroll_into_view_if_needed()
     stage.shoot("run-settings")
 
 
-def explore(stage: Stage) -> None:
-    stage.go("explore", "best")
+def map_plain(stage: Stage) -> None:
+    stage.go("", "best")
     stage.map_is_there()
-    stage.shoot("explore")
+    stage.shoot("map")
 
 
-def explore_lasso(stage: Stage) -> None:
-    stage.go("explore", "best")
+def map_lasso(stage: Stage) -> None:
+    stage.go("", "best")
     stage.map_is_there()
     stage.lasso(0, 0.5, 0.62, 0.16)
     # by an empty corner of the map: out of the outline itself, the label under the pointer would stay
     corner = stage.page.locator(".stage").first.bounding_box()
     stage.page.mouse.move(corner["x"] + corner["width"] - 12, corner["y"] + corner["height"] - 8, steps=8)
     stage.page.wait_for_timeout(1500)
-    stage.shoot("explore-lasso")
+    stage.shoot("map-lasso")
 
 
 def compare(stage: Stage) -> None:
-    stage.go("compare", "best")
+    stage.go("runs?view=compare", "best")
     stage.map_is_there()
     stage.shoot("compare")
     stage.page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 620)")
@@ -124,37 +124,36 @@ def compare(stage: Stage) -> None:
     stage.shoot("compare-below")
 
 
-def explore_why(stage: Stage) -> None:
-    stage.go("explore", "best")
+def map_why(stage: Stage) -> None:
+    stage.go("", "best")
     stage.map_is_there()
     chosen = stage.run("best").selection()["chunk_id"][40].as_py()
     stage.page.goto(f"{stage.page.url}&sample={quote(str(chosen))}")
     expect(stage.page.get_by_text("Nearest selected").first).to_be_visible(timeout=180_000)
     stage.map_is_there()
     stage.settle(2)
-    stage.shoot("explore-why")
+    stage.shoot("map-why")
 
 
-def explore_narrow(stage: Stage) -> None:
+def map_narrow(stage: Stage) -> None:
     stage.page.set_viewport_size({"width": 1000, "height": 800})
     try:
-        stage.go("explore", "best")
+        stage.go("", "best")
         stage.map_is_there()
-        stage.shoot("explore-narrow")
+        stage.shoot("map-narrow")
     finally:
         stage.page.set_viewport_size(SIZE)
 
 
 def frontier(stage: Stage) -> None:
-    stage.go("frontier", "best")
+    stage.go("runs?view=frontier", "best")
     expect(stage.page.locator(".js-plotly-plot")).to_be_visible()
     stage.settle(3)
     stage.shoot("frontier")
 
 
 def frontier_live(stage: Stage) -> None:
-    stage.go("frontier", "best")
-    stage.page.get_by_text("Live λ", exact=True).click()
+    stage.go("runs?view=live", "best")
     expect(stage.page.get_by_text("Preparing the live λ")).to_have_count(0, timeout=400_000)
     expect(stage.page.locator(".stage").first).to_be_visible(timeout=400_000)
     stage.settle(8)
@@ -162,7 +161,7 @@ def frontier_live(stage: Stage) -> None:
 
 
 def which_lambda(stage: Stage) -> None:
-    stage.go("which_lambda")
+    stage.go("evidence")
     if stage.page.get_by_test_id("stVegaLiteChart").count() == 0:
         stage.page.get_by_role("button", name="Start").click()
     expect(stage.page.get_by_text("A second opinion: ")).to_be_visible(timeout=600_000)
@@ -175,32 +174,32 @@ def export(stage: Stage) -> None:
     stage.shoot("export")
 
 
-def explore_dark(stage: Stage) -> None:
+def map_dark(stage: Stage) -> None:
     stage.page.emulate_media(color_scheme="dark")
     try:
-        stage.go("explore", "best")
+        stage.go("", "best")
         stage.map_is_there()
-        stage.shoot("explore-dark")
+        stage.shoot("map-dark")
     finally:
         stage.page.emulate_media(color_scheme="light")
 
 
 PICTURES: tuple[Callable[[Stage], None], ...] = (
-    home_empty,
-    home_bad_file,
-    home,
+    data_empty,
+    data_bad_file,
+    data,
     run_empty,
     run_failed,
-    explore,
-    explore_lasso,
-    explore_dark,
+    map_plain,
+    map_lasso,
+    map_dark,
     run_learning,
     run_stopped,
     run_done,
     run_settings,
     compare,
-    explore_why,
-    explore_narrow,
+    map_why,
+    map_narrow,
     frontier,
     frontier_live,
     which_lambda,
