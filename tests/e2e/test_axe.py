@@ -31,7 +31,7 @@ VIEWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("runs", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("runs?view=frontier", ".js-plotly-plot .main-svg .trace", ()),
     ("runs?view=compare", ".map[data-drawn='3']", ("Values",)),
-    ("lab", ".js-plotly-plot .main-svg .trace", ()),
+    ("lab", ".js-plotly-plot .main-svg", ()),
     ("lab?view=ratio", "[data-testid='stMain'] h3", ()),
     ("evidence", "[data-testid='stVegaLiteChart'] .marks", ()),
     ("evidence?view=downstream", "[data-testid='stFileUploader']", ()),
