@@ -46,12 +46,12 @@ def test_back_a_reload_and_old_addresses_find_the_section(tmp_path, browser_page
         expect(tab("Frontier")).to_have_attribute("aria-selected", "true")
         page.reload()
         at(page, FRONTIER, "/runs", view="frontier", **here)
-        # by the menu elsewhere and back: the section is the one that was open; a link beside the picture leads away
+        # by the menu elsewhere and back: the section is the one that was open; a button beside the picture leads away
         menu.get_by_role("link", name="Export").click()
         at(page, "What do you take home?", "/export", **here)
         menu.get_by_role("link", name="Runs").click()
         at(page, FRONTIER, "/runs", view="frontier", **here)
-        page.get_by_role("link", name="Settings and curve").click()
+        page.get_by_role("button", name="Settings and curve").click()
         at(page, RUNS, "/runs", **here)
         expect(tab("All runs")).to_have_attribute("aria-selected", "true")
         page.go_back()

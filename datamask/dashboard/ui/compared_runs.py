@@ -11,7 +11,7 @@ from datamask.corpus import Corpus
 from datamask.dashboard import candidates, comparison, words
 from datamask.dashboard.candidates import Refused
 from datamask.dashboard.comparison import Entry
-from datamask.dashboard.ui import comparison_panel, label_panel, menus, session
+from datamask.dashboard.ui import comparison_panel, label_panel, menus, sections, session
 from datamask.dashboard.views import listing
 from datamask.runs.store import Run
 
@@ -108,12 +108,23 @@ def _too_few(runs: Sequence[Run], names: Mapping[str, str], archived: int) -> No
             f"{begun} with a different balance λ, objective or ratio; a random subset or top quality makes a good "
             "baseline. Then they can be held against each other here."
         )
-        st.page_link(
-            "pages/runs.py",
-            label="Start a run",
-            icon=":material/arrow_forward:",
-            query_params={**session.link_parameters(), **session.to_first_section("Runs")},
-        )
+        if st.session_state.get(session.SHOWN) == "Runs":
+            st.button(
+                "Start a run",
+                key="start_another",
+                icon=":material/arrow_forward:",
+                type="tertiary",
+                on_click=sections.turn_to,
+                args=("Runs", "All runs"),
+                help="Goes to the form beside all runs.",
+            )
+        else:
+            st.page_link(
+                "pages/runs.py",
+                label="Start a run",
+                icon=":material/arrow_forward:",
+                query_params=session.link_parameters(),
+            )
     if archived:
         st.caption(f"{archived:,} more are archived.")
         st.toggle(

@@ -11,7 +11,7 @@ from datamask.dashboard import words
 from datamask.dashboard.charts import frontier as charts
 from datamask.dashboard.charts.frontier_sketch import sketch
 from datamask.dashboard.openings import OpenCorpus
-from datamask.dashboard.ui import frontier_exact, frontier_form, menus, session
+from datamask.dashboard.ui import frontier_exact, frontier_form, menus, sections, session
 from datamask.dashboard.views import frontier, listing
 from datamask.dashboard.views.frontier import Line, Spot, Survey
 from datamask.runs.varying import Plan
@@ -47,7 +47,7 @@ def survey(opened: OpenCorpus) -> Survey:
 def _picture(key: str, plans: Sequence[Plan]) -> None:
     opening = session.all_openings().get(key)
     opened = opening.opened if opening is not None else None
-    if opened is None:
+    if opened is None or not sections.is_open("Runs", "Frontier"):
         st.rerun()
     stored = survey(opened)
     if not stored.lines and not stored.named:
@@ -250,13 +250,23 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         parameters = {**session.link_parameters(), "run": spot.run_id}
         with st.container(gap=None):
             st.page_link("app.py", label="Map and texts", icon=":material/scatter_plot:", query_params=parameters)
-            st.page_link(
-                "pages/runs.py",
-                label="Settings and curve",
+            # no link: one to the page that is open looks as if it were where one is
+            st.button(
+                "Settings and curve",
+                key="frontier_settings",
                 icon=":material/tune:",
-                query_params={**parameters, **session.to_first_section("Runs")},
+                type="tertiary",
+                on_click=_to_settings,
+                args=(spot.run_id,),
+                help="Goes to the run among all runs.",
             )
             st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
+
+
+def _to_settings(run_id: str) -> None:
+    if st.query_params.get("run") != run_id:
+        session.choose_run(run_id)
+    sections.turn_to("Runs", "All runs")
 
 
 def _figure(

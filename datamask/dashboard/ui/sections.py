@@ -87,6 +87,11 @@ def turn_to(page: str, name: str) -> None:
     st.session_state[_key(page)] = name
 
 
+def is_open(page: str, name: str) -> bool:
+    """Whether that section is open; not any more, once a press in a fragment has turned to another."""
+    return _named(page, st.session_state.get(_key(page))).name == name
+
+
 def remembered(page: str) -> dict[str, str]:
     """What a link to a page must hold to come back to the section that was open there."""
     return _named(page, st.session_state.get(_key(page))).link if page in SECTIONS else {}
