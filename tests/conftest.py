@@ -8,7 +8,11 @@ import sys
 
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # set, not defaulted: a worker inherits what the process that hands out the tests has set for itself below
+    os.environ["OMP_NUM_THREADS"] = "1"
+else:
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
 # what Python compiles is kept: the tests start the program hundreds of times, and every worker reads all test files
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
