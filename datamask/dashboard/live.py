@@ -29,7 +29,7 @@ from datamask.work.lanes import Priority
 from datamask.work.worker import worker
 
 if TYPE_CHECKING:
-    from datamask.evaluation.lambda_path import Answer
+    from datamask.evaluation.lambda_path import Answer, SolvedLambda
     from datamask.evaluation.live import Live
 
 KEPT = 2
@@ -66,6 +66,7 @@ class Session:
         self._results: OrderedDict[object, tuple[int, Answer]] = OrderedDict()
         self._learned = 0
         """How many lambdas were solved or proved so far."""
+        self._solved: tuple[int, tuple[SolvedLambda, ...]] = (0, ())
         self._changed = threading.Condition()
         self._closed = threading.Event()
         # a session that made room may still be ending when the next one of its problem begins
@@ -99,9 +100,24 @@ class Session:
         answers = self._answers
         return self.job.error or ("" if answers is None else answers.error)
 
+    @property
+    def quick(self) -> bool:
+        """Whether it selects anew at any lambda; else it answers with what was solved."""
+        return self._config.objective in QUICK
+
+    @property
+    def solved(self) -> tuple[int, tuple[SolvedLambda, ...]]:
+        """The selections of the grid that are solved so far, by rising lambda, each with what `answer` says there; and
+        how often they changed. At once, whatever is being worked on."""
+        return self._solved
+
     def answer(self, lamb: float, seconds: float) -> Answer | None:
         """The selection at a lambda; None where it is not there within so many seconds. Ask again: it is under way."""
         return self._ask(("lambda", lamb), lambda live, poll: live.answer(lamb, poll), seconds)
+
+    def refined(self, lamb: float, seconds: float) -> Answer | None:
+        """The selection at a lambda that is solved for it, as a run does; None as in `answer`."""
+        return self._ask(("refined", lamb), lambda live, poll: live.refined(lamb, poll), seconds)
 
     def keeping(self, quality: float, seconds: float) -> Answer | None:
         """The selection at the smallest lambda that keeps a share of the attainable quality; None as in `answer`."""
@@ -156,7 +172,11 @@ class Session:
             with lanes.locked(self._solver, job.should_stop), threads(_cores()):
                 with self._changed:
                     key, work = self._wanted.popitem(last=True)
+                before = live.lambdas
                 answer = work(live, job.poll)
+                if live.lambdas != before:
+                    self._learned += 1
+                    self._remember(live)
             with self._changed:
                 self._results[key] = self._learned, answer
                 while len(self._results) > REMEMBERED:
@@ -175,10 +195,13 @@ class Session:
         self._live = live
         # the ends and the middle first, then the rest; a request goes before
         ordered = sorted(live.grid, key=lambda lamb: (lamb not in (0.0, 0.5, 1.0), -lamb if lamb == 1.0 else lamb))
-        self._through(job, ordered, live.solve, "solving", _POSED, _SOLVED)
-        self._through(job, [lamb for lamb in live.grid if live.provable(lamb)], live.prove, "proving", _SOLVED, 1.0)
+        self._through(job, live, ordered, live.solve, "solving", _POSED, _SOLVED)
+        provable = [lamb for lamb in live.grid if live.provable(lamb)]
+        self._through(job, live, provable, live.prove, "proving", _SOLVED, 1.0)
 
-    def _through(self, job: Job, waiting: list[float], work: Callable, what: str, low: float, high: float) -> None:
+    def _through(
+        self, job: Job, live: Live, waiting: list[float], work: Callable, what: str, low: float, high: float
+    ) -> None:
         def polled() -> None:
             job.poll()
             if self._wanted:
@@ -197,6 +220,11 @@ class Session:
                 work(waiting[0], polled)
                 waiting.pop(0)
                 self._learned += 1
+                self._remember(live)
+
+    def _remember(self, live: Live) -> None:
+        """Keep what is solved by now for whoever asks; only while the solver is locked."""
+        self._solved = self._solved[0] + 1, tuple(live.solved())
 
     @contextlib.contextmanager
     def _turn(self, job: Job) -> Iterator[None]:

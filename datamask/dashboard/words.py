@@ -27,14 +27,20 @@ def plain(text: object, limit: int = 200) -> str:
 
 
 def sentence(error: object, limit: int = 600) -> str:
-    """An error's sentence for a page: escaped, options called as the forms call them, of a path its end.
+    """An error's sentence for a markdown element: `unmarked`, escaped, cut at `limit` characters."""
+    return plain(unmarked(error), limit)
+
+
+def unmarked(error: object) -> str:
+    """An error's sentence for a page where it is shown as text: options called as the forms call them, of a path its
+    end.
 
     Where a file lies on the server is nothing that a page tells; a folder and the name in it are enough to find it by.
     """
     said = str(error)
     named = _OPTION.sub(lambda found: _label(found[1]), _PATH.sub("…/", said))
     # a file's name keeps its spelling, an option at the beginning is a sentence's first word
-    return plain(named[:1].upper() + named[1:] if _OPTION.match(said) else named, limit)
+    return named[:1].upper() + named[1:] if _OPTION.match(said) else named
 
 
 def _label(option: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -76,9 +76,14 @@ class SolvedLambda:
 
 
 class LambdaPath:
-    """The solved lambdas; at most `MOST_LAMBDAS`, the oldest go first."""
+    """The solved lambdas; at most `MOST_LAMBDAS`, the oldest go first.
 
-    def __init__(self) -> None:
+    Args:
+        lasting: lambdas that go only when no others are left.
+    """
+
+    def __init__(self, lasting: Collection[float] = ()) -> None:
+        self._lasting = frozenset(lasting)
         self._solved: OrderedDict[float, SolvedLambda] = OrderedDict()
 
     def __iter__(self) -> Iterator[tuple[float, SolvedLambda]]:
@@ -98,7 +103,8 @@ class LambdaPath:
         """Remember the solution at a lambda."""
         self._solved[lamb] = solved
         while len(self._solved) > MOST_LAMBDAS:
-            self._solved.popitem(last=False)
+            first = next(iter(self._solved))
+            del self._solved[next((other for other in self._solved if other not in self._lasting), first)]
 
     def nearest(
         self, lamb: float, part: Callable[[SolvedLambda], V | None], farthest: float = 1.0

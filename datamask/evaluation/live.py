@@ -96,7 +96,7 @@ class Live:
             )
         self._config = config
         self.posed: PosedProblem = pose(pool, config, poll)
-        self._path = LambdaPath()
+        self._path = LambdaPath(self.grid)
         term = self.posed.calibrated.terms[0]
         self._term = term
         self._flat = term.scale.slope <= 0
@@ -134,6 +134,18 @@ class Live:
             ),
         )
         return answer
+
+    def solved(self) -> list[SolvedLambda]:
+        """What `answer` says at every solved lambda of the grid, rising, each with its packed mask."""
+        known = []
+        for lamb, own in self._path:
+            if lamb not in self.grid:
+                continue
+            answer = self._bounded(lamb, own.answer, time.perf_counter())
+            chosen = own if answer.solved_at is None else self._path.get(answer.solved_at)
+            assert chosen is not None  # `_bounded` names lambdas of the path
+            known.append(SolvedLambda(replace(answer, mask=answer.mask[:0]), chosen.bits, chosen.rows, own.upper))
+        return known
 
     @property
     def grid(self) -> tuple[float, ...]:
@@ -190,6 +202,16 @@ class Live:
         if quick is None and self._method.quick:
             return self.solve(lamb, poll)
         return self._bounded(lamb, quick, start)
+
+    def refined(self, lamb: float, poll: Poll = no_poll) -> Answer:
+        """As `answer`, once the lambda itself is solved.
+
+        Raises:
+            Stopped: from `poll`.
+        """
+        if self._path.get(lamb) is None:
+            self.solve(lamb, poll)
+        return self.answer(lamb, poll)
 
     def _between(self, lamb: float, start: float, poll: Poll) -> Answer | None:
         """What the method makes at once, with its bound."""

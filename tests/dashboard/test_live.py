@@ -51,6 +51,19 @@ def test_one_session_serves_all_who_ask_for_the_same(corpus, tmp_path):
     assert kept.quality >= 0.95 and abs(kept.quality - 0.95) < 0.01
 
 
+@pytest.mark.parametrize("objective", ["pairwise", "facility"])
+def test_what_is_solved_is_what_it_answers(corpus, tmp_path, objective):
+    session = live.session(corpus, options(objective=objective), tmp_path)
+    session.wait(LONG)
+    changes, solved = session.solved
+    assert session.quick and changes > len(solved) - 1 and [point.answer.lamb for point in solved] == sorted(GRID)
+    for point in solved:
+        answer = session.answer(point.answer.lamb, LONG)
+        assert (point.mask == answer.mask).all() and point.answer.gap == pytest.approx(answer.gap, abs=1e-12)
+        told = (point.answer.quality, point.answer.diversity, point.answer.joint, point.answer.solved_at)
+        assert told == (answer.quality, answer.diversity, answer.joint, answer.solved_at)
+
+
 def test_a_request_goes_before_the_grid(corpus, tmp_path, monkeypatch):
     solved, begun = [], threading.Event()
     solve = Solver.solve

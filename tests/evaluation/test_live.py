@@ -98,6 +98,11 @@ def test_no_more_lambdas_are_kept_than_allowed(pool, monkeypatch):
     for lamb in (0.1, 0.2, 0.3):
         live.solve(lamb)
     assert live.lambdas == [0.2, 0.3]
+    # those of the grid stay while there are others to let go of
+    live = Live(pool, options())
+    for lamb in (0.33, 0.3, 0.37, 0.41):
+        live.solve(lamb)
+    assert live.lambdas == [0.3, 0.41] and 0.3 in live.grid
 
 
 def test_far_from_exact_it_says_so(pool, monkeypatch):

@@ -12,7 +12,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from datamask.corpus.projections.layouts import Layout, keep_layout
-from datamask.dashboard import grounds
+from datamask.dashboard import grounds, lambda_points
 from datamask.dashboard.openings import Opening, openings
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
@@ -69,8 +69,9 @@ def mapped(opened, store) -> np.ndarray:
 
 
 @pytest.fixture
-def page(runs_dir):
-    """Draws a page: ``page("pages/runs.py", corpus=..., run=...)``."""
+def page(runs_dir, monkeypatch):
+    """Draws a page: ``page("pages/runs.py", corpus=..., run=...)``. Nothing is solved that nobody asked for."""
+    monkeypatch.setattr(lambda_points, "AT_ONCE", -1.0)
 
     def draw(script: str = "app.py", **parameters: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=280)

@@ -91,6 +91,7 @@ def canvas_map(
     names: Sequence[Named] = (),
     opened: Sequence[int] = (),
     on_name: Callable[[int], None] | None = None,
+    slider: bool = False,
 ) -> tuple[Region, ...]:
     """Show a map and answer what was drawn on it.
 
@@ -113,6 +114,7 @@ def canvas_map(
         names: of regions, those first that must have room.
         opened: codes of those whose samples are shown alone.
         on_name: called with the code of a name that was pressed, before the page is drawn again.
+        slider: whether a lambda slider lies on its lower edge; `lambda_slider.show` sends what stands there.
 
     Returns:
         The regions drawn on the map, in data coordinates, on whichever panel.
@@ -132,12 +134,14 @@ def canvas_map(
         if shown is not None:
             counted = counted & shown
     with st.container(gap=None):
-        _carry(name, "ground", ground)
-        _carry(name, "dimming", dimming_parcel(places, shown))
+        carry(name, "ground", ground)
+        carry(name, "dimming", dimming_parcel(places, shown))
         for i, layer in enumerate(layers):
             if layer is not None:
                 canvas_layer(name, i, layer, places, Seen(shown, counted, ends or {}))
-        result = component("map", ("parcel", "elements", "raster", "tools", "tip", "names", "hands", "map"))(
+        result = component(
+            "map", ("parcel", "elements", "raster", "tools", "tip", "names", "hands", "slider", "map")
+        )(
             key=name,
             on_drawn_change=lambda: _drawn(name),
             on_picked_change=lambda: _picked(name, len(places.points), on_pick),
@@ -153,6 +157,7 @@ def canvas_map(
                 "picking": on_pick is not None,
                 "names": [[n.code, n.label, n.share, n.x, n.y, n.sentence] for n in names],
                 "opened": list(opened),
+                "slider": slider,
                 "marked": [list(map(float, places.points[row])) for row in marked],
                 "regions": [[region.kind, *region.corners.T.tolist()] for region in memory.regions],
             },
@@ -169,7 +174,7 @@ def canvas_layer(name: str, panel: int, layer: Layer, places: Places, seen: Seen
         layer: of the places' N rows. places: those the map was given.
         seen: what a filter lets through.
     """
-    _carry(name, str(panel), layer_parcel(marks_of(layer, places, session.dark(), seen)))
+    carry(name, str(panel), layer_parcel(marks_of(layer, places, session.dark(), seen)))
 
 
 def awaiting(kind: str, regions: tuple[Region, ...]) -> _Memory:
@@ -184,7 +189,8 @@ def clear(name: str) -> None:
     memory.cleared += 1
 
 
-def _carry(name: str, part: str, parcel: bytes) -> None:
+def carry(name: str, part: str, parcel: bytes) -> None:
+    """Send one part of a map, from wherever it is computed; the browser takes it again only where it changed."""
     component("carrier", ("parcel", "carrier"))(key=f"{name}_{part}", data=addressed(f"{name}/{part}", parcel))
 
 

@@ -12,6 +12,8 @@ from datamask.dashboard import candidates, words
 from datamask.dashboard.candidates import Refused
 from datamask.dashboard.filters import Inside, Rows
 from datamask.dashboard.layers import Selection
+from datamask.dashboard.marks import Seen
+from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.places import HEXAGONS_FROM, MAX_POINTS
 from datamask.dashboard.ui import (
     address,
@@ -25,6 +27,7 @@ from datamask.dashboard.ui import (
     first_look_panel,
     groups_panel,
     instrument,
+    lambda_slider,
     linked,
     menus,
     names_panel,
@@ -70,7 +73,7 @@ def show() -> None:
         session.draw_opening(opening, follow=True)
         first_look_panel.show(opening)
     else:
-        _draw(session.open_corpus_or_stop())
+        _draw(session.opened_or_stop())
 
 
 def _offered(corpus: Corpus) -> tuple[dict[str, Run], list[Refused]]:
@@ -107,7 +110,8 @@ def _unfiltered(view: linked.Linked) -> None:
         st.caption("**Of all samples; the filter does not apply here.**")
 
 
-def _draw(corpus: Corpus) -> None:
+def _draw(opened: OpenCorpus) -> None:
+    corpus = opened.corpus
     cache_dir = session.store().cache_dir
     by_id, refused = _offered(corpus)
     runs, names = list(by_id.values()), _names(by_id)
@@ -190,7 +194,7 @@ def _draw(corpus: Corpus) -> None:
 
     with page.map:
         progress = st.container()
-        drawing = st.container()
+        drawing = st.container(gap=None)
         about = st.container()
     with progress:
         preparing.prepare(corpus, cache_dir, wanted)
@@ -206,6 +210,7 @@ def _draw(corpus: Corpus) -> None:
         for name in colours
     ]
     sample = chosen.chosen(corpus)
+    let_through = view.mask() if view.filters else None
     with drawing:
         regions = canvas_map.canvas_map(
             MAP,
@@ -215,7 +220,7 @@ def _draw(corpus: Corpus) -> None:
             layers,
             height=instrument.MAP_HEIGHT,
             filled=True,
-            shown=view.mask() if view.filters else None,
+            shown=let_through,
             inside=lambda regions: view.meeting(Inside(regions)),
             marked=() if sample is None else (sample,),
             on_pick=lambda row: chosen.choose(corpus, row),
@@ -223,6 +228,7 @@ def _draw(corpus: Corpus) -> None:
             opened=names_panel.opened(view, named_by),
             on_name=lambda code: names_panel.press(view, named_by, code),
             alt=f"Map of {len(corpus):,} samples, coloured by {', '.join(colours)}",
+            slider=True,
         )
     with about:
         notes = dict.fromkeys(layer.note for layer in layers if layer.note)
@@ -235,6 +241,20 @@ def _draw(corpus: Corpus) -> None:
     if regions:
         view = linked.Linked(corpus, rows, view.filters.taking(Inside(regions)), view.key)
     passing = view.mask()
+    with drawing:
+        lambda_slider.show(
+            MAP,
+            lambda_slider.Beside(
+                opened,
+                by_id[run_id] if run_id else None,
+                selected,
+                ground.places,
+                Seen(let_through, passing if view.filters else None),
+                colours.index(columns.SELECTED) if columns.SELECTED in colours else 0,
+                sample,
+                f"{run_id} {ground.scope} {shown_as}",
+            ),
+        )
     listed = texts_panel.listing(MAP, corpus, passing, selected)
     distributions = columns.distributions(corpus, run_id, unplaced)
 

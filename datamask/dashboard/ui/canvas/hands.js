@@ -62,8 +62,9 @@ function pressed(map, event) {
     ArrowLeft: () => map.pan(step, 0), ArrowRight: () => map.pan(-step, 0), ArrowUp: () => map.pan(0, step),
     ArrowDown: () => map.pan(0, -step), "+": () => map.zoom(1.3), "=": () => map.zoom(1.3),
     "-": () => map.zoom(1 / 1.3), 0: () => map.home(), l: () => map.take("lasso"), b: () => map.take("box"),
-    p: () => map.take("pan"), Escape: () => map.regions.length && map.settle([]),
-    m: () => map.mark(nearest(map, map.width / 2, map.height / 2, Infinity)),
+    p: () => map.take("pan"), f: () => map.fill(!map.full),
+    Escape: () => (map.full ? map.fill(false) : map.regions.length && map.settle([])),
+    m: () => map.mark(nearest(map, map.width / 2, map.middle, Infinity)),
     Enter: () => {
       const [a, b, c, d] = [map.fromX(0), map.fromX(map.width), map.fromY(map.height), map.fromY(0)];
       map.settle([{ kind: "box", xs: [a, b, b, a], ys: [c, c, d, d] }]);

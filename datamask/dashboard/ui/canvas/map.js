@@ -16,6 +16,7 @@ class LinkedMap {
     make("span", "gap", this.toolbar);
     for (const [name, label, path] of ACTIONS) this.button(name, label, path, () => this.act(name));
     this.grid = make("div", "panels", this.root);
+    this.slider = new LambdaSlider(this, this.root);
     this.help = make("div", "hidden", this.root, HELP);
     this.help.id = `help-${Math.random().toString(36).slice(2)}`;
     this.live = make("div", "hidden", this.root);
@@ -24,12 +25,19 @@ class LinkedMap {
     this.tip.hidden = true;
     this.panels = [];
     this.regions = [];
+    this.strip = 0;
     this.hovered = -1;
     this.take("lasso");
     this.heard = (event) => this.arrived(event.detail);
     STORE.bell.addEventListener("parcel", this.heard);
     this.watch = new ResizeObserver(() => this.resized());
     this.watch.observe(this.grid);
+    this.watch.observe(this.slider.root);
+    this.root.onkeydown = (event) => {
+      if (event.key !== "Escape" || !this.full) return;
+      event.stopPropagation();
+      this.fill(false);
+    };
   }
 
   button(name, label, path, run) {
@@ -101,14 +109,20 @@ class LinkedMap {
       this.home(STORE.views.get(name));
     }
     this.dimming = part("dimming");
+    this.slider.receive(this.data.slider ? part("slider") : undefined, part("lambdas"), part("released"));
+    this.brighten();
+    this.recolour();
+  }
+
+  // Each panel shows what the server sent for it, or what stands at the slider.
+  recolour() {
     for (const panel of this.panels) {
-      const layer = part(panel.slot);
+      const layer = this.slider.layer(panel) ?? STORE.slots.get(`${this.data.name}/${panel.slot}`);
       if (layer && layer.id !== panel.layer?.id) {
         panel.layer = layer;
         this.explain(panel);
       }
     }
-    this.brighten();
     this.redraw();
   }
 
@@ -146,16 +160,18 @@ class LinkedMap {
   get scale() {
     const [x0, x1] = this.ground.view;
     // title and key lie on a filled map: the first view keeps clear of them
-    const high = this.height - (this.data.filled ? CLEAR : 0);
+    const high = this.height - (this.data.filled ? CLEAR + this.strip : 0);
     return (this.view.zoom * Math.min(this.width, high)) / (x1 - x0);
   }
 
   toX(x) { return (x - this.view.x) * this.scale + this.width / 2; }
-  toY(y) { return this.height / 2 - (y - this.view.y) * this.scale; }
+  // the middle of what the slider leaves free
+  get middle() { return (this.height - this.strip) / 2; }
+  toY(y) { return this.middle - (y - this.view.y) * this.scale; }
   fromX(x) { return (x - this.width / 2) / this.scale + this.view.x; }
-  fromY(y) { return (this.height / 2 - y) / this.scale + this.view.y; }
+  fromY(y) { return (this.middle - y) / this.scale + this.view.y; }
 
-  zoom(factor, x = this.width / 2, y = this.height / 2) {
+  zoom(factor, x = this.width / 2, y = this.middle) {
     if (!this.view) return;
     const at = [this.fromX(x), this.fromY(y)];
     this.view.zoom = Math.min(400, Math.max(0.2, this.view.zoom * factor));
@@ -172,8 +188,10 @@ class LinkedMap {
 
   // Beside each other; below each other where that draws larger maps into the same room.
   arrange() {
-    const { height, filled } = this.data, n = this.panels.length, between = GAP * (n - 1);
+    const { filled } = this.data, n = this.panels.length, between = GAP * (n - 1);
     const [first] = this.panels;
+    // title and key of a map that is not filled stand above and below its panels
+    const height = !this.full ? this.data.height : filled ? "100vh" : "calc(100vh - 90px)";
     first.stage.style.height = height;
     const [wide, high] = [this.grid.clientWidth, first.stage.clientHeight];
     const stacked = filled && Math.min(wide, (high - between) / n) > Math.min((wide - between) / n, high);
@@ -185,6 +203,8 @@ class LinkedMap {
   resized() {
     const stage = this.panels[0]?.stage;
     if (!stage || !this.data) return;
+    this.strip = this.slider.root.hidden ? 0 : this.slider.root.offsetHeight;
+    this.root.style.setProperty("--strip", `${this.strip}px`);
     this.arrange();
     this.width = stage.clientWidth;
     this.height = stage.clientHeight;
@@ -259,7 +279,7 @@ class LinkedMap {
     // read by tests and measurements: how long the last picture took, where it stands, how many marks are not dimmed
     this.root.dataset.clear = String(this.clear ?? 0);
     this.root.dataset.milliseconds = (performance.now() - began).toFixed(1);
-    this.root.dataset.view = JSON.stringify({ x: this.view.x, y: this.view.y, scale: this.scale });
+    this.root.dataset.view = JSON.stringify({ x: this.view.x, y: this.fromY(this.height / 2), scale: this.scale });
     this.root.dataset.drawn = String(this.panels.filter((panel) => panel.layer?.codes.length).length);
   }
 
@@ -332,6 +352,22 @@ class LinkedMap {
     if (name === "out") this.zoom(1 / 1.5);
     if (name === "home") this.home();
     if (name === "clear") this.settle([]);
+    if (name === "full") this.fill(!this.full);
+  }
+
+  // All of the window, above everything else there is; Escape or the button leads back.
+  fill(full) {
+    this.full = full;
+    // the top layer: no container of the page can clip it, and no permission is asked for
+    this.root.popover = full ? "manual" : null;
+    if (full) this.root.showPopover();
+    this.root.classList.toggle("full", full);
+    const label = full ? "Leave full screen (Escape)" : "Full screen (F)";
+    this.buttons.full.setAttribute("aria-pressed", String(full));
+    this.buttons.full.setAttribute("aria-label", label);
+    this.buttons.full.title = label;
+    this.resized();
+    this.panels[0]?.stage.focus();
   }
 
   // Make a drawn sample the one to read, where the page wants to know.

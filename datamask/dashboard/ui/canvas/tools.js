@@ -11,11 +11,13 @@ const ACTIONS = [
   ["in", "Zoom in (+)", "M12 5v14M5 12h14"],
   ["out", "Zoom out (-)", "M5 12h14"],
   ["home", "Show the whole map again (0)", "M4 11l8-7 8 7M6 10v10h12V10"],
+  ["full", "Full screen (F)", "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5"],
   ["clear", "Forget the region (Escape)", "M6 6l12 12M18 6L6 18"],
 ];
 const HELP = "Keys: arrows move the map, plus and minus zoom, 0 shows all of it, L, B and P choose lasso, box or " +
   "moving, Enter takes everything in view as region, Escape forgets the region, M marks the sample nearest to the " +
-  "middle, to read it. Tab reaches the named regions, arrows go on to the next, Enter shows its samples alone.";
+  "middle, to read it, F fills the window. Tab reaches the named regions, arrows go on to the next, Enter shows its " +
+  "samples alone.";
 const GAP = 10; // CSS pixels between panels, as in the style sheet
 const CLEAR = 64; // CSS pixels that title and key cover
 const NEAR = 12; // CSS pixels between the pointer and the sample it points at

@@ -1,0 +1,333 @@
+"""The selections behind the map's lambda slider, and how they travel: solved once, a bit or a byte per mark. No torch.
+
+The browser shows any of them at once, without a request: a parcel holds what the map draws of each, packed as one bit
+per drawn sample, or a byte and a count per hexagon, and the numbers beside it in words.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
+from datamask.dashboard import live, words
+from datamask.dashboard.ends import common_ends
+from datamask.dashboard.layers import Selection
+from datamask.dashboard.marks import EVERYTHING, Marks, Seen, marks_of
+from datamask.dashboard.parcels import pack
+from datamask.dashboard.places import Places, cut
+from datamask.dashboard.views.frontier import Spot
+from datamask.dashboard.views.lambdas import measure
+
+if TYPE_CHECKING:
+    from datamask.evaluation.lambda_path import Answer, SolvedLambda
+
+POSED_BY = (
+    "objective",
+    "select_ratio",
+    "budget",
+    "scale",
+    "center",
+    "prune",
+    "collapse",
+    "pin",
+    "ban",
+    "given",
+    "quotas",
+    "neighbors",
+)
+"""Settings that say which selections there are; the others say how one of them is searched for."""
+
+GRID_SIZE = 22
+"""Lambdas that are solved beforehand."""
+
+SECONDS = {"pairwise": 8e-7, "facility": 3.6e-6}
+"""Per row and dimension, to pose a problem and solve the whole grid on one idle core: 20,000 rows of 256 dimensions
+take 4 s and 18 s. Facility location's lists take longer than that from some 100,000 rows on."""
+
+REFINED_WITHIN = 1.0
+"""Seconds that solving for a lambda may take where the slider is let go; above, it is answered between solved ones."""
+
+AT_ONCE = 3.0
+"""Seconds of preparation that nobody has to ask for."""
+
+
+@dataclass(frozen=True)
+class LambdaPoint:
+    """The selection at one lambda.
+
+    Attributes:
+        lamb: lambda. quality, diversity, joint: as shares of the attainable gain.
+        gap: no selection has a joint value more than this above; None where nothing is proved.
+        exact: whether diversity is the objective's value; else it is measured on lists and at least that.
+        solved_at: the lambda whose selection this is, where it is another one's.
+        quick: whether it was made at once between two solved lambdas, and a run may be worth a little more.
+        bits: the mask, packed; rows: how many it has.
+        run: whether it is the shown run's own selection.
+    """
+
+    lamb: float
+    quality: float
+    diversity: float
+    joint: float
+    gap: float | None
+    exact: bool
+    solved_at: float | None
+    bits: np.ndarray
+    rows: int
+    run: bool = False
+    quick: bool = False
+
+    @property
+    def mask(self) -> np.ndarray:
+        """Bool ``(rows,)``."""
+        return np.unpackbits(self.bits, count=self.rows).astype(bool)
+
+    def holds(self, row: int) -> bool:
+        """Whether a row is selected."""
+        return bool(self.bits[row // 8] >> (7 - row % 8) & 1)
+
+
+def settings_of(selection: SelectionConfig | None) -> SelectionConfig:
+    """The problem that the slider solves beside a selection: the same but for how it is searched for.
+
+    Args:
+        selection: of the shown run; None: the defaults.
+    """
+    if selection is None:
+        return SelectionConfig.from_options()
+    kept = {name: getattr(selection, name) for name in (*POSED_BY, *(("seed",) if selection.prune else ()))}
+    if kept["budget"] is not None:
+        kept.pop("select_ratio")
+    return SelectionConfig.from_options(**{name: value for name, value in kept.items() if value not in (None, ())})
+
+
+def expected_seconds(corpus: Corpus, objective: str) -> float | None:
+    """What preparing the slider will take; None where that is not known beforehand."""
+    rate = SECONDS.get(objective)
+    return None if rate is None else rate * corpus.features.size
+
+
+def refined(corpus: Corpus, objective: str) -> bool:
+    """Whether a lambda where the slider is let go is solved for itself, as one of the grid is."""
+    seconds = expected_seconds(corpus, objective)
+    return seconds is not None and seconds / GRID_SIZE <= REFINED_WITHIN
+
+
+def prepared_unasked(corpus: Corpus, objective: str) -> bool:
+    """Whether preparing takes so little that nobody has to ask for it.
+
+    Looking at runs loads no torch, so it is not begun where nothing has loaded it yet.
+    """
+    seconds = expected_seconds(corpus, objective)
+    return "torch" in sys.modules and seconds is not None and seconds <= AT_ONCE
+
+
+def refusal(settings: SelectionConfig) -> str:
+    """Why these settings cannot follow a slider, in a sentence; empty where they can."""
+    if settings.objective not in live.OFFERED:
+        return (
+            f"λ can be dragged for {', '.join(live.OFFERED)}, one of them alone; {settings.objective} is selected by "
+            "runs only"
+        )
+    if settings.ruled or settings.budget is not None:
+        return "λ cannot be dragged under pins, quotas, given rows or a token budget: run again at another λ instead"
+    if settings.scale != "calibrated":
+        return f"λ cannot be dragged on the {settings.scale} scale, where it means another balance"
+    return ""
+
+
+def of_answer(answer: Answer) -> LambdaPoint:
+    """The point of an answer that carries its mask."""
+    return _point(answer, np.packbits(answer.mask), len(answer.mask))
+
+
+def of_solved(solved: SolvedLambda) -> LambdaPoint:
+    """The point of a solved lambda."""
+    return _point(solved.answer, solved.bits, solved.rows)
+
+
+def of_run(spot: Spot, selected: np.ndarray) -> LambdaPoint:
+    """The point of a stored run, with the values that it reports.
+
+    Args:
+        selected: bool ``(N,)``.
+    """
+    joint = spot.lamb * spot.quality + (1 - spot.lamb) * spot.diversity
+    bits = np.packbits(selected)
+    return LambdaPoint(
+        spot.lamb, spot.quality, spot.diversity, joint, spot.gap, True, None, bits, len(selected), run=True
+    )
+
+
+def with_run(points: Sequence[LambdaPoint], own: LambdaPoint | None) -> list[LambdaPoint]:
+    """The points by rising lambda, the run's own in the place of what was solved at its lambda.
+
+    One lambda has one answer: what a run reports is not contradicted beside it.
+    """
+    if own is None:
+        return list(points)
+    others = [point for point in points if point.lamb != own.lamb]
+    return sorted([*others, own], key=lambda point: point.lamb)
+
+
+def points_parcel(
+    points: Sequence[LambdaPoint],
+    places: Places,
+    *,
+    dark: bool = False,
+    seen: Seen = EVERYTHING,
+    shown: tuple[str, np.ndarray] | None = None,
+    final: bool = True,
+) -> bytes:
+    """What the map shows of each point: numbers in words, its key, and bits of drawn samples or bytes of cells.
+
+    Args:
+        points: at least one. places: where their rows lie.
+        dark: whether the page is dark. seen: what a filter lets through.
+        shown: name and bool ``(N,)`` of the run that they are held against.
+        final: whether all is solved and proved that will be.
+    """
+    layers = [Selection(f"Selected at λ {point.lamb:g}", point.mask) for point in points]
+    if not seen.ends:
+        # one scale for all of them: a cell that changes its colour has changed its share
+        seen = replace(seen, ends=common_ends(layers, places.cells))
+    looks = [marks_of(layer, places, dark, seen) for layer in layers]
+    said = [
+        _said(point, layer.selected, look, shown, final)
+        for point, layer, look in zip(points, layers, looks, strict=True)
+    ]
+    header = {"kind": "lambdas", "points": said, "shapes": list(looks[0].shapes), "sizes": list(looks[0].sizes)}
+    if places.cells is None:
+        bits = np.packbits(np.array([look.codes for look in looks], bool), axis=1)
+        return pack({**header, "marks": len(places.drawn)}, bits=bits, colors=looks[0].colors)
+    codes = np.array([look.codes for look in looks])
+    # a blank cell has no value; a selection's cells always have one
+    values = np.array([look.values for look in looks], np.float32)
+    return pack({**header, "marks": codes.shape[1]}, codes=codes, values=values, colors=looks[0].colors)
+
+
+def stretches(points: Sequence[LambdaPoint], row: int) -> list[tuple[float, float]]:
+    """From which to which solved lambda a row is selected, stretch by stretch."""
+    found: list[tuple[float, float]] = []
+    before = False
+    for point in points:
+        inside = point.holds(row)
+        if inside:
+            found.append((found.pop()[0] if before else point.lamb, point.lamb))
+        before = inside
+    return found
+
+
+def _point(answer: Answer, bits: np.ndarray, rows: int) -> LambdaPoint:
+    return LambdaPoint(
+        answer.lamb,
+        answer.quality,
+        answer.diversity,
+        answer.joint,
+        answer.gap,
+        answer.exact,
+        answer.solved_at,
+        bits,
+        rows,
+        quick=not answer.solved and answer.solved_at is None,
+    )
+
+
+def _said(
+    point: LambdaPoint, selected: np.ndarray, look: Marks, shown: tuple[str, np.ndarray] | None, final: bool
+) -> dict[str, Any]:
+    overlap = None
+    if shown is not None:
+        overlap = int((selected & shown[1]).sum()) / max(int(shown[1].sum()), 1)
+    at_least = "" if point.exact else "≥ "
+    return {
+        "lamb": point.lamb,
+        "run": point.run,
+        "title": look.title,
+        "key": [list(entry) for entry in look.key],
+        "bar": look.bar,
+        "told": look.told,
+        "quality": words.percent(point.quality, 1),
+        "diversity": at_least + words.percent(point.diversity, 1),
+        "joint": at_least + words.percent(point.joint, 1),
+        "proof": proof_words(point.gap, final or point.run),
+        "size": words.count(int(selected.sum())),
+        "overlap": None if overlap is None else words.percent(overlap, 1),
+        "note": _note(point),
+    }
+
+
+def _note(point: LambdaPoint) -> str:
+    if point.solved_at is not None:
+        return f"the best known here: solved at λ {point.solved_at:g}"
+    return "made at once between solved λ: a run refines it" if point.quick else ""
+
+
+def proof_words(gap: float | None, final: bool) -> str:
+    """How near the best possible, in a few words; empty where nothing is proved or proofs still change."""
+    if gap is None:
+        return ""
+    within = "0.01" if gap < 1e-4 else f"{100 * gap:.2f}"
+    return f"within {within}{words.GAP}% of the best" if final else f"within {within}{words.GAP}%, still proving"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What stands on the slider besides solved points.
+
+    Attributes:
+        kind: judge, flip, sample or run.
+        low, high: lambdas from which to which it reaches, equal where it is one.
+        words: what it is.
+    """
+
+    kind: str
+    low: float
+    high: float
+    words: str
+
+
+def judges(answers: Iterable[Mapping[str, Any]], objective: str, ratio: float | None) -> list[Mark]:
+    """What the search "which lambda?" recommends for an objective, the newest answer of each target.
+
+    Args:
+        answers: stored ones on this corpus, newest first.
+        ratio: that of the selection; the nearest that was tried is taken, and said. None: under a budget.
+    """
+    marks: list[Mark] = []
+    heard = set()
+    for answer in answers:
+        target = str(answer["target"]["label"])
+        curves = [curve for curve in measure(answer, "cross_entropy")["curves"] if curve["objective"] == objective]
+        if target in heard or not curves:
+            continue
+        heard.add(target)
+        near = min(curves, key=lambda curve: abs(curve["ratio"] - (ratio or 0.0)))
+        where = "" if ratio is not None and np.isclose(near["ratio"], ratio) else f" at {words.percent(near['ratio'])}"
+        for low, high in near["recommended"]:
+            spread = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+            marks.append(Mark("judge", float(low), float(high), f"{cut(target, 40)}{where}: {spread}"))
+    return marks
+
+
+def sample_marks(name: str, points: Sequence[LambdaPoint], row: int, flips_at: float | None) -> list[Mark]:
+    """Where the marked sample is selected, by the points, and the lambda of its flip where that is known.
+
+    Args:
+        name: of the sample. points: by rising lambda; fewer than two tell nothing.
+    """
+    marks = [] if flips_at is None else [Mark("flip", flips_at, flips_at, f"{name} changes sides at λ {flips_at:.3f}")]
+    if len(points) < 2:
+        return marks
+    kept = stretches(points, row)
+    for low, high in kept:
+        everywhere = (low, high) == (points[0].lamb, points[-1].lamb)
+        reach = "at every λ solved" if everywhere else f"at λ {low:g}" if low == high else f"from λ {low:g} to {high:g}"
+        marks.append(Mark("sample", low, high, f"{name} is selected {reach}"))
+    return marks

@@ -1,0 +1,158 @@
+// The lambda slider of a map. Solved selections travel once, with their numbers; dragging shows the nearest of them and
+// asks nobody. Letting go asks the server once, through the ear, for the selection at just that lambda.
+
+const RESTS = 200; // milliseconds without a key after which the keyboard has let go
+const THUMB = 16; // CSS pixels, as in the style sheet: the middle of the thumb marks the value
+const SHOWN_AS = { judge: "▬", flip: "▲", sample: "▬", run: "●" };
+
+class LambdaSlider {
+  constructor(map, parent) {
+    this.map = map;
+    this.root = make("div", "lambda", parent);
+    this.root.setAttribute("role", "group");
+    this.root.setAttribute("aria-label", "Balance λ of the map");
+    const line = make("div", "line", this.root);
+    this.name = make("output", "value", line);
+    make("span", "end", line, "diversity");
+    this.rail = make("div", "rail", line);
+    this.signs = make("div", "signs", this.rail);
+    this.input = make("input", "", this.rail);
+    Object.assign(this.input, { type: "range", min: "0", max: "1", step: "0.01", value: "0.5" });
+    this.input.setAttribute("aria-label", "Balance λ: 0 is diversity alone, 1 quality alone");
+    make("span", "end", line, "quality");
+    this.button = make("button", "", line);
+    this.home = make("button", "", line);
+    for (const button of [this.button, this.home]) button.type = "button";
+    this.numbers = make("div", "numbers", this.root);
+    this.points = [];
+    this.turn = 0;
+    this.touched = false;
+    this.at = 0.5;
+    this.input.oninput = () => this.drag();
+    this.input.onchange = () => this.release();
+    this.button.onclick = () => this.ask(this.state.press);
+    this.home.onclick = () => {
+      this.touched = false;
+      this.at = this.state.home;
+      this.ask("home");
+      this.show();
+      this.input.focus();
+    };
+  }
+
+  // -- what the server says ---------------------------------------------------------------------------------------
+
+  receive(state, solved, released) {
+    const told = state !== this.state || solved !== this.solved || released !== this.released;
+    Object.assign(this, { state, solved, released });
+    this.root.hidden = !state;
+    this.root.classList.toggle("dark", !!state?.dark);
+    if (!state || !told) return;
+    this.points = [solved, released].flatMap((parcel) =>
+      (parcel?.points ?? []).map((point, place) => ({ ...point, parcel, place })));
+    // an answer that arrives after the slider moved on does not move it back
+    if (state.turn >= this.turn) Object.assign(this, { turn: state.turn, at: state.at, touched: state.touched });
+    this.mark();
+    this.show(false);
+  }
+
+  // -- what a hand does -------------------------------------------------------------------------------------------
+
+  drag() {
+    this.turn += 1;
+    this.touched = true;
+    this.at = Number(this.input.value);
+    this.show();
+  }
+
+  release() {
+    clearTimeout(this.waiting);
+    // each arrow key is a change of its own
+    this.waiting = setTimeout(() => this.ask(this.at), RESTS);
+  }
+
+  ask(question) {
+    clearTimeout(this.waiting);
+    this.turn += 1;
+    STORE.bell.dispatchEvent(new CustomEvent("ask",
+      { detail: { name: this.map.data.name, question: { wants: question, turn: this.turn } } }));
+  }
+
+  // -- what is shown ----------------------------------------------------------------------------------------------
+
+  // The selection that stands for a lambda: its own, or the nearest one. What was made for it goes before.
+  get point() {
+    let nearest = null;
+    for (const point of this.points)
+      if (!nearest || Math.abs(point.lamb - this.at) <= Math.abs(nearest.lamb - this.at) - 1e-9) nearest = point;
+    return nearest;
+  }
+
+  // What a panel shows in the place of its own layer; null: its own.
+  layer(panel) {
+    const { state, point } = this;
+    if (!state || !this.touched || !point || Number(panel.slot) !== state.panel) return null;
+    const { parcel, place } = point, id = `${parcel.id} ${place}`;
+    if (this.drawn?.id === id) return this.drawn;
+    const { marks, shapes, sizes, colors } = parcel;
+    const whole = parcel.codes?.subarray(place * marks, (place + 1) * marks);
+    this.drawn = { id, shapes, sizes, colors, codes: whole ?? unpacked(parcel.bits, place, marks),
+      values: parcel.values?.subarray(place * marks, (place + 1) * marks),
+      title: point.title, key: point.key, bar: point.bar, told: point.told, text: "" };
+    return this.drawn;
+  }
+
+  show(paint = true) {
+    const { state, point, at, touched } = this;
+    this.input.value = String(at);
+    this.input.disabled = this.points.length < 2;
+    this.name.textContent = `λ ${at.toFixed(2)}`;
+    this.button.hidden = !state.press;
+    this.button.textContent = this.button.title = state.label;
+    this.home.hidden = !touched;
+    this.home.textContent = this.home.title = state.back;
+    this.numbers.replaceChildren();
+    const say = (words, name = "") => words && make("span", name, this.numbers, words);
+    if (point) {
+      const near = Math.abs(point.lamb - at) < 5e-3 ? "" : `shown: λ ${point.lamb.toFixed(2)}`;
+      for (const [name, words] of [["Quality", point.quality], ["Diversity", point.diversity], ["Joint", point.joint]]) {
+        const entry = say(`${name} `, "number");
+        if (entry) make("b", "", entry, words);
+      }
+      say(`${point.size} samples`);
+      say(point.proof);
+      if (point.overlap && !point.run) say(`keeps ${point.overlap} of ${state.run}`);
+      if (point.run) say(`run ${state.run}`);
+      say(near || point.note, "note");
+      if (touched && state.run && !point.run) say(`lists stay with ${state.run}`, "note");
+      this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${this.numbers.textContent}`);
+    }
+    say(state.words, "note");
+    for (const { kind, words } of state.marks) {
+      const entry = say(words, `mark ${kind}`);
+      if (entry) entry.prepend(Object.assign(make("i", "", null, `${SHOWN_AS[kind]} `), { ariaHidden: "true" }));
+    }
+    // read by tests: which selection is on the map
+    this.root.dataset.shown = touched && point ? String(point.lamb) : "";
+    if (paint) this.map.recolour();
+  }
+
+  mark() {
+    this.signs.replaceChildren();
+    const place = (low, high, kind, title) => {
+      const sign = make("span", kind, this.signs);
+      sign.title = title;
+      sign.style.left = `calc(${THUMB / 2}px + (100% - ${THUMB}px) * ${low})`;
+      if (high > low) sign.style.width = `calc((100% - ${THUMB}px) * ${high - low})`;
+    };
+    for (const { low, high, kind, words } of this.state.marks) place(low, high, high > low ? `${kind} band` : kind, words);
+    for (const { lamb } of this.solved?.points ?? []) place(lamb, lamb, "solved", `solved at λ ${lamb}`);
+  }
+}
+
+// One packed row of bits, as bytes of 0 and 1.
+function unpacked(bits, row, count) {
+  const width = Math.ceil(count / 8), codes = new Uint8Array(count);
+  for (let i = 0, first = row * width; i < count; i++) codes[i] = (bits[first + (i >> 3)] >> (7 - (i & 7))) & 1;
+  return codes;
+}

@@ -1,0 +1,281 @@
+"""The lambda slider on the map: solved selections sent once, and the exact one where the slider is let go.
+
+    regions = canvas_map(MAP, ..., slider=True)
+    lambda_slider.show(MAP, panel, opened, run, places, seen, ...)
+
+What is dragged never comes here: the browser shows the nearest solved selection by itself. Letting go comes as one
+question, which the fragment below answers, so that the page around it stands still.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from datamask.config import SelectionConfig
+from datamask.corpus import Corpus
+from datamask.dashboard import explanations, lambda_points, live, words
+from datamask.dashboard.garbage import settled
+from datamask.dashboard.lambda_points import LambdaPoint, Mark
+from datamask.dashboard.marks import Seen
+from datamask.dashboard.openings import OpenCorpus
+from datamask.dashboard.parcels import pack
+from datamask.dashboard.places import Places, cut
+from datamask.dashboard.ui import frontier_exact, session
+from datamask.dashboard.ui.canvas_map import carry
+from datamask.dashboard.ui.components import component
+from datamask.dashboard.views import frontier, listing
+from datamask.runs import lambda_answers
+from datamask.runs.store import Run
+from datamask.work.worker import worker
+
+MIDDLE = 0.5
+"""Where the slider stands until somebody moves it, beside no run: nothing but a person chooses lambda."""
+
+EVERY = 1.0
+"""Seconds from one drawing to the next while selections are being solved."""
+
+PREPARE, STOP, HOME = "prepare", "stop", "home"
+"""Questions of the browser besides a lambda."""
+
+AT, TURN, OF, BEGUN = "explore_lambda", "explore_lambda_turn", "explore_lambda_of", "explore_lambda_begun"
+"""Of the session: the lambda that was chosen, or None; the last question of the browser; the selection that it was
+chosen beside; the problems that were prepared unasked."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the slider stands beside.
+
+    Attributes:
+        opened: the corpus. run: the shown one; None: there is none. selected: bool ``(N,)`` of it.
+        places: where the samples lie on the map. seen: what a filter lets through.
+        panel: of the map, the one that shows the selections.
+        sample: the marked row.
+        scope: names places and run, so that what was packed of them is found again.
+    """
+
+    opened: OpenCorpus
+    run: Run | None
+    selected: np.ndarray | None
+    places: Places
+    seen: Seen
+    panel: int
+    sample: int | None
+    scope: str
+
+    @property
+    def corpus(self) -> Corpus:
+        """The open corpus."""
+        return self.opened.corpus
+
+    @property
+    def settings(self) -> SelectionConfig:
+        """The problem of the slider."""
+        if self.run is not None:
+            return lambda_points.settings_of(self.run.config.selection)
+        settings = lambda_points.settings_of(None)
+        # as the sweeps of the sample do: half of it are copies
+        return replace(settings, collapse="exact") if self.opened.sample else settings
+
+    @property
+    def name(self) -> str:
+        """What the run is called on the map; empty without one."""
+        return "" if self.run is None else cut(listing.name_of(self.run), 40)
+
+
+def show(name: str, beside: Beside) -> None:
+    """Send a map's slider what stands on it, and answer what it asks.
+
+    Args:
+        name: of a map that was drawn with a slider.
+    """
+    chosen_beside = (beside.corpus.fingerprint, None if beside.run is None else beside.run.id)
+    if st.session_state.setdefault(OF, chosen_beside) != chosen_beside:
+        st.session_state[OF], st.session_state[AT] = chosen_beside, None
+    settings = beside.settings
+    refusal = lambda_points.refusal(settings)
+    behind = None if refusal else live.find(beside.corpus, settings)
+    begun = st.session_state.setdefault(BEGUN, set())
+    problem = live.key_of(beside.corpus, settings)
+    unasked = not refusal and lambda_points.prepared_unasked(beside.corpus, settings.objective)
+    if unasked and behind is None and problem not in begun:
+        # once: few sessions are held, and one that made room must not take another's again and again
+        behind = live.session(beside.corpus, settings, session.store().cache_dir)
+        begun.add(problem)
+    watched = _watched(behind)
+    st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, settings, refusal, watched)
+
+
+def _watched(behind: live.Session | None) -> bool:
+    return behind is not None and behind.alive and not behind.job.ended
+
+
+def _follow(name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool) -> None:
+    settled()
+    component("ear", ("parcel", "ear"))(
+        key=f"{name}_ear",
+        data={"name": name},
+        on_asked_change=lambda: _asked(name, beside, settings),
+    )
+    behind = None if refusal else live.find(beside.corpus, settings)
+    if _watched(behind) != watched:
+        st.rerun()  # to be drawn again by itself, or no longer
+    own = _own(beside)
+    stamp, solved = (0, ()) if behind is None or not behind.alive else behind.solved
+    final = behind is not None and behind.ready
+    points = lambda_points.with_run([lambda_points.of_solved(point) for point in solved], own)
+    lamb = st.session_state.get(AT)
+    released = None
+    if behind is not None and behind.alive and not behind.preparing and lamb is not None and len(points) > 1:
+        lamb, released = _answer(behind, beside, points, lamb)
+    if len(points) < 2:
+        lamb = None  # nothing to choose from yet
+    if points:
+        known = "" if behind is None else f"{id(behind)} {stamp} {final}"
+        carry(name, "lambdas", _packed(f"{name} lambdas", known, beside, points, final))
+    if released is not None:
+        known = f"{id(behind)} {released.lamb} {released.joint} {released.gap}"
+        carry(name, "released", _packed(f"{name} released", known, beside, [released], final))
+    carry(name, "slider", _state(beside, settings, refusal, behind, points, own, lamb))
+
+
+def _asked(name: str, beside: Beside, settings: SelectionConfig) -> None:
+    """Note what the browser asks, before the fragment is drawn."""
+    question = st.session_state[f"{name}_ear"].get("asked")
+    if not isinstance(question, dict):
+        return
+    wants, turn = question.get("wants"), question.get("turn")
+    if isinstance(turn, int):
+        st.session_state[TURN] = turn
+    if wants == PREPARE:
+        live.session(beside.corpus, settings, session.store().cache_dir)
+    elif wants == STOP and (behind := live.find(beside.corpus, settings)) is not None:
+        behind.stop()
+    elif wants == HOME:
+        st.session_state[AT] = None
+    elif isinstance(wants, int | float) and not isinstance(wants, bool) and 0 <= wants <= 1:
+        st.session_state[AT] = round(float(wants), 2)
+
+
+def _own(beside: Beside) -> LambdaPoint | None:
+    """The shown run as a point; None where it has no lambda, or no values on the slider's scale."""
+    if beside.run is None or beside.selected is None:
+        return None
+    spot = frontier.spot_of(beside.run, beside.corpus.fingerprint)
+    if spot is None or not spot.priced:
+        return None
+    estimated = bool((beside.run.status().summary or {}).get("estimate"))
+    return replace(lambda_points.of_run(spot, beside.selected), exact=not estimated)
+
+
+def _answer(
+    behind: live.Session, beside: Beside, points: list[LambdaPoint], lamb: float
+) -> tuple[float, LambdaPoint | None]:
+    """What stands at a chosen lambda: a point that is there already, or the selection made for it now."""
+    near = min(points, key=lambda point: abs(point.lamb - lamb))
+    if abs(near.lamb - lamb) < 1e-9:
+        return lamb, None
+    if not behind.quick:
+        return near.lamb, None
+    # asked once: asking again would take the solver from what it is solving
+    kept = st.session_state.get(f"{AT}_answer")
+    wanted = (id(behind), lamb)
+    if kept is None or kept[0] != wanted or (behind.ready and not kept[1]):
+        final = behind.ready
+        refined = lambda_points.refined(beside.corpus, beside.settings.objective)
+        ask = behind.refined if refined else behind.answer
+        answer = frontier_exact.waited(behind, lambda seconds: ask(lamb, seconds))
+        if answer is None:
+            return near.lamb, None
+        kept = st.session_state[f"{AT}_answer"] = (wanted, final, lambda_points.of_answer(answer))
+    return lamb, kept[2]
+
+
+def _packed(place: str, known: str, beside: Beside, points: list[LambdaPoint], final: bool) -> bytes:
+    """A parcel of points, kept in the session for as long as nothing in it changes.
+
+    Args:
+        place: where it is kept. known: names the points, among all beside the same run.
+    """
+    dark, seen = session.dark(), beside.seen
+    key = (known, beside.scope, dark, _digest(seen.shown), _digest(seen.counted))
+    kept = st.session_state.get(place)
+    if kept is None or kept[0] != key:
+        shown = None if beside.selected is None else (beside.name, beside.selected)
+        parcel = lambda_points.points_parcel(points, beside.places, dark=dark, seen=seen, shown=shown, final=final)
+        kept = st.session_state[place] = (key, parcel)
+    return kept[1]
+
+
+def _digest(mask: np.ndarray | None) -> str:
+    return "" if mask is None else hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=8).hexdigest()
+
+
+def _state(
+    beside: Beside,
+    settings: SelectionConfig,
+    refusal: str,
+    behind: live.Session | None,
+    points: list[LambdaPoint],
+    own: LambdaPoint | None,
+    lamb: float | None,
+) -> bytes:
+    """What stands on the slider besides its points."""
+    said, press, label = _progress(beside, settings, refusal, behind)
+    if not said and lamb is not None and lamb != st.session_state.get(AT):
+        said = f"λ {st.session_state[AT]:g} is not solved: {settings.objective} is learned anew at each λ"
+    home = own.lamb if own is not None else MIDDLE
+    header: dict[str, Any] = {
+        "kind": "slider",
+        "panel": beside.panel,
+        "dark": session.dark(),
+        "at": home if lamb is None else lamb,
+        "touched": lamb is not None,
+        "turn": st.session_state.get(TURN, 0),
+        "home": home,
+        "back": f"As in {beside.name}" if beside.run is not None else "As coloured before",
+        "run": beside.name,
+        "words": said,
+        "press": press,
+        "label": label,
+        "marks": [asdict(mark) for mark in _marks(beside, settings, points, own)],
+    }
+    return pack(header)
+
+
+def _progress(
+    beside: Beside, settings: SelectionConfig, refusal: str, behind: live.Session | None
+) -> tuple[str, str, str]:
+    """What is being done or could be, the question that the button asks, and the button's label."""
+    if refusal:
+        return refusal, "", ""
+    if behind is None or not behind.alive:
+        if behind is not None and behind.error:
+            return cut(words.unmarked(behind.error), 200), PREPARE, "Prepare λ again"
+        seconds = lambda_points.expected_seconds(beside.corpus, settings.objective)
+        takes = "takes a while" if seconds is None else f"about {words.roughly(seconds)}"
+        return f"To drag λ, its selections are solved first, {takes}, in the background", PREPARE, "Prepare λ"
+    if behind.job.ended:
+        return "", "", ""
+    left = words.soon(behind.job.left)
+    done = ", ".join(filter(None, (cut(behind.job.message, 80), words.percent(behind.job.share), left)))
+    return done, STOP, "Stop"
+
+
+def _marks(beside: Beside, settings: SelectionConfig, points: list[LambdaPoint], own: LambdaPoint | None) -> list[Mark]:
+    """What others say of lambda: the run, the marked sample, and the searches for one."""
+    marks = [] if own is None else [Mark("run", own.lamb, own.lamb, "")]
+    answers = lambda_answers.answers(session.store().cache_dir, beside.corpus.fingerprint)
+    ratio = None if settings.budget is not None else settings.select_ratio
+    marks += lambda_points.judges(answers, settings.objective, ratio)
+    if beside.sample is not None:
+        job = None if beside.run is None else worker().find(explanations.flip_key(beside.run, beside.sample))
+        flip = job.result.lamb if job is not None and job.state == "done" else None
+        name = cut(beside.corpus.ids[beside.sample].as_py(), 24)
+        marks += lambda_points.sample_marks(name, points, beside.sample, flip)
+    return marks

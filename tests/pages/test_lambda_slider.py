@@ -1,0 +1,222 @@
+"""The lambda slider on the map: what it is told, what it answers, and that one lambda has one answer everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.dashboard import explanations, lambda_points, live, words
+from datamask.dashboard.ui import lambda_slider
+from datamask.dashboard.views import frontier
+from datamask.evaluation.explaining import Flip
+from datamask.runs import lambda_answers
+from datamask.runs.execute import execute
+from datamask.work.worker import worker
+from tests.dashboard.made_answers import made_answer
+from tests.dashboard.made_runs import finish_run
+from tests.pages.reading import map_data, parcels
+
+LONG = 240.0
+
+
+@pytest.fixture(autouse=True)
+def a_holder_of_its_own(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(live, "_NAME", "live lambda of a test")
+    yield
+    for session in live._holder().sessions.values():
+        session.stop()
+    live._holder().sessions.clear()
+
+
+def ran(store, opened, **options):
+    """A run that was really made."""
+    run = store.create(RunConfig(opened.config, SelectionConfig.from_options(device="cpu", **options), "R"))
+    execute(run, threads=1)
+    return run
+
+
+def prepared(opened, run=None):
+    """The session behind the slider beside a run, with everything solved."""
+    settings = lambda_points.settings_of(None if run is None else run.config.selection)
+    behind = live.session(opened.corpus, settings, opened_cache(opened))
+    behind.wait(LONG)
+    assert behind.ready, behind.error
+    return behind
+
+
+def opened_cache(opened):
+    from datamask.runs.store import RunStore
+
+    return RunStore(os.environ["DATAMASK_RUNS_DIR"]).cache_dir
+
+
+def masks(parcel) -> list[np.ndarray]:
+    """The masks of the drawn samples, unpacked."""
+    width = -(-parcel["marks"] // 8)
+    rows = parcel["bits"].reshape(len(parcel["points"]), width)
+    return [np.unpackbits(row, count=parcel["marks"]).astype(bool) for row in rows]
+
+
+def of_rows(parcel, places_rows) -> list[np.ndarray]:
+    """The masks by row, as the map's ground says which sample is which."""
+    found = []
+    for mask in masks(parcel):
+        by_row = np.zeros(len(mask), bool)
+        by_row[places_rows] = mask
+        found.append(by_row)
+    return found
+
+
+def at(app, lamb):
+    """The page once the slider was let go there."""
+    app.session_state[lambda_slider.AT] = lamb
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, opened, store, mapped):
+    # without a run nothing but a person chooses: the middle
+    state = parcels(page("pages/explore.py", corpus=opened.key))["slider"]
+    assert (state["at"], state["touched"], state["run"]) == (0.5, False, "")
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="m*i*ne", lamb=0.3)
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    sent = parcels(app)
+    assert map_data(app)["slider"] and live._holder().sessions == {}
+    state = sent["slider"]
+    assert (state["at"], state["home"], state["touched"]) == (0.3, 0.3, False)
+    assert state["press"] == "prepare" and "solved first" in state["words"] and state["back"] == "As in m*i*ne"
+    (only,) = sent["lambdas"]["points"]
+    assert only["run"] and only["quality"] == words.percent(0.8, 1) and "released" not in sent
+
+
+@pytest.mark.parametrize("objective", ["pairwise", "facility"])
+def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, mapped, objective):
+    for lamb in (0.3, 0.37):  # one of the solved lambdas, and one between
+        run = ran(store, opened, objective=objective, estimator="relaxed", lamb=lamb)
+        behind = prepared(opened, run)
+        sent = parcels(page("pages/explore.py", corpus=opened.key, run=run.id))
+        own = next(point for point in sent["lambdas"]["points"] if point["lamb"] == lamb)
+        # the run's own: its rows, and the numbers that it reports and that are its dot on the frontier
+        spot = frontier.spot_of(run)
+        reported = [words.percent(share, 1) for share in (spot.quality, spot.diversity)]
+        assert [own["quality"], own["diversity"]] == reported and own["run"]
+        selected = run.rows(["selected"])["selected"].to_numpy()
+        place = sent["lambdas"]["points"].index(own)
+        assert np.array_equal(of_rows(sent["lambdas"], sent["ground"]["rows"])[place], selected)
+        # selected anew there, beside another run: the same worth, or more where the run is not proved best
+        other = ran(store, opened, objective=objective, estimator="relaxed", lamb=0.8)
+        sent = parcels(at(page("pages/explore.py", corpus=opened.key, run=other.id), lamb))
+        anew = next(
+            p for part in ("released", "lambdas") for p in sent.get(part, {"points": []})["points"] if p["lamb"] == lamb
+        )
+        answer = behind.answer(lamb, LONG)
+        worth = lamb * spot.quality + (1 - lamb) * spot.diversity
+        assert worth - 5e-4 <= answer.joint <= worth + spot.gap + 1e-6
+        # and the live slider of the frontier says the very same
+        front = page("pages/frontier.py", corpus=opened.key)
+        front.get_by_key("frontier_view").set_value("Live λ").run()
+        front.selectbox(key="frontier_objective_4").set_value(objective).run()
+        front.slider(key="live_lamb").set_value(lamb).run()
+        metric = {shown.label: shown.value for shown in front.metric}
+        assert [metric["Quality"], metric["Diversity"]] == [anew["quality"], anew["diversity"]]
+
+
+def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, mapped):
+    run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
+    behind = prepared(opened, run)
+    app = at(page("pages/explore.py", corpus=opened.key, run=run.id), 0.12)
+    sent = parcels(app)
+    answer = behind.refined(0.12, LONG)
+    assert answer.solved
+    (released,) = sent["released"]["points"]
+    assert released["lamb"] == 0.12 and released["quality"] == words.percent(answer.quality, 1)
+    (mask,) = of_rows(sent["released"], sent["ground"]["rows"])
+    assert np.array_equal(mask, answer.mask)
+    # its value, from the definition in float64
+    corpus = opened.corpus
+    inside = corpus.features[mask].astype(np.float64)
+    assert mask.sum() == answer.mask.sum() == behind.answer(0.5, LONG).mask.sum()
+    assert float((inside.sum(axis=0) ** 2).sum()) < float(
+        (corpus.features[run.rows(["selected"])["selected"].to_numpy()].astype(np.float64).sum(axis=0) ** 2).sum()
+    )  # a smaller lambda takes rows that are less alike
+    assert sent["slider"]["at"] == 0.12 and sent["slider"]["touched"]
+    assert released["proof"] == lambda_points.proof_words(answer.gap, True)
+    # back to the run, and what was released is gone
+    app = at(app, None)
+    assert parcels(app)["slider"]["at"] == 0.5 and not parcels(app)["slider"]["touched"]
+    assert "released" not in parcels(app)
+    # beside another run nothing of it is left
+    other = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.9)
+    app = at(app, 0.12)
+    app.selectbox(key="explore_run").select(other.id).run()
+    assert not parcels(app)["slider"]["touched"]
+
+
+def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so(page, opened, store, mapped):
+    run = finish_run(
+        store, opened.corpus, opened.config, opened.corpus.quality, objective="disf_fixed", estimator="relaxed"
+    )
+    behind = prepared(opened, run)
+    app = at(page("pages/explore.py", corpus=opened.key, run=run.id), 0.33)
+    sent = parcels(app)
+    assert sent["slider"]["at"] == 0.3 and "not solved" in sent["slider"]["words"] and "released" not in sent
+    assert [point["lamb"] for point in sent["lambdas"]["points"]] == [point.answer.lamb for point in behind.solved[1]]
+
+
+def test_rules_and_other_objectives_are_refused_in_words(page, opened, store, mapped):
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="graphcut")
+    state = parcels(page("pages/explore.py", corpus=opened.key, run=run.id))["slider"]
+    assert state["press"] == "" and "graphcut" in state["words"]
+
+
+def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, store, mapped, monkeypatch):
+    monkeypatch.setattr(lambda_points, "AT_ONCE", 3.0)
+    run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
+    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    (behind,) = live._holder().sessions.values()
+    behind.wait(LONG)
+    assert len(parcels(app.run())["lambdas"]["points"]) == len(behind.solved[1])
+    # another problem took its room: it is offered, not begun again
+    behind.stop()
+    live._holder().sessions.clear()
+    assert parcels(app.run())["slider"]["press"] == "prepare" and live._holder().sessions == {}
+
+
+def test_marks_of_the_sample_of_its_flip_and_of_the_search_for_lambda(page, opened, store, mapped, monkeypatch):
+    run = ran(store, opened, objective="facility", estimator="relaxed", lamb=0.5)
+    behind = prepared(opened, run)
+    lambda_answers.save(store.cache_dir, made_answer(opened.corpus.fingerprint))
+    inside = np.array([point.mask for point in behind.solved[1]])
+    row = int(np.flatnonzero(inside.any(axis=0) & ~inside.all(axis=0))[0])
+    name = opened.corpus.ids[row].as_py()
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample=name)
+    marks = parcels(app)["slider"]["marks"]
+    kept = [mark for mark in marks if mark["kind"] == "sample"]
+    for point in behind.solved[1]:
+        reached = any(mark["low"] <= point.answer.lamb <= mark["high"] for mark in kept)
+        assert reached == point.mask[row] or point.answer.lamb == 0.5
+    (judge,) = [mark for mark in marks if mark["kind"] == "judge"]
+    assert (judge["low"], judge["high"]) == (0.0, 0.2) and "held-out text" in judge["words"]
+    assert not [mark for mark in marks if mark["kind"] == "flip"]
+    worker().start(explanations.flip_key(run, row), lambda job: Flip((0.411, 0.4115), False, (0.4, 0.45), 3)).wait(LONG)
+    marks = parcels(app.run())["slider"]["marks"]
+    (flip,) = [mark for mark in marks if mark["kind"] == "flip"]
+    assert flip["low"] == pytest.approx(0.41125) and name in flip["words"]
+
+
+def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
+    app = page("pages/explore.py", corpus=opened.key)
+    for nonsense in (7, -0.1, True, "<b>", None, [0.5], float("nan")):
+        asked = {f"{'explore_map'}_ear": {"asked": {"wants": nonsense, "turn": 1}}}
+        state: dict = dict(asked)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lambda_slider.st, "session_state", state)
+            lambda_slider._asked("explore_map", None, None)
+        assert lambda_slider.AT not in state, nonsense
+    assert json.dumps(parcels(app)["slider"]["at"]) == "0.5"
