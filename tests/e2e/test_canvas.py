@@ -50,7 +50,7 @@ def test_the_map_keeps_its_place_while_its_colours_change(address, browser):
         assert max(frames) > COORDINATES
         root, stage = page.locator(".map"), page.locator(".stage").first
         assert root.get_attribute("aria-label") == "Points" and len(colours(page, 0)) > 50
-        assert page.get_by_role("toolbar", name="Tools of the map").get_by_role("button").count() == 6
+        assert page.get_by_role("toolbar", name="Tools of the map").get_by_role("button").count() == 7
 
         # names stand where there is room, the first ones first, as text; the same on every panel, heard once
         assert root.get_attribute("data-names") == "2"

@@ -21,7 +21,7 @@ class LambdaSlider {
     this.input.setAttribute("aria-label", "Balance λ: 0 is diversity alone, 1 quality alone");
     make("span", "end", line, "quality");
     this.button = make("button", "", line);
-    this.home = make("button", "", line);
+    this.home = make("button", "home", line);
     for (const button of [this.button, this.home]) button.type = "button";
     this.numbers = make("div", "numbers", this.root);
     this.points = [];
@@ -109,7 +109,7 @@ class LambdaSlider {
     this.name.textContent = `λ ${at.toFixed(2)}`;
     this.button.hidden = !state.press;
     this.button.textContent = this.button.title = state.label;
-    this.home.hidden = !touched;
+    this.home.hidden = !touched || this.points.length < 2;
     this.home.textContent = this.home.title = state.back;
     this.numbers.replaceChildren();
     const say = (words, name = "") => words && make("span", name, this.numbers, words);

@@ -1,0 +1,141 @@
+"""The lambda slider in a real browser: dragging asks nobody, letting go asks once, by keyboard too."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from datamask.config import RunConfig, SelectionConfig
+from datamask.corpus import open_corpus
+from datamask.corpus.projections.layouts import Layout, keep_layout
+from datamask.dashboard import grounds
+from datamask.runs.execute import execute
+from datamask.runs.store import RunStore
+from tests.dashboard.made_runs import write_shard
+from tests.e2e.serving import STILL, served
+from tests.e2e.test_canvas import BROWSERS, FLAGS, colours
+
+N = 600
+SHOWN = ".lambda[data-shown='{}']"
+
+
+@pytest.fixture
+def ready(tmp_path):
+    """A run at lambda 0.5 on a corpus whose layout is there, so that nothing but the slider is under way."""
+    config = write_shard(tmp_path / "shard.parquet", N)
+    corpus, store = open_corpus(config), RunStore(tmp_path / "runs")
+    run = store.create(
+        RunConfig(
+            config, SelectionConfig.from_options(objective="pairwise", estimator="relaxed", device="cpu"), "first"
+        )
+    )
+    execute(run, threads=1)
+    rng = np.random.default_rng(0)
+    keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
+    grounds.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
+    with served(tmp_path) as address:
+        yield f"{address}/explore?run={run.id}"
+
+
+@pytest.mark.timeout(600)
+def test_dragging_asks_nobody_and_letting_go_asks_once(ready):
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert found, f"this test needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(240_000)
+        expect.set_options(timeout=240_000)
+        sent, received, requests = [], [], []
+
+        def listen(socket):
+            socket.on("framesent", lambda data: sent.append(len(data)))
+            socket.on("framereceived", lambda data: received.append(len(data)))
+
+        page.on("websocket", listen)
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(ready)
+        expect(page.locator(".map[data-drawn='1']")).to_be_visible()
+        slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
+        title, numbers = page.locator(".panel .title"), page.locator(".lambda .numbers")
+        expect(title).to_have_text("Selected by first")
+        expect(slider).to_be_disabled()
+        page.get_by_role("button", name="Prepare λ").click()
+        expect(page.get_by_role("button", name="Prepare λ")).to_be_hidden()
+        expect(page.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
+        expect(page.locator(".signs .solved")).to_have_count(22)
+        page.wait_for_function(STILL)
+        # until somebody moves it, the run is what is coloured, and the slider stands at its lambda
+        expect(title).to_have_text("Selected by first")
+        expect(slider).to_have_value("0.5")
+        expect(page.locator(SHOWN.format(""))).to_be_visible()
+
+        box = slider.bounding_box()
+
+        def along(share):
+            # the middle of the thumb moves along the track less its own width
+            return box["x"] + 8 + (box["width"] - 16) * share, box["y"] + box["height"] / 2
+
+        def picture():
+            return page.locator(".stage canvas").first.evaluate("canvas => canvas.toDataURL()")
+
+        page.mouse.move(*along(0.5))
+        page.mouse.down()
+        for kept in (sent, received, requests):
+            kept.clear()
+        pictures, said = {picture()}, set()
+        for percent in range(49, 11, -1):
+            page.mouse.move(*along(percent / 100))
+            if percent % 5 == 0:
+                expect(page.locator(SHOWN.format(f"{percent / 100:g}"))).to_be_visible()
+                expect(title).to_have_text(f"Selected at λ {percent / 100:g}")
+                page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+                pictures.add(picture())
+                said.add(numbers.inner_text())
+        # map and numbers followed, and nothing went over any wire
+        assert len(pictures) == 8 and len(said) == 7
+        assert (sent, received, requests) == ([], [], [])
+
+        page.mouse.up()
+        expect(page.locator(SHOWN.format("0.12"))).to_be_visible()
+        expect(title).to_have_text("Selected at λ 0.12")
+        page.wait_for_function(STILL)
+        assert len(sent) == 1 and requests == []
+        # the fragment answers alone: no other part of the page travels again
+        assert max(received) < 8_000
+        expect(numbers).to_contain_text("lists stay with first")
+
+        # by keyboard: arrows move it and ask once they rest; the way back to the run is the next stop
+        slider.focus()
+        sent.clear()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        expect(page.locator(SHOWN.format("0.15"))).to_be_visible()
+        page.wait_for_function(STILL)
+        expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^λ 0\.15: Quality"))
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("button", name="As in first")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(title).to_have_text("Selected by first")
+        expect(slider).to_have_value("0.5")
+        page.wait_for_function(STILL)
+
+        # all of the window, the slider in it; Escape leads back
+        before = page.locator(".stage").bounding_box()
+        page.get_by_role("button", name="Full screen (F)").click()
+        expect(page.locator(".map.full")).to_be_visible()
+        full = page.locator(".stage").bounding_box()
+        assert full["width"] * full["height"] >= 0.75 * 1440 * 900
+        slider.focus()
+        page.keyboard.press("Home")
+        expect(page.locator(SHOWN.format("0"))).to_be_visible()
+        assert len(colours(page, 0)) > 2
+        page.keyboard.press("Escape")
+        expect(page.locator(".map.full")).to_have_count(0)
+        assert page.locator(".stage").bounding_box() == before
+        expect(page.locator(SHOWN.format("0"))).to_be_visible()
+        browser.close()
