@@ -104,7 +104,8 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready):
         expect(page.locator(SHOWN.format("0.12"))).to_be_visible()
         expect(title).to_have_text("Selected at λ 0.12")
         page.wait_for_function(STILL)
-        assert len(sent) == 1 and requests == []
+        # where the address changes, the browser may fetch the picture in the menu once more
+        assert len(sent) == 1 and [url for url in requests if "/media/" not in url] == []
         # the fragment answers alone: no other part of the page travels again
         assert max(received) < 8_000
         expect(numbers).to_contain_text("lists stay with first")

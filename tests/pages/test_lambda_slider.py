@@ -113,7 +113,10 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
         other = ran(store, opened, objective=objective, estimator="relaxed", lamb=0.8)
         sent = parcels(at(page("pages/explore.py", corpus=opened.key, run=other.id), lamb))
         anew = next(
-            p for part in ("released", "lambdas") for p in sent.get(part, {"points": []})["points"] if p["lamb"] == lamb
+            p
+            for part in ("refined", "released", "lambdas")
+            for p in sent.get(part, {"points": []})["points"]
+            if p["lamb"] == lamb
         )
         answer = behind.answer(lamb, LONG)
         worth = lamb * spot.quality + (1 - lamb) * spot.diversity
@@ -134,9 +137,11 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     sent = parcels(app)
     answer = behind.refined(0.12, LONG)
     assert answer.solved
-    (released,) = sent["released"]["points"]
+    # at once what lies between solved lambdas, and then what is solved for this one
+    (first,), (released,) = sent["released"]["points"], sent["refined"]["points"]
+    assert first["lamb"] == 0.12 and first["note"] and not released["note"]
     assert released["lamb"] == 0.12 and released["quality"] == words.percent(answer.quality, 1)
-    (mask,) = of_rows(sent["released"], sent["ground"]["rows"])
+    (mask,) = of_rows(sent["refined"], sent["ground"]["rows"])
     assert np.array_equal(mask, answer.mask)
     # its value, from the definition in float64
     corpus = opened.corpus
@@ -147,6 +152,9 @@ def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, ma
     )  # a smaller lambda takes rows that are less alike
     assert sent["slider"]["at"] == 0.12 and sent["slider"]["touched"]
     assert released["proof"] == lambda_points.proof_words(answer.gap, True)
+    # drawn again, it is there by itself
+    sent = parcels(app.run())
+    assert sent["released"]["points"] == [released] and "refined" not in sent
     # back to the run, and what was released is gone
     app = at(app, None)
     assert parcels(app)["slider"]["at"] == 0.5 and not parcels(app)["slider"]["touched"]
@@ -220,3 +228,16 @@ def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
             lambda_slider._asked("explore_map", None, None)
         assert lambda_slider.AT not in state, nonsense
     assert json.dumps(parcels(app)["slider"]["at"]) == "0.5"
+
+
+def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapped):
+    run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
+    prepared(opened, run)
+    app = page("pages/explore.py", corpus=opened.key, run=run.id, **{"lambda": "0.12"})
+    assert parcels(app)["slider"]["at"] == 0.12 and parcels(app)["released"]["points"][0]["lamb"] == 0.12
+    app = at(app, 0.2)
+    assert app.query_params["lambda"] in ("0.2", ["0.2"])
+    app = at(app, None)
+    assert "lambda" not in app.query_params
+    nonsense = page("pages/explore.py", corpus=opened.key, run=run.id, **{"lambda": "7"})
+    assert parcels(nonsense)["slider"]["at"] == 0.5 and not parcels(nonsense)["slider"]["touched"]

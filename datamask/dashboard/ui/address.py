@@ -58,7 +58,7 @@ def _text(key: str, default: str) -> Part[str]:
     return Part(key, default, lambda text: text[:_LONGEST])
 
 
-def _number(key: str, default: float, low: float, high: float) -> Part[float]:
+def _number(key: str, default: float | None, low: float, high: float) -> Part[float]:
     def read(text: str) -> float:
         value = float(text)
         if not (math.isfinite(value) and low <= value <= high):
@@ -92,6 +92,7 @@ PARTS: dict[str, dict[str, Part[Any]]] = {
         "marks": _one_of("explore_marks", MARKS),
         "tab": _text("explore_tab", "Distributions"),
         "group": _text("explore_group_by", ""),
+        "lambda": _number("explore_lambda", None, 0.0, 1.0),
         "show": _one_of("explore_map_which", ("all", "selected", "not selected"), "all"),
         "search": Part(
             linked.FILTERS,

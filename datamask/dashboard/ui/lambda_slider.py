@@ -25,7 +25,7 @@ from datamask.dashboard.marks import Seen
 from datamask.dashboard.openings import OpenCorpus
 from datamask.dashboard.parcels import pack
 from datamask.dashboard.places import Places, cut
-from datamask.dashboard.ui import frontier_exact, session
+from datamask.dashboard.ui import address, session
 from datamask.dashboard.ui.canvas_map import carry
 from datamask.dashboard.ui.components import component
 from datamask.dashboard.views import frontier, listing
@@ -39,12 +39,18 @@ MIDDLE = 0.5
 EVERY = 1.0
 """Seconds from one drawing to the next while selections are being solved."""
 
+ASKED = 0.3
+"""Seconds an answer is waited for before it is seen whether the user wants something else."""
+
 PREPARE, STOP, HOME = "prepare", "stop", "home"
 """Questions of the browser besides a lambda."""
 
-AT, TURN, OF, BEGUN = "explore_lambda", "explore_lambda_turn", "explore_lambda_of", "explore_lambda_begun"
+AT, TURN, OF = "explore_lambda", "explore_lambda_turn", "explore_lambda_of"
 """Of the session: the lambda that was chosen, or None; the last question of the browser; the selection that it was
-chosen beside; the problems that were prepared unasked."""
+chosen beside."""
+
+ANSWER, BEGUN = "explore_lambda_answer", "explore_lambda_begun"
+"""Of the session: what was selected last where the slider was let go; the problems that were prepared unasked."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,8 @@ def show(name: str, beside: Beside) -> None:
         behind = live.session(beside.corpus, settings, session.store().cache_dir)
         begun.add(problem)
     watched = _watched(behind)
-    st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, settings, refusal, watched)
+    with st.container(gap=None):  # nothing in it is seen
+        st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, settings, refusal, watched)
 
 
 def _watched(behind: live.Session | None) -> bool:
@@ -122,6 +129,7 @@ def _follow(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
         data={"name": name},
         on_asked_change=lambda: _asked(name, beside, settings),
     )
+    address.follow("Explore")
     behind = None if refusal else live.find(beside.corpus, settings)
     if _watched(behind) != watched:
         st.rerun()  # to be drawn again by itself, or no longer
@@ -132,16 +140,27 @@ def _follow(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
     lamb = st.session_state.get(AT)
     released = None
     if behind is not None and behind.alive and not behind.preparing and lamb is not None and len(points) > 1:
-        lamb, released = _answer(behind, beside, points, lamb)
+        lamb, released = _answer(behind, points, lamb)
     if len(points) < 2:
         lamb = None  # nothing to choose from yet
     if points:
         known = "" if behind is None else f"{id(behind)} {stamp} {final}"
         carry(name, "lambdas", _packed(f"{name} lambdas", known, beside, points, final))
     if released is not None:
-        known = f"{id(behind)} {released.lamb} {released.joint} {released.gap}"
-        carry(name, "released", _packed(f"{name} released", known, beside, [released], final))
+        _send(name, "released", behind, beside, released, final)
     carry(name, "slider", _state(beside, settings, refusal, behind, points, own, lamb))
+    if behind is None or released is None or st.session_state[ANSWER].refined:
+        return
+    if lambda_points.refined(beside.corpus, settings.objective):
+        # shown already; this is what a run finds there, a moment later
+        point = _made(behind, released.lamb, refined=True)
+        if point is not None:
+            _send(name, "refined", behind, beside, point, final)
+
+
+def _send(name: str, part: str, behind: live.Session | None, beside: Beside, point: LambdaPoint, final: bool) -> None:
+    known = f"{id(behind)} {point.lamb} {point.joint} {point.gap}"
+    carry(name, part, _packed(f"{name} {part}", known, beside, [point], final))
 
 
 def _asked(name: str, beside: Beside, settings: SelectionConfig) -> None:
@@ -173,27 +192,44 @@ def _own(beside: Beside) -> LambdaPoint | None:
     return replace(lambda_points.of_run(spot, beside.selected), exact=not estimated)
 
 
-def _answer(
-    behind: live.Session, beside: Beside, points: list[LambdaPoint], lamb: float
-) -> tuple[float, LambdaPoint | None]:
-    """What stands at a chosen lambda: a point that is there already, or the selection made for it now."""
+def _answer(behind: live.Session, points: list[LambdaPoint], lamb: float) -> tuple[float, LambdaPoint | None]:
+    """What stands at a chosen lambda: a point that is there already, or the selection made for it at once."""
     near = min(points, key=lambda point: abs(point.lamb - lamb))
     if abs(near.lamb - lamb) < 1e-9:
         return lamb, None
     if not behind.quick:
         return near.lamb, None
-    # asked once: asking again would take the solver from what it is solving
-    kept = st.session_state.get(f"{AT}_answer")
-    wanted = (id(behind), lamb)
-    if kept is None or kept[0] != wanted or (behind.ready and not kept[1]):
-        final = behind.ready
-        refined = lambda_points.refined(beside.corpus, beside.settings.objective)
-        ask = behind.refined if refined else behind.answer
-        answer = frontier_exact.waited(behind, lambda seconds: ask(lamb, seconds))
-        if answer is None:
-            return near.lamb, None
-        kept = st.session_state[f"{AT}_answer"] = (wanted, final, lambda_points.of_answer(answer))
-    return lamb, kept[2]
+    kept = st.session_state.get(ANSWER)
+    if kept is not None and kept.asked == (id(behind), lamb, behind.ready):
+        return lamb, kept.point
+    point = _made(behind, lamb, refined=False)
+    return (near.lamb if point is None else lamb), point
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The last answer where the slider was let go: asking again would take the solver from what it is solving.
+
+    Attributes:
+        asked: session, lambda, and whether all was solved and proved by then.
+        refined: whether it was solved for its lambda.
+    """
+
+    asked: tuple[int, float, bool]
+    point: LambdaPoint
+    refined: bool
+
+
+def _made(behind: live.Session, lamb: float, *, refined: bool) -> LambdaPoint | None:
+    """An answer as a point, kept in the session; None where the solver ended."""
+    ask, ready, place = behind.refined if refined else behind.answer, behind.ready, st.empty()
+    while (answer := ask(lamb, ASKED)) is None and behind.alive:
+        place.empty()  # another input of the user ends the waiting there
+    if answer is None:
+        return None
+    point = lambda_points.of_answer(answer)
+    st.session_state[ANSWER] = _Kept((id(behind), lamb, ready), point, refined)
+    return point
 
 
 def _packed(place: str, known: str, beside: Beside, points: list[LambdaPoint], final: bool) -> bytes:

@@ -109,7 +109,8 @@ class LinkedMap {
       this.home(STORE.views.get(name));
     }
     this.dimming = part("dimming");
-    this.slider.receive(this.data.slider ? part("slider") : undefined, part("lambdas"), part("released"));
+    this.slider.receive(this.data.slider ? part("slider") : undefined, part("lambdas"),
+      part("released"), part("refined"));
     this.brighten();
     this.recolour();
   }

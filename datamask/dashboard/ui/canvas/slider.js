@@ -3,7 +3,6 @@
 
 const RESTS = 200; // milliseconds without a key after which the keyboard has let go
 const THUMB = 16; // CSS pixels, as in the style sheet: the middle of the thumb marks the value
-const SHOWN_AS = { judge: "▬", flip: "▲", sample: "▬", run: "●" };
 
 class LambdaSlider {
   constructor(map, parent) {
@@ -11,6 +10,8 @@ class LambdaSlider {
     this.root = make("div", "lambda", parent);
     this.root.setAttribute("role", "group");
     this.root.setAttribute("aria-label", "Balance λ of the map");
+    // words above, so that the slider keeps its place however many lines they take
+    this.numbers = make("div", "numbers", this.root);
     const line = make("div", "line", this.root);
     this.name = make("output", "value", line);
     make("span", "end", line, "diversity");
@@ -23,8 +24,8 @@ class LambdaSlider {
     this.button = make("button", "", line);
     this.home = make("button", "home", line);
     for (const button of [this.button, this.home]) button.type = "button";
-    this.numbers = make("div", "numbers", this.root);
     this.points = [];
+    this.heard = [];
     this.turn = 0;
     this.touched = false;
     this.at = 0.5;
@@ -42,13 +43,14 @@ class LambdaSlider {
 
   // -- what the server says ---------------------------------------------------------------------------------------
 
-  receive(state, solved, released) {
-    const told = state !== this.state || solved !== this.solved || released !== this.released;
-    Object.assign(this, { state, solved, released });
+  receive(state, solved, released, refined) {
+    const heard = [state, solved, released, refined];
+    const told = heard.some((parcel, place) => parcel !== this.heard[place]);
+    Object.assign(this, { heard, state, solved });
     this.root.hidden = !state;
     this.root.classList.toggle("dark", !!state?.dark);
     if (!state || !told) return;
-    this.points = [solved, released].flatMap((parcel) =>
+    this.points = [solved, released, refined].flatMap((parcel) =>
       (parcel?.points ?? []).map((point, place) => ({ ...point, parcel, place })));
     // an answer that arrives after the slider moved on does not move it back
     if (state.turn >= this.turn) Object.assign(this, { turn: state.turn, at: state.at, touched: state.touched });
@@ -80,11 +82,11 @@ class LambdaSlider {
 
   // -- what is shown ----------------------------------------------------------------------------------------------
 
-  // The selection that stands for a lambda: its own, or the nearest one. What was made for it goes before.
+  // The selection that stands for a lambda: its own, or the nearest one; of several at one lambda the latest made.
   get point() {
     let nearest = null;
     for (const point of this.points)
-      if (!nearest || Math.abs(point.lamb - this.at) <= Math.abs(nearest.lamb - this.at) - 1e-9) nearest = point;
+      if (!nearest || Math.abs(point.lamb - this.at) <= Math.abs(nearest.lamb - this.at) + 1e-9) nearest = point;
     return nearest;
   }
 
@@ -130,7 +132,7 @@ class LambdaSlider {
     say(state.words, "note");
     for (const { kind, words } of state.marks) {
       const entry = say(words, `mark ${kind}`);
-      if (entry) entry.prepend(Object.assign(make("i", "", null, `${SHOWN_AS[kind]} `), { ariaHidden: "true" }));
+      if (entry) entry.prepend(make("i", ""));
     }
     // read by tests: which selection is on the map
     this.root.dataset.shown = touched && point ? String(point.lamb) : "";
