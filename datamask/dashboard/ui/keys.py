@@ -17,6 +17,7 @@ MAP: tuple[tuple[tuple[str, ...], str], ...] = (
     (("Enter",), "take everything in view as region"),
     (("Escape",), "forget the region"),
     (("m",), "mark the sample nearest to the middle, to read it"),
+    (("f",), "fill the window with the map; Escape leaves"),
 )
 """Keys of a map that has the focus, as a browser calls them, and what they do; `canvas/hands.js` does it."""
 
@@ -29,6 +30,7 @@ OTHERS: tuple[tuple[str, tuple[tuple[tuple[str, ...], str], ...]], ...] = (
             (("Escape",), "let go of the range"),
         ),
     ),
+    ("On the λ slider of the map", ((("ArrowLeft", "ArrowRight", "Home", "End"), "less λ, more, 0, 1"),)),
     ("On a row of tabs", ((("ArrowLeft", "ArrowRight", "Home", "End"), "the tab before, after, first, last"),)),
     ("In the borderline reader", ((("1", "2", "0"), "rather keep, rather drop, skip"),)),
     (

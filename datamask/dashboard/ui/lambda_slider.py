@@ -114,8 +114,7 @@ def show(name: str, beside: Beside) -> None:
         behind = live.session(beside.corpus, settings, session.store().cache_dir)
         begun.add(problem)
     watched = _watched(behind)
-    with st.container(gap=None):  # nothing in it is seen
-        st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, settings, refusal, watched)
+    st.fragment(_follow, run_every=EVERY if watched else None)(name, beside, settings, refusal, watched)
 
 
 def _watched(behind: live.Session | None) -> bool:
@@ -124,6 +123,11 @@ def _watched(behind: live.Session | None) -> bool:
 
 def _follow(name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool) -> None:
     settled()
+    with st.container(gap=None):  # nothing in it is seen, so it takes no room
+        _answer(name, beside, settings, refusal, watched)
+
+
+def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, watched: bool) -> None:
     component("ear", ("parcel", "ear"))(
         key=f"{name}_ear",
         data={"name": name},
@@ -140,7 +144,7 @@ def _follow(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
     lamb = st.session_state.get(AT)
     released = None
     if behind is not None and behind.alive and not behind.preparing and lamb is not None and len(points) > 1:
-        lamb, released = _answer(behind, points, lamb)
+        lamb, released = _at(behind, points, lamb)
     if len(points) < 2:
         lamb = None  # nothing to choose from yet
     if points:
@@ -192,7 +196,7 @@ def _own(beside: Beside) -> LambdaPoint | None:
     return replace(lambda_points.of_run(spot, beside.selected), exact=not estimated)
 
 
-def _answer(behind: live.Session, points: list[LambdaPoint], lamb: float) -> tuple[float, LambdaPoint | None]:
+def _at(behind: live.Session, points: list[LambdaPoint], lamb: float) -> tuple[float, LambdaPoint | None]:
     """What stands at a chosen lambda: a point that is there already, or the selection made for it at once."""
     near = min(points, key=lambda point: abs(point.lamb - lamb))
     if abs(near.lamb - lamb) < 1e-9:
@@ -239,7 +243,9 @@ def _packed(place: str, known: str, beside: Beside, points: list[LambdaPoint], f
         place: where it is kept. known: names the points, among all beside the same run.
     """
     dark, seen = session.dark(), beside.seen
-    key = (known, beside.scope, dark, _digest(seen.shown), _digest(seen.counted))
+    # the key of cells is a scale: what was drawn on the map counts nothing in it
+    counted = None if beside.places.cells is not None else seen.counted
+    key = (known, beside.scope, dark, _digest(seen.shown), _digest(counted))
     kept = st.session_state.get(place)
     if kept is None or kept[0] != key:
         shown = None if beside.selected is None else (beside.name, beside.selected)
