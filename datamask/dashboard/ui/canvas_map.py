@@ -139,9 +139,7 @@ def canvas_map(
         for i, layer in enumerate(layers):
             if layer is not None:
                 canvas_layer(name, i, layer, places, Seen(shown, counted, ends or {}))
-        result = component(
-            "map", ("parcel", "elements", "raster", "tools", "tip", "names", "hands", "slider", "map")
-        )(
+        result = component("map", ("parcel", "elements", "raster", "tools", "tip", "names", "hands", "slider", "map"))(
             key=name,
             on_drawn_change=lambda: _drawn(name),
             on_picked_change=lambda: _picked(name, len(places.points), on_pick),

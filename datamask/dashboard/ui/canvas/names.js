@@ -53,7 +53,7 @@ function nameButton(map, panel, region, place) {
 // Put them where they belong, as the view lies now.
 function placeNames(map) {
   if (!map.regionNames?.length) return;
-  const [above, below] = map.data.filled ? [34, 44] : [4, 4], half = NAME.height / 2;
+  const [above, below] = map.data.filled ? [34, 44 + map.strip] : [4, 4], half = NAME.height / 2;
   const taken = [], seats = map.regionNames.map(({ x, y, width }) => {
     const [left, top] = [map.toX(x) - width / 2, map.toY(y) - half];
     const box = [left - NAME.between, top - NAME.between, left + width + NAME.between, top + NAME.height + NAME.between];

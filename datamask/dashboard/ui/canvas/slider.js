@@ -126,7 +126,7 @@ class LambdaSlider {
       if (point.overlap && !point.run) say(`keeps ${point.overlap} of ${state.run}`);
       if (point.run) say(`run ${state.run}`);
       say(near || point.note, "note");
-      if (touched && state.run && !point.run) say(`lists stay with ${state.run}`, "note");
+      if (touched && state.run && !point.run) say(`names and lists stay with ${state.run}`, "note");
       this.input.setAttribute("aria-valuetext", `λ ${at.toFixed(2)}: ${this.numbers.textContent}`);
     }
     say(state.words, "note");
