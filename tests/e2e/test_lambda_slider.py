@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-import shutil
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import expect
 
 from datamask.config import RunConfig, SelectionConfig
 from datamask.corpus import open_corpus
@@ -17,7 +18,7 @@ from datamask.runs.execute import execute
 from datamask.runs.store import RunStore
 from tests.dashboard.made_runs import write_shard
 from tests.e2e.serving import STILL, served
-from tests.e2e.test_canvas import BROWSERS, FLAGS, colours
+from tests.e2e.test_canvas import colours
 
 N = 600
 SHOWN = ".lambda[data-shown='{}']"
@@ -38,16 +39,13 @@ def ready(tmp_path):
     keep_layout(Layout(rng.normal(size=(N, 2)).astype(np.float32), 0.5, N), corpus, store.cache_dir)
     grounds.keep_crowding(rng.random(N).astype(np.float32), corpus, store.cache_dir)
     with served(tmp_path) as address:
-        yield f"{address}/explore?run={run.id}"
+        yield f"{address}/?run={run.id}"
 
 
 @pytest.mark.timeout(600)
-def test_dragging_asks_nobody_and_letting_go_asks_once(ready):
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    assert found, f"this test needs a browser ({', '.join(BROWSERS)}); on Debian: apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
+def test_dragging_asks_nobody_and_letting_go_asks_once(ready, browser):
+    with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
         page.set_default_timeout(240_000)
         expect.set_options(timeout=240_000)
         sent, received, requests = [], [], []
@@ -63,9 +61,12 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready):
         slider = page.get_by_role("slider", name=re.compile("^Balance λ"))
         title, numbers = page.locator(".panel .title"), page.locator(".lambda .numbers")
         expect(title).to_have_text("Selected by first")
-        expect(slider).to_be_disabled()
-        page.get_by_role("button", name="Prepare λ").click()
-        expect(page.get_by_role("button", name="Prepare λ")).to_be_hidden()
+        prepare = page.get_by_role("button", name="Prepare λ")
+        expect(prepare.or_(page.locator(".signs .solved").nth(21)).first).to_be_visible()
+        with contextlib.suppress(PlaywrightError):
+            # where the naming of regions has loaded what it takes, it prepares itself
+            prepare.click(timeout=6_000)
+        expect(prepare).to_have_count(0)
         # neither of the slider nor of anything else that is prepared
         expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
         expect(page.locator(".signs .solved")).to_have_count(22)
@@ -140,4 +141,3 @@ def test_dragging_asks_nobody_and_letting_go_asks_once(ready):
         expect(page.locator(".map.full")).to_have_count(0)
         assert page.locator(".stage").bounding_box() == before
         expect(page.locator(SHOWN.format("0"))).to_be_visible()
-        browser.close()

@@ -82,10 +82,10 @@ def at(app, lamb):
 
 def test_before_anything_is_solved_it_stands_at_the_run_and_offers_to(page, opened, store, mapped):
     # without a run nothing but a person chooses: the middle
-    state = parcels(page("pages/explore.py", corpus=opened.key))["slider"]
+    state = parcels(page(corpus=opened.key))["slider"]
     assert (state["at"], state["touched"], state["run"]) == (0.5, False, "")
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, name="m*i*ne", lamb=0.3)
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     sent = parcels(app)
     assert map_data(app)["slider"] and live._holder().sessions == {}
     state = sent["slider"]
@@ -100,7 +100,7 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
     for lamb in (0.3, 0.37):  # one of the solved lambdas, and one between
         run = ran(store, opened, objective=objective, estimator="relaxed", lamb=lamb)
         behind = prepared(opened, run)
-        sent = parcels(page("pages/explore.py", corpus=opened.key, run=run.id))
+        sent = parcels(page(corpus=opened.key, run=run.id))
         own = next(point for point in sent["lambdas"]["points"] if point["lamb"] == lamb)
         # the run's own: its rows, and the numbers that it reports and that are its dot on the frontier
         spot = frontier.spot_of(run)
@@ -111,7 +111,7 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
         assert np.array_equal(of_rows(sent["lambdas"], sent["ground"]["rows"])[place], selected)
         # selected anew there, beside another run: the same worth, or more where the run is not proved best
         other = ran(store, opened, objective=objective, estimator="relaxed", lamb=0.8)
-        sent = parcels(at(page("pages/explore.py", corpus=opened.key, run=other.id), lamb))
+        sent = parcels(at(page(corpus=opened.key, run=other.id), lamb))
         anew = next(
             p
             for part in ("refined", "released", "lambdas")
@@ -122,8 +122,7 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
         worth = lamb * spot.quality + (1 - lamb) * spot.diversity
         assert worth - 5e-4 <= answer.joint <= worth + spot.gap + 1e-6
         # and the live slider of the frontier says the very same
-        front = page("pages/frontier.py", corpus=opened.key)
-        front.get_by_key("frontier_view").set_value("Live λ").run()
+        front = page("pages/runs.py", view="live", corpus=opened.key)
         front.selectbox(key="frontier_objective_4").set_value(objective).run()
         front.slider(key="live_lamb").set_value(lamb).run()
         metric = {shown.label: shown.value for shown in front.metric}
@@ -133,7 +132,7 @@ def test_one_lambda_has_one_answer_on_map_run_and_frontier(page, opened, store, 
 def test_a_lambda_that_was_let_go_is_selected_for_itself(page, opened, store, mapped):
     run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
     behind = prepared(opened, run)
-    app = at(page("pages/explore.py", corpus=opened.key, run=run.id), 0.12)
+    app = at(page(corpus=opened.key, run=run.id), 0.12)
     sent = parcels(app)
     answer = behind.refined(0.12, LONG)
     assert answer.solved
@@ -171,7 +170,7 @@ def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so
         store, opened.corpus, opened.config, opened.corpus.quality, objective="disf_fixed", estimator="relaxed"
     )
     behind = prepared(opened, run)
-    app = at(page("pages/explore.py", corpus=opened.key, run=run.id), 0.33)
+    app = at(page(corpus=opened.key, run=run.id), 0.33)
     sent = parcels(app)
     assert sent["slider"]["at"] == 0.3 and "not solved" in sent["slider"]["words"] and "released" not in sent
     assert [point["lamb"] for point in sent["lambdas"]["points"]] == [point.answer.lamb for point in behind.solved[1]]
@@ -179,14 +178,14 @@ def test_what_is_learned_anew_at_each_lambda_snaps_to_what_is_solved_and_says_so
 
 def test_rules_and_other_objectives_are_refused_in_words(page, opened, store, mapped):
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="graphcut")
-    state = parcels(page("pages/explore.py", corpus=opened.key, run=run.id))["slider"]
+    state = parcels(page(corpus=opened.key, run=run.id))["slider"]
     assert state["press"] == "" and "graphcut" in state["words"]
 
 
 def test_it_is_prepared_unasked_where_that_takes_moments_once(page, opened, store, mapped, monkeypatch):
     monkeypatch.setattr(lambda_points, "AT_ONCE", 3.0)
     run = finish_run(store, opened.corpus, opened.config, opened.corpus.quality, objective="pairwise")
-    app = page("pages/explore.py", corpus=opened.key, run=run.id)
+    app = page(corpus=opened.key, run=run.id)
     (behind,) = live._holder().sessions.values()
     behind.wait(LONG)
     assert len(parcels(app.run())["lambdas"]["points"]) == len(behind.solved[1])
@@ -203,7 +202,7 @@ def test_marks_of_the_sample_of_its_flip_and_of_the_search_for_lambda(page, open
     inside = np.array([point.mask for point in behind.solved[1]])
     row = int(np.flatnonzero(inside.any(axis=0) & ~inside.all(axis=0))[0])
     name = opened.corpus.ids[row].as_py()
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, sample=name)
+    app = page(corpus=opened.key, run=run.id, sample=name)
     marks = parcels(app)["slider"]["marks"]
     kept = [mark for mark in marks if mark["kind"] == "sample"]
     for point in behind.solved[1]:
@@ -219,7 +218,7 @@ def test_marks_of_the_sample_of_its_flip_and_of_the_search_for_lambda(page, open
 
 
 def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
-    app = page("pages/explore.py", corpus=opened.key)
+    app = page(corpus=opened.key)
     for nonsense in (7, -0.1, True, "<b>", None, [0.5], float("nan")):
         asked = {f"{'explore_map'}_ear": {"asked": {"wants": nonsense, "turn": 1}}}
         state: dict = dict(asked)
@@ -233,11 +232,11 @@ def test_questions_of_a_browser_are_checked(opened, store, mapped, page):
 def test_the_address_brings_the_lambda_back_to_its_run(page, opened, store, mapped):
     run = ran(store, opened, objective="pairwise", estimator="relaxed", lamb=0.5)
     prepared(opened, run)
-    app = page("pages/explore.py", corpus=opened.key, run=run.id, **{"lambda": "0.12"})
+    app = page(corpus=opened.key, run=run.id, **{"lambda": "0.12"})
     assert parcels(app)["slider"]["at"] == 0.12 and parcels(app)["released"]["points"][0]["lamb"] == 0.12
     app = at(app, 0.2)
     assert app.query_params["lambda"] in ("0.2", ["0.2"])
     app = at(app, None)
     assert "lambda" not in app.query_params
-    nonsense = page("pages/explore.py", corpus=opened.key, run=run.id, **{"lambda": "7"})
+    nonsense = page(corpus=opened.key, run=run.id, **{"lambda": "7"})
     assert parcels(nonsense)["slider"]["at"] == 0.5 and not parcels(nonsense)["slider"]["touched"]

@@ -133,7 +133,7 @@ def _answer(name: str, beside: Beside, settings: SelectionConfig, refusal: str, 
         data={"name": name},
         on_asked_change=lambda: _asked(name, beside, settings),
     )
-    address.follow("Explore")
+    address.follow("Map")
     behind = None if refusal else live.find(beside.corpus, settings)
     if _watched(behind) != watched:
         st.rerun()  # to be drawn again by itself, or no longer
