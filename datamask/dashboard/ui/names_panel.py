@@ -113,8 +113,9 @@ def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) ->
     codes, known = view.rows.classes[column]
     if column == columns.CLUSTER and len(known) == 1:
         return []
-    named = _names(ground.scope, ground.places.cells is None, column, len(known), ground, codes, known)
-    kept = None if selected is None else _kept(view.corpus.identity, view.key, column, len(known), codes, selected)
+    identity = view.corpus.identity
+    named = _names(identity, ground.kind, ground.places.cells is None, column, len(known), ground, codes, known)
+    kept = None if selected is None else _kept(identity, view.key, column, len(known), codes, selected)
     everywhere = 0.0 if selected is None else float(selected.mean())
     answer = []
     for region in named:
@@ -128,7 +129,8 @@ def names(view: Linked, ground: Ground, by: str, selected: np.ndarray | None) ->
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _names(
-    scope: str,
+    identity: str,
+    projection: str,
     points: bool,
     column: str,
     count: int,
