@@ -250,6 +250,7 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
         parameters = {**session.link_parameters(), "run": spot.run_id}
         with st.container(gap=None):
             st.page_link("app.py", label="Map and texts", icon=":material/scatter_plot:", query_params=parameters)
+            st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
             # no link: one to the page that is open looks as if it were where one is
             st.button(
                 "Settings and curve",
@@ -260,7 +261,6 @@ def _told(line: Line | None, spot: Spot, names: dict[str, str]) -> None:
                 args=(spot.run_id,),
                 help="Goes to the run among all runs.",
             )
-            st.page_link("pages/export.py", label="Export it", icon=":material/download:", query_params=parameters)
 
 
 def _to_settings(run_id: str) -> None:
