@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from datamask.cli.lambdas import ratios_of, target_of
+from datamask.cli.lambdas import examples_named, ratios_of, target_of
 from datamask.config import lambda_question
 from datamask.config.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
 from datamask.errors import DatamaskError, InputError, OptionError
@@ -56,6 +56,25 @@ def test_targets(tmp_path):
     assert ratios_of("0.1,0.3") == (0.1, 0.3)
     with pytest.raises(OptionError, match="--ratios"):
         ratios_of("a")
+
+
+def test_targets_of_examples(tmp_path):
+    for name in ("ids.txt", "features:odd.txt"):
+        (tmp_path / name).write_text("\n".join(f"line {i}" for i in range(70)))
+    target, texts = target_of(f"ids:{tmp_path}/ids.txt")
+    assert target.kind == "ids" and target.steers and not target.circular and texts == [] and target.digest
+    assert target.label == "the samples named in ids.txt"
+    assert examples_named(f"ids:{tmp_path}/ids.txt") == ("ids", f"{tmp_path}/ids.txt")
+    # a file of texts may be called so, and a column too: they were targets before there were examples
+    assert examples_named(f"{tmp_path}/features:odd.txt") is None
+    assert target_of("ids:a=b") == (Target("column", "ids:a", "b"), [])
+    with pytest.raises(InputError, match="no such file"):
+        target_of("examples:nowhere.txt")
+    with pytest.raises(OptionError, match="examples:FILE, got 'example:x'"):
+        target_of("example:x")
+    assert LambdaQuestion(target=target) == LambdaQuestion.from_dict(LambdaQuestion(target=target).to_dict())
+    # the keys of questions that people have answers to
+    assert LambdaQuestion().key == "75754e57a381" and LambdaQuestion(target=Target("quality")).key == "244055aa47c7"
 
 
 def test_texts_are_lines_or_json_lines_without_repeats(tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
-from datamask.config.lambda_question import LAMBDAS, LambdaQuestion, Target, parse_lambdas, read_texts
+from datamask.config.lambda_question import LAMBDAS, STEERING, LambdaQuestion, Target, parse_lambdas, read_texts
 from datamask.errors import OptionError
 from datamask.files import user_path, write_text
 from datamask.runs.rooted import absolute_corpus
@@ -21,6 +21,7 @@ from datamask.runs.store import RunStore
 def which_lambda(options: argparse.Namespace) -> int:
     """`which-lambda`: selections over lambda, ratio and objective, judged by held-out text."""
     target, texts = target_of(options.target)
+    named = examples_named(options.target)
     question = LambdaQuestion(
         objectives=tuple(options.objectives.split(",")),
         ratios=ratios_of(options.ratios),
@@ -35,15 +36,18 @@ def which_lambda(options: argparse.Namespace) -> int:
         options.output = check_output(options.output, corpus_wanted.inputs)
     check_device(options.device)
     from datamask.corpus import open_corpus
+    from datamask.evaluation.examples import read_examples
     from datamask.runs.lambdas import answer
 
     with stop_on_signals() as stop, Progress() as progress:
         corpus = open_corpus(corpus_wanted, progress=progress, should_stop=stop.is_set)
+        examples = None if named is None else read_examples(*named, corpus)
         answered = answer(
             corpus,
             question,
             RunStore(options.runs_dir).cache_dir,
             texts=texts,
+            examples=examples,
             device=options.device,
             progress=progress,
             should_stop=stop.is_set,
@@ -58,11 +62,16 @@ def which_lambda(options: argparse.Namespace) -> int:
 
 
 def target_of(text: str) -> tuple[Target, list[str]]:
-    """The target that a word names: random, quality, COLUMN=VALUE or a file of texts; and the texts of a file.
+    """The target that a word names: random, quality, COLUMN=VALUE, a file of texts, or a file of examples behind its
+    kind; and the texts of a file of texts.
 
     Raises:
-        OptionError: none of these. InputError: the file holds too few texts.
+        OptionError: none of these. InputError: the file holds too few texts, or cannot be read.
     """
+    if named := examples_named(text):
+        from datamask.evaluation.examples import target_of_file
+
+        return target_of_file(*named), []
     if text in ("random", "quality"):
         return Target(text), []
     if user_path(text).is_file():
@@ -71,10 +80,24 @@ def target_of(text: str) -> tuple[Target, list[str]]:
     column, equals, value = text.partition("=")
     if not equals:
         raise OptionError(
-            f"--target must be random, quality, COLUMN=VALUE or a file with one text per line, got "
-            f"{text!r}, and there is no such file"
+            f"--target must be random, quality, COLUMN=VALUE or a file with one text per line, or ids:FILE, "
+            f"features:FILE or examples:FILE, got {text!r}, and there is no such file"
         )
     return Target("column", column, value), []
+
+
+def examples_named(text: str) -> tuple[str, str] | None:
+    """Kind and path of a file of examples, as in ``ids:wanted.txt``; None: the target is none."""
+    kind, colon, path = text.partition(":")
+    # a file of texts may have such a name, and so may a column
+    if (
+        not colon
+        or kind not in STEERING
+        or user_path(text).is_file()
+        or ("=" in path and not user_path(path).is_file())
+    ):
+        return None
+    return kind, path
 
 
 def ratios_of(text: str) -> tuple[float, ...]:
@@ -117,9 +140,10 @@ def text_of(answered: Mapping[str, Any]) -> str:
         parts += [curve["sentence"] for curve in measure["curves"]]
     target = answered["target"]
     first = answered["measures"][0]["curves"][0]
+    trained = f"{first['words']:,} words of each selection trained on, " if first["words"] else ""
+    near = "" if "examples" in target else f"{target['near_copies']:,} near-copies of them left out, "
     parts.append(
-        f"\n{target['texts']:,} texts of the target, {target['near_copies']:,} near-copies of them left out, "
-        f"{first['words']:,} words of each selection trained on, {answered['splits']} splits. "
+        f"\n{target['texts']:,} texts of the target, {near}{trained}{answered['splits']} splits. "
         + " ".join(answered["notes"])
     )
     return "\n".join(parts)

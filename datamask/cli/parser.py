@@ -276,7 +276,10 @@ def _which_lambda(parser: Parser) -> None:
         default="random",
         metavar="TARGET",
         help="the text to predict: random held-out rows, COLUMN=VALUE for held-out rows of one kind, a file of your "
-        "own texts (one per line, or .jsonl with text), or quality, which is circular (random)",
+        "own texts (one per line, or .jsonl with text), or quality, which is circular (random). Or 100 to 10,000 "
+        "examples of what you care about, of which half gives the quality to select by and the other half judges: "
+        "ids:FILE names rows of the corpus (.parquet, .csv, .txt), features:FILE.parquet holds features of the same "
+        "model, examples:FILE texts, where datamask prepare made the features",
     )
     add("--objectives", default="facility,pairwise", metavar="NAME,NAME", help="a curve each (facility,pairwise)")
     add("--ratios", default="0.1", metavar="SHARE,SHARE", help="select ratios, each judged by itself (0.1)")

@@ -17,12 +17,18 @@ from datamask import catalogue
 from datamask.config.selection import SelectionConfig
 from datamask.errors import InputError, OptionError
 
-KINDS = ("random", "column", "texts", "quality")
+STEERING = ("ids", "features", "examples")
+"""Kinds of which half gives the quality to select by, while the other half judges."""
+
+KINDS = ("random", "column", "texts", "quality", *STEERING)
 LAMBDAS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 """Closer together towards diversity, where selections change most."""
 
 LEAST_TEXTS = 60
 """Held-out texts below which no interval would mean anything."""
+
+LEAST_EXAMPLES, MOST_EXAMPLES = 100, 10_000
+"""Examples that a target of half steering, half judging takes."""
 
 MOST_BYTES = 1 << 30
 """Of a file of texts: a device has no end. A pipe is read like a file."""
@@ -35,8 +41,10 @@ class Target:
     Attributes:
         kind: ``random`` held-out rows; ``column``: held-out rows with `value` in the metadata column `column`;
             ``texts``: the person's own, given beside the question; ``quality``: the best quarter of the held-out rows
-            by quality, which is circular and only good for looking at.
-        name: of own texts, for people. digest: of their content, so that another text is another question.
+            by quality, which is circular and only good for looking at. Of examples that a person cares about, one half
+            gives the quality to select by and the other half judges: ``ids`` of rows of the corpus, ``features`` of
+            the same model, or texts (``examples``), where the corpus's features were made by ``datamask prepare``.
+        name: of own texts or examples, for people. digest: of their content, so that another text is another question.
     """
 
     kind: str = "random"
@@ -48,7 +56,8 @@ class Target:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise OptionError(
-                f"--target must be one of random, quality, COLUMN=VALUE or a file of texts, got {self.kind!r}"
+                "--target must be one of random, quality, COLUMN=VALUE, a file of texts, or ids:FILE, features:FILE or "
+                f"examples:FILE, got {self.kind!r}"
             )
         if self.kind == "column" and not self.column:
             raise OptionError(f"--target COLUMN=VALUE needs the name of a column, got {self.column!r}={self.value!r}")
@@ -59,6 +68,11 @@ class Target:
         return self.kind == "quality"
 
     @property
+    def steers(self) -> bool:
+        """Whether half of the target gives the quality to select by; the corpus's own quality is then not used."""
+        return self.kind in STEERING
+
+    @property
     def label(self) -> str:
         """What people call it, within a sentence."""
         return {
@@ -66,6 +80,9 @@ class Target:
             "quality": "the best quarter of the held-out text by quality",
             "column": f"held-out text with {self.column} = {self.value}",
             "texts": self.name or "your own texts",
+            "ids": f"the samples named in {self.name or 'your list'}",
+            "features": f"the examples in {self.name or 'your file'}",
+            "examples": f"the example texts in {self.name or 'your file'}",
         }[self.kind]
 
     @classmethod
@@ -73,6 +90,11 @@ class Target:
         """The target of texts that come beside the question."""
         digest = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return cls("texts", name=name, digest=digest)
+
+    @classmethod
+    def examples(cls, kind: str, content: bytes, name: str = "") -> Target:
+        """The target of a file of examples, one of `STEERING`, which comes beside the question."""
+        return cls(kind, name=name, digest=hashlib.sha256(content).hexdigest()[:16])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
 from datamask.errors import poll_of
+from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas import which_lambda
 from datamask.evaluation.lambdas.kept import forget, kept_for
 from datamask.runs.lambda_answers import VERSION, save
@@ -20,6 +21,7 @@ def answer(
     cache_dir: str | Path,
     *,
     texts: Sequence[str] = (),
+    examples: Examples | None = None,
     device: str = "auto",
     progress: Callable[[float, str], None] = lambda share, what: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -30,7 +32,8 @@ def answer(
     again after a stop, the search goes on from there. An answer that cannot be kept is logged, and given all the same.
 
     Raises:
-        InputError: no texts, or too few. OptionError: a target or ratio that does not fit the corpus.
+        InputError: no texts, or too few of them or of the examples. OptionError: a target or ratio that does not fit
+            the corpus.
         Stopped: `should_stop` answered true.
     """
     forget(cache_dir, corpus.fingerprint, but=question.key)
@@ -44,6 +47,7 @@ def answer(
             question,
             cache_dir,
             texts=texts,
+            examples=examples,
             device=device,
             progress=progress,
             poll=poll,

@@ -108,6 +108,23 @@ def test_tables_hold_what_was_stored():
     assert view.second_caption(answer).endswith("The second measure is made up.") and len(view.other_notes(answer)) == 1
 
 
+def test_an_answer_by_features_has_one_measure_and_speaks_of_examples(tmp_path):
+    answer = made_answer("f", target=Target.examples("ids", b"1", "mine.txt"), by_features=True)
+    lambda_answers.save(tmp_path, answer)
+    assert lambda_answers.load(tmp_path, "f", answer["key"]) == answer
+    record = view.main_measure(answer)
+    assert record["name"] == "nearness" and view.second_measure(answer) is None
+    assert view.effect(answer, record) == "" and "on the samples named in mine.txt" in answer["headline"]
+    table = view.table(record, 0.1, 60)
+    assert "words" not in table.columns and (table["examples asked"] == 60).all()
+    how = view.caption(answer, record, 0.1)
+    assert "no texts to judge by" in how and "Half of the examples chose" in how and "model learned" not in how
+    assert view.titles([answer])[answer["key"]].startswith("Samples named in mine.txt")
+    both = made_answer("f", target=Target.examples("features", b"1", "mine.parquet"))
+    assert view.second_measure(both)["name"] == "coverage"
+    assert "repeat your examples (3)" in view.caption(both, view.main_measure(both), 0.1)
+
+
 def test_a_menu_says_what_tells_answers_apart():
     one, other = made_answer("f"), made_answer("f", curve("facility", (0, 0, 0, 0)))
     games = made_answer("f", target=Target("column", "domain", "games"))

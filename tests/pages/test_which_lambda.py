@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -27,8 +29,8 @@ def search(monkeypatch):
 
     asked, go, ending = [], threading.Event(), []
 
-    def answer(corpus, question, cache_dir, *, texts=(), progress, should_stop, **options):
-        asked.append((question, list(texts)))
+    def answer(corpus, question, cache_dir, *, texts=(), examples=None, progress, should_stop, **options):
+        asked.append((question, list(texts) if examples is None else examples))
         progress(0.5, "selecting by facility at lambda 0")
         while not go.wait(0.02):
             if should_stop():
@@ -124,6 +126,34 @@ def test_own_texts_and_one_kind(page, opened, search):
     app.button(key="lambda_start").click().run()
     ended(opened)
     assert (asked[1][0].target.column, asked[1][0].target.value) == ("source", "books")
+
+
+def test_examples_that_steer(page, opened, search, explained):
+    asked, go, _ = search
+    go.set()
+    worker().forget(lambdas.key_of(opened.corpus))
+    app = page(PAGE, corpus=opened.key)
+    app.selectbox(key="lambda_target").set_value("examples").run()
+    assert "Half give the quality to select by" in said(app)
+    explained(app, 5)
+    app.text_area(key="lambda_pasted_ids").set_value("no such id").run()
+    app.button(key="lambda_start").click().run()
+    assert "1 of its 1 ids are not in the corpus" in said(app) and "your list" in said(app) and not asked
+    ids = opened.corpus.ids.to_pylist()
+    app.text_area(key="lambda_pasted_ids").set_value("\n".join(map(str, ids[:120]))).run()
+    app.button(key="lambda_start").click().run()
+    assert ended(opened).state == "done"
+    question, examples = asked[0]
+    assert question.target.kind == "ids" and len(examples) + examples.repeated == 120
+    app.get_by_key("lambda_source").set_value("features").run()
+    table = pa.table({opened.corpus.provenance.columns["feature"]: opened.corpus.features[:130].tolist()})
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    app.file_uploader(key="lambda_examples_features").upload("liked.parquet", sink.getvalue()).run()
+    app.button(key="lambda_start").click().run()
+    assert ended(opened).state == "done"
+    question, examples = asked[1]
+    assert (question.target.kind, question.target.name, examples.texts) == ("features", "liked.parquet", None)
 
 
 def test_start_waits_for_texts_that_are_not_there_yet(page, opened, search):

@@ -10,7 +10,16 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from datamask import catalogue
-from datamask.config.lambda_question import LAMBDAS, LEAST_TEXTS, LambdaQuestion, Target, check_texts, texts_of
+from datamask.config.lambda_question import (
+    LAMBDAS,
+    LEAST_EXAMPLES,
+    LEAST_TEXTS,
+    MOST_EXAMPLES,
+    LambdaQuestion,
+    Target,
+    check_texts,
+    texts_of,
+)
 from datamask.corpus import Corpus
 from datamask.dashboard import lambdas, words
 from datamask.dashboard.charts.lambdas import band
@@ -27,11 +36,21 @@ TARGETS = {
     "random": "Held-out text of the corpus",
     "column": "One kind of text in the corpus",
     "texts": "Texts of my own",
+    "examples": "Examples that also steer",
     "quality": "The best by quality (circular)",
 }
 FINE = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 STEPS = {"9, for a first look": LAMBDAS, "16, finer": FINE}
 RATIOS = (0.02, 0.05, 0.1, 0.3)
+SOURCES = {"ids": "ids of samples", "features": "features", "examples": "texts"}
+SOURCE_FILES = {"ids": ["txt", "csv", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
+SOURCE_HELP = {
+    "ids": "One id per line, or a table with the corpus's id column.",
+    "features": "A parquet file with a column of features, by the model that made the corpus's. They are judged by "
+    "their texts where it has them too.",
+    "examples": "One text per line, or .jsonl with the field text. Only where the corpus's features were made here, of "
+    "its texts (datamask prepare).",
+}
 STOPS = "Stops within a second or two. What was selected so far is kept."
 VALUES = 200
 """Values of a column that can be chosen, the most frequent first."""
@@ -50,7 +69,8 @@ def without_texts() -> None:
         st.write(
             "Whether a lambda helps is judged by text: a small model learns from the selected texts and must "
             "predict others. Open shards with a column of texts (called text, content or similar), beside the "
-            "quality and the features. The other pages work without."
+            "quality and the features. The other pages work without, and so does the command which-lambda with "
+            "--target ids:FILE or features:FILE, which judges by samples that you care about."
         )
         st.page_link(
             "pages/data.py",
@@ -71,7 +91,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         help="The text that a small model must predict after learning from each selection. Take what "
         "you want your own model to be good at.",
     )
-    column = value = ""
+    column = value = source = ""
     uploads, pasted = [], ""
     if kind == "column":
         column, value = _one_kind(corpus)
@@ -90,6 +110,8 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
             height=90,
             help="At least 60 lines. Lines that repeat count once.",
         )
+    elif kind == "examples":
+        source, uploads, pasted = _examples_form()
     elif kind == "quality":
         st.caption(
             "Selections maximise this very quality, so whoever follows it wins. Good for looking at, not for choosing."
@@ -141,21 +163,26 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         help="One search at a time. It runs in the background; you may leave this page. The answer is kept.",
     )
     files = [upload.file_id for upload in uploads]
-    form_now = repr((corpus.fingerprint, kind, column, value, files, pasted, objectives, ratios, steps))
+    form_now = repr((corpus.fingerprint, kind, column, value, source, files, pasted, objectives, ratios, steps))
     if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
         # not pressed, or for something else than what is asked now
         st.session_state.pop(PRESSED, None)
-    elif kind == "texts" and not uploads and not pasted.strip():
+    elif kind in ("texts", "examples") and not uploads and not pasted.strip():
         _wait()
     else:
         del st.session_state[PRESSED]
+        texts: list[str] = []
+        examples = None
         try:
-            texts, target = _target(kind, column, value, uploads, pasted)
+            if kind == "examples":
+                examples, target = _examples(corpus, source, uploads, pasted)
+            else:
+                texts, target = _target(kind, column, value, uploads, pasted)
             question = LambdaQuestion(tuple(objectives), tuple(ratios), STEPS[steps], target)
         except DatamaskError as error:
             st.session_state[REFUSED] = form_now, str(error)
         else:
-            _start(corpus, lambdas.Asked(question, tuple(texts)), cache_dir)
+            _start(corpus, lambdas.Asked(question, tuple(texts), examples), cache_dir)
             st.rerun()
     refused_form, refusal = st.session_state.get(REFUSED, ("", ""))
     if refused_form == form_now:
@@ -226,10 +253,55 @@ def _target(kind: str, column: str, value: str, uploads, pasted: str) -> tuple[l
     return (texts := check_texts(list(distinct), name)), Target.own(texts, name)
 
 
+def _examples_form() -> tuple[str, list, str]:
+    """What the examples are, their file and what is pasted."""
+    st.caption(
+        f"{LEAST_EXAMPLES:,} to {MOST_EXAMPLES:,} of them. Half give the quality to select by, in the place of the "
+        "corpus's own: how near a sample is to them. The other half judges, and near-copies between the halves are "
+        "taken out."
+    )
+    source = st.segmented_control(
+        "They are",
+        list(SOURCES),
+        default="ids",
+        required=True,
+        key="lambda_source",
+        persist_state="session",
+        format_func=SOURCES.__getitem__,
+        help="What stands in the file.",
+    )
+    upload = st.file_uploader(
+        "File of examples",
+        type=SOURCE_FILES[source],
+        key=f"lambda_examples_{source}",
+        help=SOURCE_HELP[source],
+    )
+    pasted = ""
+    if source != "features":
+        pasted = st.text_area(
+            f"Or paste {SOURCES[source]}, one per line",
+            key=f"lambda_pasted_{source}",
+            height=90,
+            help=f"At least {LEAST_EXAMPLES:,} lines. A file goes before what is pasted.",
+        )
+    return source, [] if upload is None else [upload], pasted
+
+
+def _examples(corpus: Corpus, source: str, uploads: list, pasted: str) -> tuple:
+    """The `Examples` and their target, from what was uploaded or pasted.
+
+    Raises:
+        InputError: they cannot be read, or are too few or too many.
+    """
+    content = uploads[0].getvalue() if uploads else pasted.encode("utf-8", "replace")
+    name = Path(uploads[0].name).name if uploads else "your list.txt"
+    return lambdas.examples_of(corpus, source, name, content)
+
+
 def _start(corpus: Corpus, asked: lambdas.Asked, cache_dir: Path) -> None:
     link = {name: st.query_params[name] for name in ("corpus",) if name in st.query_params}
     sign = Sign("Which lambda", "pages/evidence.py", link, STOPS)
-    lambdas.start(corpus, asked.question, cache_dir, asked.texts, sign)
+    lambdas.start(corpus, asked.question, cache_dir, asked.texts, sign, asked.examples)
 
 
 def working(corpus: Corpus) -> bool:
@@ -351,10 +423,10 @@ def choose(answers: list[dict]) -> dict | None:
 
 def show(answer: Mapping) -> None:
     """An answer: its sentence, the band, the second measure beneath, how it was measured, all numbers."""
-    entropy, coverage = (view.measure(answer, name) for name in ("cross_entropy", "coverage"))
-    _headline(answer, entropy)
+    main, second = view.main_measure(answer), view.second_measure(answer)
+    _headline(answer, main)
     ratio, near = _ratio(answer), True
-    if view.lopsided(entropy, ratio):
+    if view.lopsided(main, ratio):
         near = (
             st.segmented_control(
                 "Show",
@@ -367,29 +439,33 @@ def show(answer: Mapping) -> None:
             )
             == "near random"
         )
-    _chart(entropy, ratio, near, 310, "lambda_band")
-    st.caption(words.plain(view.reading(entropy, ratio), 400), help=view.NATS)
-    st.markdown("**A second opinion: is the target covered?**", help=coverage["says"])
-    _chart(coverage, ratio, near, 165, "lambda_coverage", small=True)
-    st.caption(words.plain(view.second_caption(answer), 600))
+    _chart(main, ratio, near, 310, "lambda_band")
+    st.caption(
+        words.plain(view.reading(main, ratio), 400),
+        help=view.NATS if main["name"] == "cross_entropy" else main["says"],
+    )
+    if second is not None:
+        st.markdown("**A second opinion: is the target covered?**", help=second["says"])
+        _chart(second, ratio, near, 165, "lambda_coverage", small=True)
+        st.caption(words.plain(view.second_caption(answer), 600))
     with st.expander("How this was measured"):
-        st.write(words.plain(view.caption(answer, entropy, ratio), 2000))
+        st.write(words.plain(view.caption(answer, main, ratio), 2000))
     with st.expander("All numbers"):
-        for record in (entropy, coverage):
+        for record in answer["measures"]:
             _numbers(record, ratio, answer["target"]["texts"])
 
 
-def _headline(answer: Mapping, entropy: Mapping) -> None:
+def _headline(answer: Mapping, main: Mapping) -> None:
     headline = words.plain(answer["headline"], 900)
     if answer["target"]["circular"]:
         st.warning(f"**{headline}**", icon=":material/sync_problem:")
     else:
         st.markdown(f"**{headline}**")
-    effect = view.effect(answer, entropy)
+    effect = view.effect(answer, main)
     if effect:
         st.markdown(words.plain(effect, 400))
     for note in view.other_notes(answer):
-        st.caption(words.plain(note, 400))
+        st.caption(words.plain(note, 600))
 
 
 def _numbers(record: Mapping, ratio: float, texts: int) -> None:
@@ -430,7 +506,7 @@ def _ratio(answer: Mapping) -> float:
 def _chart(record: Mapping, ratio: float, near: bool, height: int, key: str, *, small: bool = False) -> None:
     table = view.points(record, ratio)
     objectives = list(dict.fromkeys(table["objective"]))
-    recommended = view.recommended(record, ratio) if record["name"] == "cross_entropy" else None
+    recommended = None if small else view.recommended(record, ratio)
     top = view.top_quality(record, ratio)
     spec = band(
         table,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from datamask import catalogue
+from datamask.config.lambda_question import STEERING
 from datamask.dashboard import words
 
 TOP_QUALITY = "top-quality"
@@ -33,6 +34,17 @@ def ratios(answer: Mapping) -> list[float]:
 def measure(answer: Mapping, name: str) -> Mapping:
     """One measure's record."""
     return next(one for one in answer["measures"] if one["name"] == name)
+
+
+def main_measure(answer: Mapping) -> Mapping:
+    """The record of the measure that verdicts go by."""
+    first: Mapping = answer["measures"][0]
+    return first
+
+
+def second_measure(answer: Mapping) -> Mapping | None:
+    """The record of the second opinion; None where there is none, as with examples without texts."""
+    return next(iter(answer["measures"][1:]), None)
 
 
 def curves(record: Mapping, ratio: float) -> list[Mapping]:
@@ -111,7 +123,7 @@ def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
             )
     found = pd.DataFrame(rows).sort_values("value", kind="stable", ignore_index=True)
     found["texts predicted"] = held_out
-    return found[
+    table = found[
         [
             "selection",
             "difference",
@@ -124,6 +136,9 @@ def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
             "texts predicted",
         ]
     ]
+    if record["name"] == "nearness":  # nothing is trained, and nothing predicted
+        table = table.drop(columns="words").rename(columns={"texts predicted": "examples asked"})
+    return table
 
 
 def _row(point: Mapping, interval: tuple[float, float], common: Mapping) -> dict:
@@ -190,9 +205,11 @@ def titles(answers: Sequence[Mapping]) -> dict[str, str]:
 
 
 def _short(target: Mapping) -> str:
-    return {"random": "Held-out text", "quality": "Best by quality"}.get(
-        target["kind"], target["label"].removeprefix("held-out text with ")
-    )
+    label = target["label"].removeprefix("held-out text with ")
+    if target["kind"] in STEERING:
+        label = label.removeprefix("the ")
+        label = label[:1].upper() + label[1:]
+    return {"random": "Held-out text", "quality": "Best by quality"}.get(target["kind"], label)
 
 
 def _shares(question: Mapping) -> str:
@@ -207,7 +224,7 @@ def asked(question: Mapping, target: str) -> str:
 
 def effect(answer: Mapping, record: Mapping) -> str:
     """What the difference at the best lambda of the leading curve means for each word; empty unless one helps."""
-    if answer["target"]["circular"]:
+    if answer["target"]["circular"] or record["name"] != "cross_entropy":
         return ""
     found = [curve for curve in record["curves"] if curve["leads"] and curve["verdict"] == "helps"]
     if not found:
@@ -243,18 +260,28 @@ def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
     target = answer["target"]
     near = f"{target['near_copies']:,} near-copies of them"
     taken = (
-        f"Samples that nearly repeat your texts ({target['near_copies']:,}) were first taken out of the corpus."
-        if target["kind"] == "texts"
+        f"Samples that nearly repeat your {'examples' if target['kind'] in STEERING else 'texts'} "
+        f"({target['near_copies']:,}) were first taken out of the corpus."
+        if target["kind"] == "texts" or target["kind"] in STEERING
         else f"In each of {answer['splits']} rounds {target['held_out']:,} other samples, and {near}, were first taken "
         "out of the corpus."
     )
+    halves = (
+        "The line is the difference to a random selection, the band its 95 % interval. Half of the texts chose the "
+        "best lambda (ringed); the other half is drawn here, so that the best is not flattered by having been picked."
+    )
+    if record["name"] == "nearness":
+        return (
+            f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. Of each of "
+            f"{target['texts']:,} examples the nearest selected sample was looked for among the corpus's own features: "
+            f"the features that selections were made with, since these examples have no texts to judge by. "
+            f"{halves.replace('texts', 'examples')}"
+        )
     return (
         f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
         f"{curve['words']:,} words were drawn at random from each selection: equally many for all, because more "
         "text alone would predict better. A small model learned from them and had to predict texts it had never "
-        f"seen, {target['texts']:,} in all ({target['words']:,} words). The line is the difference to a random "
-        "selection, the band its 95 % interval. Half of the texts chose the best lambda (ringed); the other half "
-        "is drawn here, so that the best is not flattered by having been picked."
+        f"seen, {target['texts']:,} in all ({target['words']:,} words). {halves}"
     )
 
 

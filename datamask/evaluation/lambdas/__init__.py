@@ -5,6 +5,9 @@
 | `holdout` | the held-out text, and the corpus without it and its near-copies, five times over |
 | `selecting` | the selection at every lambda from such a corpus |
 | `kept` | what is selected so far, so that a stopped search goes on where it was |
+| `aiming` | examples that a person cares about: half of them steer, the other half judges |
+| `trial` | what a question needs: rows and quality to select by, what is held out, who judges |
+| `judges` | who judges: text, or features where examples have no texts |
 | `measuring` | what each selection teaches: one number per held-out text |
 | `statistics` | differences with intervals, the best lambda chosen on one half and reported on the other |
 | `wording` | the result in sentences |

@@ -169,7 +169,9 @@ def held_out_rows(
         held = fold // each == j
         leaving = near_rows(graph, held, poll) | np.isin(text, text[held])
         rows = np.flatnonzero(held & of_target)
-        holdouts.append(_holdout(leaving, int(leaving.sum() - held.sum()), (halves(rows, unit[rows], words, j),)))
+        holdouts.append(
+            holdout_without(leaving, int(leaving.sum() - held.sum()), (halves(rows, unit[rows], words, j),))
+        )
     return holdouts
 
 
@@ -200,7 +202,7 @@ def near_rows(graph: NeighborGraph, held: np.ndarray, poll: Poll = no_poll) -> n
     return leaving
 
 
-def _holdout(leaving: np.ndarray, near_copies: int, splits: tuple[HeldOutTexts, ...]) -> Holdout:
+def holdout_without(leaving: np.ndarray, near_copies: int, splits: tuple[HeldOutTexts, ...]) -> Holdout:
     """The holdout whose remaining rows are all but the `leaving` ones.
 
     Raises:
@@ -235,7 +237,7 @@ def held_out_own_texts(corpus: Corpus, words: Words, meaning: Meaning, poll: Pol
     leaving = np.isin(words.text_of[:n], words.text_of[texts]) | (meaning.nearest(np.arange(n), texts, poll) >= NEAR)
     dealt = words.text_of[texts] // np.uint64(2) % np.uint64(SPLITS)
     splits = tuple(halves(texts[dealt == j], texts[dealt == j], words, j) for j in range(SPLITS))
-    return _holdout(leaving, int(leaving.sum()), splits)
+    return holdout_without(leaving, int(leaving.sum()), splits)
 
 
 def halves(texts: np.ndarray, units: np.ndarray, words: Words, split: int) -> HeldOutTexts:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from torch import Tensor
 
 from datamask import catalogue
@@ -17,32 +16,29 @@ from datamask.config import SelectionConfig
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.sampling import row_hash
-from datamask.errors import InputError
+from datamask.errors import OptionError
+from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas import wording
 from datamask.evaluation.lambdas.holdout import (
     SPLITS,
     Holdout,
     Report,
     RestrictedPool,
-    held_out_own_texts,
-    held_out_rows,
     subset,
-    units_of,
 )
+from datamask.evaluation.lambdas.judges import Halves, Judge, empty_record
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
-from datamask.evaluation.lambdas.meaning import SAME_KIND, Meaning, agreement
-from datamask.evaluation.lambdas.measuring import DRAWS, available, measure
+from datamask.evaluation.lambdas.measuring import DRAWS
 from datamask.evaluation.lambdas.selecting import scales, select_all, settings
-from datamask.evaluation.lambdas.statistics import Losses, Sample, judge, verdict
+from datamask.evaluation.lambdas.statistics import Sample, judge, verdict
+from datamask.evaluation.lambdas.trial import example_trial, in_space, text_trial
 from datamask.evaluation.measures.ground import GRAPH_NEIGHBORS
-from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.evaluation.problems import PosedProblem
 from datamask.learning.device import resolve
 from datamask.objectives.contract import Poll, no_poll
 from datamask.objectives.facility import list_length
 
-LEAST_WORDS = 1_000
 SELECTING, PREPARED = 0.75, 0.15
 """Shares of the progress: until everything is prepared, and until everything is selected."""
 
@@ -67,6 +63,7 @@ def which_lambda(
     cache_dir: str | Path,
     *,
     texts: Sequence[str] = (),
+    examples: Examples | None = None,
     device: str = "auto",
     progress: Report = lambda share, what: None,
     poll: Poll = no_poll,
@@ -75,8 +72,8 @@ def which_lambda(
     """Answer a question.
 
     Args:
-        corpus: with a text column.
-        texts: where the target is the person's own texts.
+        corpus: with a text column, unless examples are judged by their features.
+        texts: where the target is the person's own texts. examples: where it steers by half of them.
         cache_dir: where the neighbour graph and the anchors are kept.
         keep: where the selections for this question on this corpus wait if the search is stopped; the next search goes
             on from them.
@@ -88,16 +85,14 @@ def which_lambda(
         lambda), ``verdict``, ``against_random``, ``levels`` (lambdas level with the best), ``sentence``.
 
     Raises:
-        InputError: no texts, or too few words or texts. OptionError: a target or ratio that does not fit.
+        InputError: no texts, or too few words, texts or examples. OptionError: a target or ratio that does not fit.
         Stopped: from `poll`.
     """
     start, progress = time.monotonic(), _rising(progress)
-    column = corpus.provenance.columns.get("text")
-    if column not in corpus.metadata.column_names:
-        raise InputError(
-            "which lambda helps is judged by text, and the corpus has no text column; open shards that "
-            "carry their texts"
-        )
+    if question.target.steers:
+        if examples is None:
+            raise OptionError(f"the target {question.target.kind!r} needs its examples, and none were given")
+        examples = in_space(corpus, examples, lambda share, what: progress(0.4 * PREPARED * share, what), poll)
     whole_rows, fingerprint = len(corpus), corpus.fingerprint
     if whole_rows > question.rows:
         corpus = subset(corpus, np.argsort(row_hash(corpus.ids, question.seed), kind="stable")[: question.rows])
@@ -109,43 +104,36 @@ def which_lambda(
         progress=lambda share, what: progress(0.5 * PREPARED * share, what),
     )
     graph = pool.graph(_longest(question, len(corpus)))
-    progress(0.5 * PREPARED, "reading the texts")
-    column_texts = corpus.metadata[column].cast(pa.large_string())
-    own = pa.chunked_array([pa.array(list(texts), pa.large_string())])
-    words = read_words(pa.chunked_array([*column_texts.chunks, *own.chunks], pa.large_string()), poll)
-    progress(0.7 * PREPARED, "learning the second representation")
-    meaning = Meaning(words, question.seed, poll)
-    units = np.concatenate([units_of(graph, words), 2 * len(corpus) + np.arange(len(words) - len(corpus))])
-    if question.target.kind == "texts":
-        holdouts = [held_out_own_texts(corpus, words, meaning, poll)]
+
+    def preparing(share: float, what: str) -> None:
+        progress((0.5 + 0.5 * share) * PREPARED, what)
+
+    if question.target.steers and examples is not None:
+        trial = example_trial(pool, graph, question, examples, preparing, poll)
     else:
-        holdouts = held_out_rows(corpus, words, graph, question.target, poll)
-    by_ratio = _select(pool, holdouts, question, progress, poll, keep)
-    measures = _measured(holdouts, by_ratio, words, meaning, units, question, progress, poll)
-    notes = _notes(whole_rows, len(corpus), agreement(meaning, graph, question.seed))
-    splits = [split for holdout in holdouts for split in holdout.splits]
-    target = {
-        "label": question.target.label,
-        "kind": question.target.kind,
-        "circular": question.target.circular,
-        "texts": int(sum(len(split.choose) + len(split.report) for split in splits)),
-        "words": int(sum(words.lengths[half].sum() for split in splits for half in (split.choose, split.report))),
-        "held_out": 0
-        if question.target.kind == "texts"
-        else int(len(corpus) - np.mean([len(holdout.remaining) + holdout.near_copies for holdout in holdouts])),
-        "near_copies": int(np.mean([holdout.near_copies for holdout in holdouts])),
-    }
+        trial = text_trial(pool, graph, question, texts, preparing, poll)
+    by_ratio = _select(trial.pool, trial.holdouts, question, progress, poll, keep)
+    sampled = (
+        [f"Everything was done on a uniform sample of {len(corpus):,} of {whole_rows:,} rows."]
+        if len(corpus) < whole_rows
+        else []
+    )
     result = {
         "question": question.to_dict(),
         "key": question.key,
         "fingerprint": fingerprint,
         "n": whole_rows,
         "rows": len(corpus),
-        "target": target,
+        "target": {
+            "label": question.target.label,
+            "kind": question.target.kind,
+            "circular": question.target.circular,
+            **trial.target,
+        },
         "splits": SPLITS,
         "draws": DRAWS,
-        "measures": measures,
-        "notes": notes,
+        "measures": _measured(trial.holdouts, by_ratio, trial.judge, question, progress, poll),
+        "notes": sampled + trial.notes,
         "seconds": time.monotonic() - start,
         "created": time.time(),
     }
@@ -222,50 +210,30 @@ def _select(
 def _measured(
     holdouts: Sequence[Holdout],
     by_ratio: dict[float, _Ratio],
-    words: Words,
-    meaning: Meaning,
-    units: np.ndarray,
+    judge: Judge,
     question: LambdaQuestion,
     progress: Report,
     poll: Poll,
 ) -> list[dict[str, Any]]:
-    """The records of both measures."""
-    entropy, coverage = _measure("cross_entropy"), _measure("coverage")
+    """The records of the judge's measures."""
+    records = [empty_record(name) for name in judge.measures]
     steps, done = len(by_ratio) * SPLITS, 0
     for ratio, selected in by_ratio.items():
-        budget = min(question.words, *(available(words, list(chosen.values())) for chosen in selected.chosen))
-        if budget < LEAST_WORDS:
-            raise InputError(
-                f"A selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
-                "are needed; choose a larger ratio or a larger corpus"
-            )
-        halves: tuple[list[list[Losses]], list[list[Losses]]] = ([[], []], [[], []])
+        budget = judge.budget([rows for chosen in selected.chosen for rows in chosen.values()], ratio)
+        halves: list[list[Halves]] = []
         spreads: list[np.ndarray] = []
         for holdout, chosen, size in zip(holdouts, selected.chosen, selected.sizes):
             for split in holdout.splits:
                 progress(
                     SELECTING + (1 - SELECTING) * done / steps,
-                    f"training on {budget:,} words of each selection, round {done % SPLITS + 1} of {SPLITS}",
+                    f"{judge.doing(budget)}, round {done % SPLITS + 1} of {SPLITS}",
                 )
-                *both, spread = measure(
-                    words,
-                    meaning,
-                    chosen,
-                    holdout.remaining,
-                    size,
-                    budget,
-                    split,
-                    units,
-                    len(spreads),
-                    question.seed,
-                    poll,
-                )
-                for into, (choosing, reporting) in zip(halves, both):
-                    into[0].append(choosing)
-                    into[1].append(reporting)
+                of_split, spread = judge.losses(chosen, holdout.remaining, size, budget, split, len(spreads), poll)
+                halves.append(of_split)
                 spreads.append(spread)
                 done += 1
-        for record, (choose, report), values in zip((entropy, coverage), halves, np.stack(spreads, axis=1)):
+        for record, of_measure, values in zip(records, zip(*halves), np.stack(spreads, axis=1)):
+            choose, report = zip(*of_measure)
             _judged(
                 record,
                 Sample(choose, 0),
@@ -277,7 +245,7 @@ def _measured(
                 selected.sizes,
                 budget,
             )
-    return [entropy, coverage]
+    return records
 
 
 def _judged(
@@ -353,44 +321,3 @@ def _judged(
 def _interval(difference: tuple[float, float, float]) -> dict[str, float]:
     """An interval under its names."""
     return dict(zip(("difference", "low", "high"), difference))
-
-
-def _measure(name: str) -> dict[str, Any]:
-    """An empty record of a measure."""
-    about = {
-        "cross_entropy": (
-            "Cross-entropy",
-            "nats per word",
-            "How badly a small model, trained on the selection, predicts the target. Lower is better.",
-        ),
-        "coverage": (
-            "Distance to the nearest training text",
-            "cosine distance",
-            "How far each target text is from the nearest text the model was trained on, in a space made from "
-            "words alone. Lower is better.",
-        ),
-    }[name]
-    return {
-        "name": name,
-        "label": about[0],
-        "unit": about[1],
-        "says": about[2],
-        "curves": [],
-        "named": [],
-        "random": [],
-    }
-
-
-def _notes(n: int, rows: int, agrees: float) -> list[str]:
-    notes = []
-    if rows < n:
-        notes.append(f"Everything was done on a uniform sample of {rows:,} of {n:,} rows.")
-    if np.isfinite(agrees):
-        measured = f"(rank correlation {agrees:.2f})".replace("-", "−")
-        notes.append(
-            f"The second measure is hardly a second opinion here: it orders neighbouring texts much as the "
-            f"corpus's own features do {measured}."
-            if agrees >= SAME_KIND
-            else f"The second measure orders neighbouring texts otherwise than the corpus's features do {measured}."
-        )
-    return notes
