@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from datamask.cli.lambdas import examples_named, ratios_of, target_of
+from datamask.cli.lambdas import examples_named, ratios_of, target_of, training_text
 from datamask.config import lambda_question
 from datamask.config.lambda_question import LambdaQuestion, Target, check_texts, parse_lambdas, read_texts, texts_of
 from datamask.errors import DatamaskError, InputError, OptionError
@@ -33,6 +33,8 @@ def test_a_question_survives_json_and_has_one_key():
         {"lambdas": (0.0, 1.5)},
         {"words": 10},
         {"rows": 10},
+        {"judge": "oracle"},
+        {"train_bytes": 10, "judge": "transformer"},
     ],
 )
 def test_what_cannot_be_tried_is_refused(wrong):
@@ -75,6 +77,17 @@ def test_targets_of_examples(tmp_path):
     assert LambdaQuestion(target=target) == LambdaQuestion.from_dict(LambdaQuestion(target=target).to_dict())
     # the keys of questions that people have answers to
     assert LambdaQuestion().key == "75754e57a381" and LambdaQuestion(target=Target("quality")).key == "244055aa47c7"
+
+
+def test_a_judge_is_part_of_a_question_unless_it_is_the_first():
+    plain, other = LambdaQuestion(), LambdaQuestion(judge="transformer", train_bytes=9_000)
+    assert "judge" not in plain.to_dict() and plain.key != other.key and (plain.most, other.most) == (250_000, 9_000)
+    assert LambdaQuestion.from_dict(json.loads(json.dumps(other.to_dict()))) == other
+    assert training_text("bigram", None, None) == {} and training_text("transformer", None, 7) == {"train_bytes": 7}
+    with pytest.raises(OptionError, match="--train-bytes belongs to --judge transformer, and --judge is bigram"):
+        training_text("bigram", None, 9_000)
+    with pytest.raises(OptionError, match="--words belongs to --judge bigram"):
+        training_text("transformer", 9_000, None)
 
 
 def test_texts_are_lines_or_json_lines_without_repeats(tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 from datamask.cli.common import DONE, check_device, stop_on_signals
 from datamask.cli.output import Progress, check_output, print_json, table_text
 from datamask.cli.parser import corpus_config
-from datamask.config.lambda_question import LAMBDAS, STEERING, LambdaQuestion, Target, parse_lambdas, read_texts
+from datamask.config.lambda_question import JUDGES, LAMBDAS, STEERING, LambdaQuestion, Target, parse_lambdas, read_texts
 from datamask.errors import OptionError
 from datamask.files import user_path, write_text
 from datamask.runs.rooted import absolute_corpus
@@ -27,8 +27,9 @@ def which_lambda(options: argparse.Namespace) -> int:
         ratios=ratios_of(options.ratios),
         target=target,
         lambdas=LAMBDAS if options.lambdas is None else parse_lambdas(options.lambdas),
-        words=options.words,
         seed=options.seed or 0,
+        judge=options.judge,
+        **training_text(options.judge, options.words, options.train_bytes),
         **({} if options.rows is None else {"rows": max(options.rows, 1_000)}),
     )
     corpus_wanted = absolute_corpus(corpus_config(options, question.seed))
@@ -100,6 +101,19 @@ def examples_named(text: str) -> tuple[str, str] | None:
     return kind, path
 
 
+def training_text(judge: str, words: int | None, train_bytes: int | None) -> dict[str, int]:
+    """How much each selection trains the judge on, where it is given.
+
+    Raises:
+        OptionError: it is given for the other judge.
+    """
+    for option, value, owner in (("words", words, "bigram"), ("train_bytes", train_bytes, "transformer")):
+        if value is not None and judge in JUDGES and owner != judge:
+            raise OptionError(f"--{option.replace('_', '-')} belongs to --judge {owner}, and --judge is {judge}")
+    given = {"words": words, "train_bytes": train_bytes}
+    return {option: value for option, value in given.items() if value is not None}
+
+
 def ratios_of(text: str) -> tuple[float, ...]:
     """``0.1,0.3``.
 
@@ -140,7 +154,8 @@ def text_of(answered: Mapping[str, Any]) -> str:
         parts += [curve["sentence"] for curve in measure["curves"]]
     target = answered["target"]
     first = answered["measures"][0]["curves"][0]
-    trained = f"{first['words']:,} words of each selection trained on, " if first["words"] else ""
+    counts = answered["measures"][0]["counts"]
+    trained = f"{first['words']:,} {counts} of each selection trained on ({answered['judge']}), " if counts else ""
     near = "" if "examples" in target else f"{target['near_copies']:,} near-copies of them left out, "
     parts.append(
         f"\n{target['texts']:,} texts of the target, {near}{trained}{answered['splits']} splits. "

@@ -284,7 +284,15 @@ def _which_lambda(parser: Parser) -> None:
     add("--objectives", default="facility,pairwise", metavar="NAME,NAME", help="a curve each (facility,pairwise)")
     add("--ratios", default="0.1", metavar="SHARE,SHARE", help="select ratios, each judged by itself (0.1)")
     add("--lambdas", metavar="VALUES", help="START:STOP:COUNT or a list (nine values from 0 to 1)")
-    add("--words", type=whole, default=250_000, metavar="N", help="words of each selection to train on (250000)")
+    add(
+        "--judge",
+        default="bigram",
+        metavar="MODEL",
+        help="the model that learns from each selection: bigram, or transformer, a small one over bytes that takes "
+        "seconds to minutes for each of them, kept on the way (bigram)",
+    )
+    add("--words", type=whole, metavar="N", help="words of each selection to train the bigram model on (250000)")
+    add("--train-bytes", type=whole, metavar="N", help="bytes of each selection to train the transformer on (150000)")
     add("--seed", type=whole, metavar="N", help="of random selections, cuts and ties (0)")
     add("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
     add("--output", metavar="OUT.json", help="everything that was found")

@@ -24,6 +24,9 @@ KINDS = ("random", "column", "texts", "quality", *STEERING)
 LAMBDAS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 """Closer together towards diversity, where selections change most."""
 
+JUDGES = ("bigram", "transformer")
+"""Models that learn from the selected texts."""
+
 LEAST_TEXTS = 60
 """Held-out texts below which no interval would mean anything."""
 
@@ -106,7 +109,9 @@ class LambdaQuestion:
         target: what is predicted.
         words: each selection trains the model on so many words, or on as many as the shortest has.
         rows: a uniform sample of so many rows stands for a larger corpus.
-        seed: of random selections, cuts and ties.
+        seed: of random selections, cuts and ties, and of trainings.
+        judge: the model that is trained: ``bigram``, which takes milliseconds, or ``transformer``, small, over bytes.
+        train_bytes: the same as `words` for the transformer, in bytes.
     """
 
     objectives: tuple[str, ...] = ("facility", "pairwise")
@@ -116,6 +121,8 @@ class LambdaQuestion:
     words: int = 250_000
     rows: int = 100_000
     seed: int = 0
+    judge: str = "bigram"
+    train_bytes: int = 150_000
 
     def __post_init__(self) -> None:
         named = tuple(dict.fromkeys(SelectionConfig.from_options(objective=name).objective for name in self.objectives))
@@ -130,9 +137,16 @@ class LambdaQuestion:
             raise OptionError(f"--lambdas must be at least two values from 0 to 1, got {self.lambdas}")
         if not self.ratios or not all(0 < ratio < 1 for ratio in self.ratios):
             raise OptionError(f"--ratios must be values between 0 and 1, got {self.ratios}")
-        for name, least in (("words", 1_000), ("rows", 1_000)):
+        if self.judge not in JUDGES:
+            raise OptionError(f"--judge must be one of {', '.join(JUDGES)}, got {self.judge!r}")
+        for name, least in (("words", 1_000), ("rows", 1_000), ("train_bytes", 5_000)):
             if getattr(self, name) < least:
-                raise OptionError(f"--{name} must be at least {least:,}, got {getattr(self, name):,}")
+                raise OptionError(f"--{name.replace('_', '-')} must be at least {least:,}, got {getattr(self, name):,}")
+
+    @property
+    def most(self) -> int:
+        """Words, or bytes, that a selection trains on at most."""
+        return self.train_bytes if self.judge == "transformer" else self.words
 
     @property
     def key(self) -> str:
@@ -140,8 +154,12 @@ class LambdaQuestion:
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        """As JSON holds it; without the judge where it is the first there was, so that such a question keeps its
+        key."""
+        values = asdict(self)
+        if self.judge == JUDGES[0]:
+            del values["judge"], values["train_bytes"]
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LambdaQuestion:

@@ -125,6 +125,21 @@ def test_an_answer_by_features_has_one_measure_and_speaks_of_examples(tmp_path):
     assert "repeat your examples (3)" in view.caption(both, view.main_measure(both), 0.1)
 
 
+def test_an_answer_by_a_transformer_speaks_of_bytes():
+    answer = made_answer("f")
+    for record in answer["measures"]:
+        record["counts"] = "bytes"
+    record = view.main_measure(answer)
+    assert "bytes" in view.table(record, 0.1, 60).columns and "each unseen byte is" in view.effect(answer, record)
+    assert "1,200 bytes were drawn" in view.caption(answer, record, 0.1)
+    assert "A small transformer" in view.caption(answer, record, 0.1) and "every byte seemed" in view.nats_help(record)
+    plain = made_answer("f")
+    assert view.nats_help(view.main_measure(plain)) == view.NATS
+    other = {**plain, "key": "x", "question": {**plain["question"], "judge": "transformer"}}
+    lines = [line.rpartition(" · ")[0] for line in view.titles([plain, other]).values()]
+    assert lines == ["Held-out text · bigram", "Held-out text · transformer"]
+
+
 def test_a_menu_says_what_tells_answers_apart():
     one, other = made_answer("f"), made_answer("f", curve("facility", (0, 0, 0, 0)))
     games = made_answer("f", target=Target("column", "domain", "games"))

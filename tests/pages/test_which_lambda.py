@@ -156,6 +156,16 @@ def test_examples_that_steer(page, opened, search, explained):
     assert (question.target.kind, question.target.name, examples.texts) == ("features", "liked.parquet", None)
 
 
+def test_the_learner_is_chosen(page, opened, search):
+    asked, go, _ = search
+    go.set()
+    worker().forget(lambdas.key_of(opened.corpus))
+    app = page(PAGE, corpus=opened.key)
+    app.get_by_key("lambda_judge").set_value("transformer").run()
+    app.button(key="lambda_start").click().run()
+    assert ended(opened).state == "done" and asked[0][0].judge == "transformer"
+
+
 def test_start_waits_for_texts_that_are_not_there_yet(page, opened, search):
     asked, go, _ = search
     go.set()

@@ -20,7 +20,7 @@ from datamask.corpus.neighbors import build_neighbors, graph_entry, load_neighbo
 from datamask.corpus.projections.layouts import layout_entry, load_layout
 from datamask.dashboard import grounds, topics, toy
 from datamask.evaluation.anchors import anchor_entry, diversity_anchor, kept_ends
-from datamask.evaluation.lambdas.kept import kept_for
+from datamask.evaluation.lambdas.kept import LOSSES, TRAINING, kept_for
 from datamask.evaluation.measures.clusters import _kept_labels, cluster_labels, clusters_entry
 from datamask.evaluation.pool import Pool
 from datamask.runs import lambda_answers, stored_measures
@@ -319,6 +319,40 @@ def selection(corpus: Corpus) -> Kind:
     )
 
 
+def losses(corpus: Corpus) -> Kind:
+    lessons = kept_for("", corpus.fingerprint, "0123456789ab").lessons()
+    return Kind(
+        lessons.entry("of-one", LOSSES),
+        Content({}, {"losses": np.linspace(0, 9, SIZE)}),
+        lambda folder: kept_for(folder, corpus.fingerprint, "0123456789ab").lessons().find("of-one", SIZE),
+        {"NaN": put("losses", 0, np.nan), "below nothing": put("losses", 1, -1.0), "other texts": cut("losses")},
+    )
+
+
+def training(corpus: Corpus) -> Kind:
+    lessons = kept_for("", corpus.fingerprint, "0123456789ab").lessons()
+    vectors = ("weights", "mean", "square")
+
+    def read(folder: Path) -> dict | None:
+        of_question = kept_for(folder, corpus.fingerprint, "0123456789ab").lessons()
+        state = of_question.training("of-one", 30, torch.device("cpu"))
+        return None if state is None else {"step": state.step, **state.arrays()}
+
+    return Kind(
+        lessons.entry("of-one", TRAINING),
+        Content({"step": 100}, {name: np.linspace(0, 1, 30, dtype=np.float32) for name in vectors}),
+        read,
+        {
+            "NaN": put("weights", 0, np.nan),
+            "no end": put("mean", 0, np.inf),
+            "a negative square": put("square", 0, -1.0),
+            "another model": cut(*vectors),
+            "no step": say("step", 0),
+            "half a step": say("step", 1.5),
+        },
+    )
+
+
 def planted(corpus: Corpus) -> Kind:
     masks = {f"mask_{name}": np.arange(N) % 4 == place for place, name in enumerate(toy.TITLES)}
     arrays = {
@@ -354,8 +388,13 @@ KINDS: dict[str, Callable[[Corpus], Kind]] = {
     "agreement": agreed,
     "which lambda": answer,
     "selection of a search": selection,
+    "losses of a training": losses,
+    "state of a training": training,
     "toy": planted,
 }
+
+NEVER_BEFORE = ("losses of a training", "state of a training")
+"""Kinds that are younger than digests."""
 
 FROM_BEFORE = ("graph", "layout", "crowding", "topics", "scoreboard", "agreement", "which lambda", "toy")
 """Kinds of which files from before there were digests are taken, where they can be true."""

@@ -11,6 +11,7 @@ import streamlit as st
 
 from datamask import catalogue
 from datamask.config.lambda_question import (
+    JUDGES,
     LAMBDAS,
     LEAST_EXAMPLES,
     LEAST_TEXTS,
@@ -41,6 +42,7 @@ TARGETS = {
 }
 FINE = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 STEPS = {"9, for a first look": LAMBDAS, "16, finer": FINE}
+LEARNERS = dict(zip(JUDGES, ("bigram model", "small transformer")))
 RATIOS = (0.02, 0.05, 0.1, 0.3)
 SOURCES = {"ids": "ids of samples", "features": "features", "examples": "texts"}
 SOURCE_FILES = {"ids": ["txt", "csv", "parquet"], "features": ["parquet"], "examples": ["txt", "md", "jsonl"]}
@@ -149,6 +151,18 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         persist_state="session",
         help="How many values from 0 to 1 are tried.",
     )
+    judge = st.segmented_control(
+        "Learner",
+        list(LEARNERS),
+        default=JUDGES[0],
+        required=True,
+        key="lambda_judge",
+        persist_state="session",
+        format_func=LEARNERS.__getitem__,
+        help="Who learns from each selection. The bigram model counts which word follows which, in milliseconds. The "
+        "transformer is trained anew for each of them, ten times, some ten seconds or more each: choose one objective. "
+        "What it has learned is kept when you stop.",
+    )
     ready = bool(objectives and ratios) and not (kind == "column" and not column)
     busy = working(corpus)
     st.button(
@@ -163,7 +177,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
         help="One search at a time. It runs in the background; you may leave this page. The answer is kept.",
     )
     files = [upload.file_id for upload in uploads]
-    form_now = repr((corpus.fingerprint, kind, column, value, source, files, pasted, objectives, ratios, steps))
+    form_now = repr((corpus.fingerprint, kind, column, value, source, files, pasted, objectives, ratios, steps, judge))
     if st.session_state.get(PRESSED) != (corpus.fingerprint, kind) or busy or not ready:
         # not pressed, or for something else than what is asked now
         st.session_state.pop(PRESSED, None)
@@ -178,7 +192,7 @@ def form(corpus: Corpus, cache_dir: Path) -> None:
                 examples, target = _examples(corpus, source, uploads, pasted)
             else:
                 texts, target = _target(kind, column, value, uploads, pasted)
-            question = LambdaQuestion(tuple(objectives), tuple(ratios), STEPS[steps], target)
+            question = LambdaQuestion(tuple(objectives), tuple(ratios), STEPS[steps], target, judge=judge)
         except DatamaskError as error:
             st.session_state[REFUSED] = form_now, str(error)
         else:
@@ -442,7 +456,7 @@ def show(answer: Mapping) -> None:
     _chart(main, ratio, near, 310, "lambda_band")
     st.caption(
         words.plain(view.reading(main, ratio), 400),
-        help=view.NATS if main["name"] == "cross_entropy" else main["says"],
+        help=view.nats_help(main),
     )
     if second is not None:
         st.markdown("**A second opinion: is the target covered?**", help=second["says"])
@@ -480,6 +494,7 @@ def _numbers(record: Mapping, ratio: float, texts: int) -> None:
             "interval": st.column_config.TextColumn("95 % interval"),
             "samples": st.column_config.NumberColumn(format="localized", help="Selected samples."),
             "words": st.column_config.NumberColumn("words trained on", format="localized"),
+            "bytes": st.column_config.NumberColumn("bytes trained on", format="localized"),
             "texts predicted": st.column_config.NumberColumn(format="localized", help="In both halves together."),
         },
         alt=f"{record['label']} of every selection",

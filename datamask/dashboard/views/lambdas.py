@@ -36,6 +36,18 @@ def measure(answer: Mapping, name: str) -> Mapping:
     return next(one for one in answer["measures"] if one["name"] == name)
 
 
+def counts_of(record: Mapping) -> str:
+    """What the training text of a measure is counted in: words, or bytes."""
+    return str(record.get("counts", "words"))
+
+
+def nats_help(record: Mapping) -> str:
+    """What the number of a measure means."""
+    if record["name"] != "cross_entropy":
+        return str(record["says"])
+    return NATS if counts_of(record) == "words" else NATS.replace("word", "byte")
+
+
 def main_measure(answer: Mapping) -> Mapping:
     """The record of the measure that verdicts go by."""
     first: Mapping = answer["measures"][0]
@@ -136,6 +148,8 @@ def table(record: Mapping, ratio: float, held_out: int) -> pd.DataFrame:
             "texts predicted",
         ]
     ]
+    if counts_of(record) == "bytes":
+        table = table.rename(columns={"words": "bytes"})
     if record["name"] == "nearness":  # nothing is trained, and nothing predicted
         table = table.drop(columns="words").rename(columns={"texts predicted": "examples asked"})
     return table
@@ -192,6 +206,7 @@ def titles(answers: Sequence[Mapping]) -> dict[str, str]:
             _shares(answer["question"]),
             f"{len(answer['question']['lambdas'])} lambdas",
             f"seed {answer['question']['seed']}",
+            answer["question"].get("judge", "bigram"),
         )
         for answer in answers
     }
@@ -238,7 +253,7 @@ def effect(answer: Mapping, record: Mapping) -> str:
         at, low, high = (words.percent(one - 1) for one in times)
         size = f"{at} likelier than after a random selection ({low} to {high})"
     where = f" and ratio {words.percent(curve['ratio'])}" if len({one["ratio"] for one in record["curves"]}) > 1 else ""
-    return f"At its best, lambda {curve['best']:g}{where}, each unseen word is {size}."
+    return f"At its best, lambda {curve['best']:g}{where}, each unseen {counts_of(record).removesuffix('s')} is {size}."
 
 
 def reading(record: Mapping, ratio: float) -> str:
@@ -277,10 +292,12 @@ def caption(answer: Mapping, record: Mapping, ratio: float) -> str:
             f"the features that selections were made with, since these examples have no texts to judge by. "
             f"{halves.replace('texts', 'examples')}"
         )
+    counts = counts_of(record)
+    model = "model" if counts == "words" else "transformer, from the same random weights each time,"
     return (
         f"{taken} From the rest, {curve['selected']:,} samples were selected at each lambda. "
-        f"{curve['words']:,} words were drawn at random from each selection: equally many for all, because more "
-        "text alone would predict better. A small model learned from them and had to predict texts it had never "
+        f"{curve['words']:,} {counts} were drawn at random from each selection: equally many for all, because more "
+        f"text alone would predict better. A small {model} learned from them and had to predict texts it had never "
         f"seen, {target['texts']:,} in all ({target['words']:,} words). {halves}"
     )
 

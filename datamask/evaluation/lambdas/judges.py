@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,13 +17,14 @@ import numpy as np
 from datamask.errors import InputError
 from datamask.evaluation.lambdas.aiming import nearest_cosine
 from datamask.evaluation.lambdas.holdout import HeldOutTexts
+from datamask.evaluation.lambdas.learners import Learner
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.measuring import Selections, available, measure, random_rows
 from datamask.evaluation.lambdas.statistics import Losses
-from datamask.evaluation.measures.words import Words
 from datamask.objectives.contract import Poll, no_poll
 
-LEAST_WORDS = 1_000
+Tick = Callable[[float], None]
+"""Called with the share of a split that is done."""
 
 Halves = tuple[Losses, Losses]
 """What the choosing and the reporting half of a split say."""
@@ -32,9 +33,11 @@ Halves = tuple[Losses, Losses]
 class Judge(Protocol):
     """What `study` asks of a judge."""
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """Names of what it measures, the one that verdicts go by first."""
+    name: str
+    """``bigram``, ``transformer`` or ``features``."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """What it measures, before any curve: the record that verdicts go by first."""
 
     def budget(self, selections: Sequence[np.ndarray], ratio: float) -> int:
         """How much each of these selections trains on, equally much for all; 0 where nothing is trained.
@@ -55,6 +58,7 @@ class Judge(Protocol):
         held_out: HeldOutTexts,
         split: int,
         poll: Poll = no_poll,
+        tick: Tick = lambda share: None,
     ) -> tuple[list[Halves], np.ndarray]:
         """The losses of every selection, and of random ones as the last column, for each measure; and the random
         selections' own values on the reporting half, float64 ``(measures, draws)``."""
@@ -64,27 +68,49 @@ class TextJudge:
     """A small model learns from each selection and must predict the target's texts.
 
     Args:
-        words: of the corpus's texts, and of the target's after them. meaning: their directions.
-        units: by text number, texts of one number are near-copies. most: words that a selection trains on at most.
+        learner: of the corpus's texts, and of the target's after them. meaning: their directions.
+        units: by text number, texts of one number are near-copies. most: words, or bytes, that a selection trains on
+            at most.
     """
 
-    measures = ("cross_entropy", "coverage")
+    def __init__(self, learner: Learner, meaning: Meaning, units: np.ndarray, most: int, seed: int) -> None:
+        self._learner, self._meaning, self._units, self._most, self._seed = learner, meaning, units, most, seed
+        self.name = learner.judge
 
-    def __init__(self, words: Words, meaning: Meaning, units: np.ndarray, most: int, seed: int) -> None:
-        self._words, self._meaning, self._units, self._most, self._seed = words, meaning, units, most, seed
+    def records(self) -> list[dict[str, Any]]:
+        """Cross-entropy and coverage."""
+        counts, says = self._learner.counts, self._learner.says
+        return [
+            _record(
+                "cross_entropy",
+                "Cross-entropy",
+                f"nats per {counts.removesuffix('s')}",
+                f"How badly {says}, trained on the selection, predicts the target. Lower is better.",
+                counts,
+            ),
+            _record(
+                "coverage",
+                "Distance to the nearest training text",
+                "cosine distance",
+                "How far each target text is from the nearest text the model was trained on, in a space made from "
+                "words alone. Lower is better.",
+                counts,
+            ),
+        ]
 
     def budget(self, selections: Sequence[np.ndarray], ratio: float) -> int:
-        """Words of the shortest selection, or the most."""
-        budget = min(self._most, available(self._words, selections))
-        if budget < LEAST_WORDS:
+        """Words, or bytes, of the shortest selection, or the most."""
+        budget = min(self._most, available(self._learner, selections))
+        if budget < self._learner.least:
             raise InputError(
-                f"A selection at ratio {ratio:g} has only {budget:,} words to train on, {LEAST_WORDS:,} "
-                "are needed; choose a larger ratio or a larger corpus"
+                f"A selection at ratio {ratio:g} has only {budget:,} {self._learner.counts} to train on, "
+                f"{self._learner.least:,} are needed; choose a larger ratio or a larger corpus"
             )
         return budget
 
     def doing(self, budget: int) -> str:
-        return f"training on {budget:,} words of each selection"
+        model = "" if self.name == "bigram" else f"{self._learner.says} "
+        return f"training {model}on {budget:,} {self._learner.counts} of each selection"
 
     def losses(
         self,
@@ -95,10 +121,11 @@ class TextJudge:
         held_out: HeldOutTexts,
         split: int,
         poll: Poll = no_poll,
+        tick: Tick = lambda share: None,
     ) -> tuple[list[Halves], np.ndarray]:
         """Cross-entropy and coverage."""
         *both, spread = measure(
-            self._words,
+            self._learner,
             self._meaning,
             selections,
             remaining,
@@ -109,6 +136,7 @@ class TextJudge:
             split,
             self._seed,
             poll,
+            tick,
         )
         return both, spread
 
@@ -123,10 +151,23 @@ class FeatureJudge:
             one number are near-copies. Both of unit length. What is asked are places in `examples`.
     """
 
-    measures = ("nearness",)
+    name = "features"
 
     def __init__(self, features: np.ndarray, examples: np.ndarray, units: np.ndarray, seed: int) -> None:
         self._features, self._examples, self._units, self._seed = features, examples, units, seed
+
+    def records(self) -> list[dict[str, Any]]:
+        """Nearness."""
+        return [
+            _record(
+                "nearness",
+                "Distance to the nearest selected sample",
+                "cosine distance",
+                "How far each example is from the nearest selected sample, among the features that selections were "
+                "made with. Lower is better.",
+                "",
+            )
+        ]
 
     def budget(self, selections: Sequence[np.ndarray], ratio: float) -> int:
         return 0
@@ -143,6 +184,7 @@ class FeatureJudge:
         held_out: HeldOutTexts,
         split: int,
         poll: Poll = no_poll,
+        tick: Tick = lambda share: None,
     ) -> tuple[list[Halves], np.ndarray]:
         """One minus the cosine to the nearest selected row."""
         halves: list[Losses] = []
@@ -160,29 +202,15 @@ class FeatureJudge:
         return [(halves[0], halves[1])], spread
 
 
-ABOUT = {
-    "cross_entropy": (
-        "Cross-entropy",
-        "nats per word",
-        "How badly a small model, trained on the selection, predicts the target. Lower is better.",
-    ),
-    "coverage": (
-        "Distance to the nearest training text",
-        "cosine distance",
-        "How far each target text is from the nearest text the model was trained on, in a space made from "
-        "words alone. Lower is better.",
-    ),
-    "nearness": (
-        "Distance to the nearest selected sample",
-        "cosine distance",
-        "How far each example is from the nearest selected sample, among the features that selections were made with. "
-        "Lower is better.",
-    ),
-}
-"""By a measure's name its label, its unit and what it says."""
-
-
-def empty_record(name: str) -> dict[str, Any]:
-    """A measure's record, before any curve."""
-    label, unit, says = ABOUT[name]
-    return {"name": name, "label": label, "unit": unit, "says": says, "curves": [], "named": [], "random": []}
+def _record(name: str, label: str, unit: str, says: str, counts: str) -> dict[str, Any]:
+    """A measure's record, before any curve; `counts` is what training text is counted in, "" where there is none."""
+    return {
+        "name": name,
+        "label": label,
+        "unit": unit,
+        "says": says,
+        "counts": counts,
+        "curves": [],
+        "named": [],
+        "random": [],
+    }

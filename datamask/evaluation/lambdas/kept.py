@@ -10,12 +10,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import torch
 
+from datamask.evaluation.lambdas.transformer import Training
 from datamask.work.cache import Cache
 from datamask.work.result_file import Content, Entry, require
 
 VERSION = 1
 """Raise it when a selection of a search would come out differently."""
+
+LESSON_VERSION = 1
+"""Raise it when a training would."""
+
+SELECTION, LOSSES, TRAINING = "lambda-selection", "lambda-losses", "lambda-training"
+"""What is kept: selections, what trainings gave, and the state of the one under way."""
 
 
 class Kept:
@@ -50,18 +58,62 @@ class Kept:
                 sync=False,
             )
 
-    def names(self) -> list[str]:
-        """What is kept."""
-        keys = [] if self._cache is None else self._cache.keys(_entry(self._fingerprint, "*"))
+    def names(self, kind: str = SELECTION) -> list[str]:
+        """What is kept of a kind."""
+        keys = [] if self._cache is None else self._cache.keys(_entry(self._fingerprint, "*", kind))
         return sorted(key.removeprefix(self._prefix) for key in keys if key.startswith(self._prefix))
 
-    def entry(self, name: str) -> Entry:
-        """The name of a selection in the cache."""
-        return _entry(self._fingerprint, f"{self._prefix}{name}")
+    def lessons(self) -> Lessons:
+        """What trainings for the same question gave, and what they give from now on."""
+        return Lessons(self._cache, self._fingerprint, self._prefix)
+
+    def entry(self, name: str, kind: str = SELECTION) -> Entry:
+        """The name of what is kept in the cache."""
+        return _entry(self._fingerprint, f"{self._prefix}{name}", kind)
 
 
-def _entry(fingerprint: str, key: str) -> Entry:
-    return Entry(fingerprint, "lambda-selection", VERSION, key, stale=("which-lambda/*.unfinished",))
+class Lessons:
+    """What the trainings of one question on one corpus gave, by name; and where the one under way is.
+
+    Args:
+        cache: None: nothing is kept. fingerprint: of the corpus. prefix: goes before every name.
+    """
+
+    def __init__(self, cache: Cache | None = None, fingerprint: str = "", prefix: str = "") -> None:
+        self._cache, self._fingerprint, self._prefix = cache, fingerprint, prefix
+
+    def find(self, name: str, texts: int) -> np.ndarray | None:
+        """The losses of a training on so many texts, float64 ``(texts,)``; None where none are kept."""
+        if self._cache is None:
+            return None
+        return self._cache.find(self.entry(name, LOSSES), lambda content: _kept_losses(content, texts))
+
+    def put(self, name: str, losses: np.ndarray) -> None:
+        """Keep what a training gave; its state is no longer needed."""
+        if self._cache is not None:
+            self._cache.keep(self.entry(name, LOSSES), arrays={"losses": losses}, sync=False)
+            self._cache.drop(self.entry(name, TRAINING))
+
+    def training(self, name: str, parameters: int, device: torch.device) -> Training | None:
+        """The state of a training of so many parameters; None where none is kept."""
+        if self._cache is None:
+            return None
+        return self._cache.find(self.entry(name, TRAINING), lambda content: _kept_training(content, parameters, device))
+
+    def keep_training(self, name: str, state: Training) -> None:
+        """Keep the state of a training, in the place of its last one."""
+        if self._cache is not None:
+            self._cache.keep(self.entry(name, TRAINING), {"step": state.step}, state.arrays(), sync=False)
+
+    def entry(self, name: str, kind: str) -> Entry:
+        """The name of what is kept in the cache."""
+        return _entry(self._fingerprint, f"{self._prefix}{name}", kind)
+
+
+def _entry(fingerprint: str, key: str, kind: str = SELECTION) -> Entry:
+    if kind == SELECTION:
+        return Entry(fingerprint, kind, VERSION, key, stale=("which-lambda/*.unfinished",))
+    return Entry(fingerprint, kind, LESSON_VERSION, key)
 
 
 def kept_for(cache_dir: str | Path, fingerprint: str, key: str) -> Kept:
@@ -72,9 +124,10 @@ def kept_for(cache_dir: str | Path, fingerprint: str, key: str) -> Kept:
 def forget(cache_dir: str | Path, fingerprint: str, but: str | None = None) -> None:
     """Remove what searches on a corpus have kept, except for the question of the key `but`."""
     everything = Kept(cache_dir, fingerprint)
-    for name in everything.names():
-        if but is None or not name.startswith(f"{but}-"):
-            Cache(cache_dir).drop(everything.entry(name))
+    for kind in (SELECTION, LOSSES, TRAINING):
+        for name in everything.names(kind):
+            if but is None or not name.startswith(f"{but}-"):
+                Cache(cache_dir).drop(everything.entry(name, kind))
 
 
 def _kept_selection(content: Content, size: int, n: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -86,4 +139,23 @@ def _kept_selection(content: Content, size: int, n: int) -> tuple[np.ndarray, np
     return rows.astype(np.int64), end if end.size else None
 
 
-NOTHING_KEPT = Kept()
+def _kept_losses(content: Content, texts: int) -> np.ndarray:
+    """The losses that a file holds. Raises Implausible where they are none of so many texts."""
+    losses = content.arrays["losses"]
+    require(losses.dtype == np.float64 and losses.shape == (texts,), "the losses are of other texts")
+    require(np.isfinite(losses).all() and (losses >= 0).all(), "a loss is none")
+    return losses
+
+
+def _kept_training(content: Content, parameters: int, device: torch.device) -> Training:
+    """The state that a file holds. Raises Implausible where it is none of so many parameters."""
+    step, arrays = content.value["step"], content.arrays
+    require(type(step) is int and step > 0, "no step was done")
+    for name in ("weights", "mean", "square"):
+        require(arrays[name].dtype == np.float32 and arrays[name].shape == (parameters,), "another model was trained")
+        require(np.isfinite(arrays[name]).all(), "a weight is no number")
+    require((arrays["square"] >= 0).all(), "a square is negative")
+    return Training.restored(step, arrays, device)
+
+
+NOTHING_KEPT, NO_LESSONS = Kept(), Lessons()

@@ -1,22 +1,21 @@
 """What each selection teaches: one loss per held-out text, for two measures.
 
-Cross-entropy: minus log probability of the text's words under a bigram model trained on the selection. Coverage: one
-minus the text's cosine to the nearest training text in the space of `meaning`. Both on the same training text: exactly
-so many words, drawn at random from the selection, whole texts but for the last.
+Cross-entropy: minus log probability of the text's words, or bytes, under a model trained on the selection. Coverage:
+one minus the text's cosine to the nearest training text in the space of `meaning`. Both on the same training text:
+exactly so many words or bytes, drawn at random from the selection, whole texts but for the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from datamask.evaluation.lambdas.holdout import HeldOutTexts, hashed
+from datamask.evaluation.lambdas.holdout import HeldOutTexts
+from datamask.evaluation.lambdas.learners import Learner, cut
 from datamask.evaluation.lambdas.meaning import Meaning
 from datamask.evaluation.lambdas.statistics import Losses
-from datamask.evaluation.measures.ngrams import Bigrams
-from datamask.evaluation.measures.words import Words
 from datamask.objectives.contract import Poll, no_poll
 
 RANDOM = "random"
@@ -33,17 +32,8 @@ def random_rows(remaining: np.ndarray, size: int, split: int, half: int, seed: i
     return [generator.choice(remaining, size, replace=False) for generator in generators]
 
 
-def cut(words: Words, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
-    """The first of a selection's rows, in an order drawn by `seed`, that hold `budget` words together.
-
-    The order is the same for all selections, so what two of them share is drawn early or late in both.
-    """
-    rows = rows[np.argsort(hashed(rows, seed), kind="stable")]
-    return rows[: int(np.searchsorted(np.cumsum(words.lengths[rows]), budget)) + 1]
-
-
 def measure(
-    words: Words,
+    learner: Learner,
     meaning: Meaning,
     selections: Selections,
     remaining: np.ndarray,
@@ -54,13 +44,16 @@ def measure(
     split: int,
     seed: int,
     poll: Poll = no_poll,
+    tick: Callable[[float], None] = lambda share: None,
 ) -> tuple[tuple[Losses, Losses], tuple[Losses, Losses], np.ndarray]:
     """Both measures of all selections and of random ones on both halves of a split.
 
     Args:
+        learner: what learns from each selection. budget: how much of its text, as the learner counts.
         selections: name -> rows of the corpus. Random comes last in the losses.
         remaining, size: what random selections are drawn from, and how many rows they hold.
         units: by text number, texts of one number are near-copies.
+        tick: called with the share of the trainings that is done.
 
     Returns:
         Cross-entropy (choosing half, reporting half), coverage likewise, and the random selections' own values on the
@@ -70,35 +63,34 @@ def measure(
     coverage: list[Losses] = []
     spread = np.empty((2, DRAWS))
     losses_of: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    done, total = 0, 2 * (len(selections) + DRAWS)
     for half, texts in enumerate((held_out.choose, held_out.report)):
         poll()
         losses_of.clear()
-        tokens, owner = words.of(texts)
         shuffle = 2 * (SEEDS * seed + split) + half + 100
 
         def losses(
             rows: np.ndarray,
             order: int = shuffle,
             texts: np.ndarray = texts,
-            tokens: np.ndarray = tokens,
-            owner: np.ndarray = owner,
         ) -> tuple[np.ndarray, np.ndarray]:
-            trained = cut(words, rows, budget, order)
+            nonlocal done
+            tick(done / total)
+            done += 1
+            trained = cut(learner, rows, budget, order)
             key = trained.tobytes()
             # two lambdas may give one selection, and quality alone is the same under every objective
             if key not in losses_of:
                 poll()
-                learned, of = words.of(trained)
-                model = Bigrams(learned[:budget], of[:budget], words.vocabulary)
                 losses_of[key] = (
-                    np.bincount(owner, model.nats(tokens, owner), len(texts)),
+                    learner.sums(trained, budget, texts, order, poll),
                     1.0 - meaning.nearest(texts, trained, poll),
                 )
             return losses_of[key]
 
         drawn = [losses(rows) for rows in random_rows(remaining, size, split, half, seed)]
         columns = [losses(rows) for rows in selections.values()]
-        lengths = words.lengths[texts].astype(float)
+        lengths = learner.weights(texts)
         spread[0] = [nats.sum() / lengths.sum() for nats, _ in drawn]
         spread[1] = [distances.mean() for _, distances in drawn]
         for into, which, weights in ((entropy, 0, lengths), (coverage, 1, np.ones(len(texts)))):
@@ -111,6 +103,6 @@ SEEDS = 1_000
 """Seeds are told apart by this much in the numbers of the hash."""
 
 
-def available(words: Words, selections: Sequence[np.ndarray]) -> int:
-    """Words of the shortest of these selections."""
-    return min(int(words.lengths[rows].sum()) for rows in selections)
+def available(learner: Learner, selections: Sequence[np.ndarray]) -> int:
+    """Words, or bytes, of the shortest of these selections."""
+    return min(int(learner.lengths[rows].sum()) for rows in selections)

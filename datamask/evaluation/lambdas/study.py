@@ -26,7 +26,7 @@ from datamask.evaluation.lambdas.holdout import (
     RestrictedPool,
     subset,
 )
-from datamask.evaluation.lambdas.judges import Halves, Judge, empty_record
+from datamask.evaluation.lambdas.judges import Halves, Judge
 from datamask.evaluation.lambdas.kept import NOTHING_KEPT, Kept
 from datamask.evaluation.lambdas.measuring import DRAWS
 from datamask.evaluation.lambdas.selecting import scales, select_all, settings
@@ -79,10 +79,11 @@ def which_lambda(
             on from them.
 
     Returns:
-        Plain values: ``question, key, fingerprint, n, rows, target, splits, draws, seconds, created, headline, notes``
-        and ``measures``, a list of ``name, label, unit, says, curves, named, random``. A curve has
-        ``objective, ratio, selected, words, points`` (``lamb, value, difference, low, high, level``), ``best`` (a
-        lambda), ``verdict``, ``against_random``, ``levels`` (lambdas level with the best), ``sentence``.
+        Plain values: ``question, key, fingerprint, n, rows, target, splits, draws, judge, seconds, created, headline,
+        notes`` and ``measures``, a list of ``name, label, unit, says, counts, curves, named, random``. A curve has
+        ``objective, ratio, selected, words`` (or bytes, as ``counts`` says), ``points``
+        (``lamb, value, difference, low, high, level``), ``best`` (a lambda), ``verdict``, ``against_random``,
+        ``levels`` (lambdas level with the best), ``sentence``.
 
     Raises:
         InputError: no texts, or too few words, texts or examples. OptionError: a target or ratio that does not fit.
@@ -109,9 +110,9 @@ def which_lambda(
         progress((0.5 + 0.5 * share) * PREPARED, what)
 
     if question.target.steers and examples is not None:
-        trial = example_trial(pool, graph, question, examples, preparing, poll)
+        trial = example_trial(pool, graph, question, examples, keep.lessons(), preparing, poll)
     else:
-        trial = text_trial(pool, graph, question, texts, preparing, poll)
+        trial = text_trial(pool, graph, question, texts, keep.lessons(), preparing, poll)
     by_ratio = _select(trial.pool, trial.holdouts, question, progress, poll, keep)
     sampled = (
         [f"Everything was done on a uniform sample of {len(corpus):,} of {whole_rows:,} rows."]
@@ -132,6 +133,7 @@ def which_lambda(
         },
         "splits": SPLITS,
         "draws": DRAWS,
+        "judge": trial.judge.name,
         "measures": _measured(trial.holdouts, by_ratio, trial.judge, question, progress, poll),
         "notes": sampled + trial.notes,
         "seconds": time.monotonic() - start,
@@ -216,7 +218,7 @@ def _measured(
     poll: Poll,
 ) -> list[dict[str, Any]]:
     """The records of the judge's measures."""
-    records = [empty_record(name) for name in judge.measures]
+    records = judge.records()
     steps, done = len(by_ratio) * SPLITS, 0
     for ratio, selected in by_ratio.items():
         budget = judge.budget([rows for chosen in selected.chosen for rows in chosen.values()], ratio)
@@ -224,11 +226,16 @@ def _measured(
         spreads: list[np.ndarray] = []
         for holdout, chosen, size in zip(holdouts, selected.chosen, selected.sizes):
             for split in holdout.splits:
-                progress(
-                    SELECTING + (1 - SELECTING) * done / steps,
-                    f"{judge.doing(budget)}, round {done % SPLITS + 1} of {SPLITS}",
+
+                def tick(share: float, done: int = done, budget: int = budget) -> None:
+                    progress(
+                        SELECTING + (1 - SELECTING) * (done + share) / steps,
+                        f"{judge.doing(budget)}, round {done % SPLITS + 1} of {SPLITS}",
+                    )
+
+                of_split, spread = judge.losses(
+                    chosen, holdout.remaining, size, budget, split, len(spreads), poll, tick
                 )
-                of_split, spread = judge.losses(chosen, holdout.remaining, size, budget, split, len(spreads), poll)
                 halves.append(of_split)
                 spreads.append(spread)
                 done += 1

@@ -17,12 +17,15 @@ from datamask.config.lambda_question import LambdaQuestion
 from datamask.corpus.corpus import Corpus
 from datamask.corpus.neighbors import NeighborGraph
 from datamask.corpus.text_space import features_of_texts
-from datamask.errors import InputError, Stopped
+from datamask.errors import InputError, OptionError, Stopped
 from datamask.evaluation.examples import Examples, check_count, distinct
 from datamask.evaluation.lambdas.aiming import AimedPool, aim, aimed_holdout, example_notes
 from datamask.evaluation.lambdas.holdout import Holdout, Report, held_out_own_texts, held_out_rows, units_of
 from datamask.evaluation.lambdas.judges import FeatureJudge, Judge, TextJudge
+from datamask.evaluation.lambdas.kept import Lessons
+from datamask.evaluation.lambdas.learners import BigramLearner, Learner, TransformerLearner, asked_within
 from datamask.evaluation.lambdas.meaning import SAME_KIND, Meaning, agreement
+from datamask.evaluation.lambdas.transformer import SMALL, read_bytes
 from datamask.evaluation.measures.words import Words, read_words
 from datamask.evaluation.pool import Pool
 from datamask.objectives.contract import Poll, no_poll
@@ -54,9 +57,15 @@ def text_column(corpus: Corpus) -> str | None:
 
 
 def text_trial(
-    pool: Pool, graph: NeighborGraph, question: LambdaQuestion, texts: Sequence[str], progress: Report, poll: Poll
+    pool: Pool,
+    graph: NeighborGraph,
+    question: LambdaQuestion,
+    texts: Sequence[str],
+    lessons: Lessons,
+    progress: Report,
+    poll: Poll,
 ) -> Trial:
-    """The trial of a target that is text: of the corpus, or the person's own `texts`.
+    """The trial of a target that is text: of the corpus, or the person's own `texts`. `lessons`: of earlier trainings.
 
     Raises:
         InputError: the corpus has no texts, or there are too few. OptionError: too few rows of the target.
@@ -67,36 +76,49 @@ def text_trial(
             "which lambda helps is judged by text, and the corpus has no text column; open shards that "
             "carry their texts, or judge by examples among the features (--target ids:FILE or features:FILE.parquet)"
         )
-    words, meaning = _read(corpus, texts, question.seed, progress, poll)
+    words, meaning, learner = _read(pool, texts, question, lessons, progress, poll)
     units = np.concatenate([units_of(graph, words), 2 * len(corpus) + np.arange(len(words) - len(corpus))])
     own = question.target.kind == "texts"
     if own:
         holdouts = [held_out_own_texts(corpus, words, meaning, poll)]
     else:
         holdouts = held_out_rows(corpus, words, graph, question.target, poll)
+    holdouts = [asked_within(holdout, learner) for holdout in holdouts]
     held_out = len(corpus) - np.mean([len(holdout.remaining) + holdout.near_copies for holdout in holdouts])
     facts = {**_asked(holdouts, words), "held_out": 0 if own else int(held_out), "near_copies": _left(holdouts)}
-    judge = TextJudge(words, meaning, units, question.words, question.seed)
+    judge = TextJudge(learner, meaning, units, question.most, question.seed)
     return Trial(pool, holdouts, judge, facts, _second_opinion(meaning, graph, question.seed))
 
 
 def example_trial(
-    pool: Pool, graph: NeighborGraph, question: LambdaQuestion, examples: Examples, progress: Report, poll: Poll
+    pool: Pool,
+    graph: NeighborGraph,
+    question: LambdaQuestion,
+    examples: Examples,
+    lessons: Lessons,
+    progress: Report,
+    poll: Poll,
 ) -> Trial:
     """The trial of examples with features (`in_space`): by their texts where they and the corpus have some, else by
     the features.
 
     Raises:
         InputError: too few different examples are left to judge by, or nearly all rows repeat them.
+        OptionError: a transformer is to judge, and there are no texts.
     """
     corpus, seed = pool.corpus, question.seed
     features = examples.features
     assert features is not None
     n, m = len(corpus), len(examples)
     texts = examples.texts if text_column(corpus) is not None else None
+    if texts is None and question.judge != "bigram":
+        raise OptionError(
+            f"--judge {question.judge} learns from texts, and {examples.name if text_column(corpus) else 'the corpus'} "
+            "has none; leave it out, and the examples are judged by their features"
+        )
     words, askable, repeating = None, np.ones(m, bool), np.zeros(n, bool)
     if texts is not None:
-        words, meaning = _read(corpus, texts, seed, progress, poll)
+        words, meaning, learner = _read(pool, texts, question, lessons, progress, poll)
         askable = words.lengths[n:] > 0
         repeating = np.isin(words.text_of[:n], words.text_of[n:][askable])
     aimed = aim(corpus.features, features, texts, askable, seed, poll)
@@ -110,10 +132,10 @@ def example_trial(
         judge = FeatureJudge(corpus.features, features, units, seed)
         asked = {"texts": len(aimed.judging), "words": 0}
     else:
-        holdout = aimed_holdout(aimed, n + aimed.judging, leaving)
+        holdout = asked_within(aimed_holdout(aimed, n + aimed.judging, leaving), learner)
         units = np.zeros(n + m, np.int64)
         units[n + aimed.judging] = aimed.units
-        judge = TextJudge(words, meaning, units, question.words, seed)
+        judge = TextJudge(learner, meaning, units, question.most, seed)
         asked = _asked([holdout], words)
         notes += _second_opinion(meaning, graph, seed)
     facts = {
@@ -153,14 +175,22 @@ def in_space(corpus: Corpus, examples: Examples, progress: Report, poll: Poll = 
     return check_count(replace(examples, features=features[places], texts=tuple(texts[place] for place in places)))
 
 
-def _read(corpus: Corpus, more: Sequence[str], seed: int, progress: Report, poll: Poll) -> tuple[Words, Meaning]:
-    """The words of the corpus's texts and of more texts after them, and the second representation of all."""
+def _read(
+    pool: Pool, more: Sequence[str], question: LambdaQuestion, lessons: Lessons, progress: Report, poll: Poll
+) -> tuple[Words, Meaning, Learner]:
+    """The words of the corpus's texts and of more texts after them, the second representation of all, and who learns
+    from them."""
     progress(0.0, "reading the texts")
+    corpus = pool.corpus
     own = corpus.metadata[text_column(corpus)].cast(pa.large_string())
     after = pa.chunked_array([pa.array(list(more), pa.large_string())])
-    words = read_words(pa.chunked_array([*own.chunks, *after.chunks], pa.large_string()), poll)
+    everything = pa.chunked_array([*own.chunks, *after.chunks], pa.large_string())
+    words = read_words(everything, poll)
+    learner: Learner = BigramLearner(words)
+    if question.judge == "transformer":
+        learner = TransformerLearner(read_bytes(everything, words.cut, poll), pool.device, SMALL, lessons)
     progress(0.4, "learning the second representation")
-    return words, Meaning(words, seed, poll)
+    return words, Meaning(words, question.seed, poll), learner
 
 
 def _asked(holdouts: Sequence[Holdout], words: Words) -> dict[str, int]:

@@ -14,6 +14,7 @@ from datamask.evaluation.examples import Examples
 from datamask.evaluation.lambdas import aiming, which_lambda
 from datamask.evaluation.lambdas.aiming import AimedPool, aim, aimed_holdout, deal, families_of, with_quality
 from datamask.evaluation.lambdas.judges import FeatureJudge
+from datamask.evaluation.lambdas.kept import NO_LESSONS
 from datamask.evaluation.lambdas.measuring import random_rows
 from datamask.evaluation.lambdas.trial import example_trial
 from datamask.evaluation.pool import Pool
@@ -212,7 +213,7 @@ def test_nothing_selected_is_an_example_or_nearly_one(tmp_path):
     examples = Examples("mine", corpus.features[rows], tuple(texts[row] for row in rows))
     question = LambdaQuestion(("pairwise",), lambdas=(0.0, 1.0), target=ALL)
     graph = build_neighbors(corpus.features, 64)
-    trial = example_trial(pool, graph, question, examples, lambda share, what: None, lambda: None)
+    trial = example_trial(pool, graph, question, examples, NO_LESSONS, lambda share, what: None, lambda: None)
     (holdout,) = trial.holdouts
     wide = corpus.features.astype(np.float64)
     near = (wide @ wide[rows].T).max(axis=1) >= 0.95 - 1e-6

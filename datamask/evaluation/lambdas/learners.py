@@ -1,0 +1,153 @@
+"""Models that learn from a selection's texts and must predict others: which one, and how its losses are had.
+
+| learner | what it is | counts in | a training |
+|---|---|---|---|
+| `BigramLearner` | bigrams, interpolated Kneser-Ney | words | milliseconds |
+| `TransformerLearner` | a decoder over bytes (`transformer`) | bytes, and start signs | seconds to minutes |
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from datamask.evaluation.lambdas.holdout import HeldOutTexts, Holdout, hashed
+from datamask.evaluation.lambdas.kept import NO_LESSONS, Lessons
+from datamask.evaluation.lambdas.transformer import SMALL, ByteTexts, Size, nats, train
+from datamask.evaluation.measures.ngrams import Bigrams
+from datamask.evaluation.measures.words import Words
+from datamask.objectives.contract import Poll, no_poll
+
+ASKED_BYTES = 60_000
+"""Tokens of a half of a split that the transformer must predict at most: a seventh of a training's time."""
+
+
+class Learner(Protocol):
+    """A model that is trained anew for each selection.
+
+    Attributes:
+        judge: its word on the command line. counts: what its texts are counted in. least: fewer of them teach nothing.
+        says: what it is, within a sentence.
+    """
+
+    judge: str
+    counts: str
+    least: int
+    says: str
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """What each text counts as training text, int64 ``(N,)``."""
+
+    def weights(self, texts: np.ndarray) -> np.ndarray:
+        """How many things are predicted of each of these texts, float64 ``(D,)``."""
+
+    def within(self, texts: np.ndarray) -> np.ndarray:
+        """Those of these texts that are asked for, where all would take too long."""
+
+    def sums(self, trained: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
+        """Minus the log probability of each of `texts` after learning from `trained`, float64 ``(D,)``, in nats.
+
+        Args:
+            trained: texts in the order in which they are learned from; of the last one only as much as fits.
+            budget: how much is learned from, in `counts`. seed: of the training.
+        """
+
+
+class BigramLearner:
+    """Counts which word follows which."""
+
+    judge, counts, least, says = "bigram", "words", 1_000, "a small model"
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words of each text."""
+        return self._words.lengths
+
+    def weights(self, texts: np.ndarray) -> np.ndarray:
+        weights: np.ndarray = self._words.lengths[texts].astype(float)
+        return weights
+
+    def within(self, texts: np.ndarray) -> np.ndarray:
+        return texts
+
+    def sums(self, trained: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
+        """One count of all pairs; nothing in it is random."""
+        learned, of = self._words.of(trained)
+        tokens, owner = self._words.of(texts)
+        model = Bigrams(learned[:budget], of[:budget], self._words.vocabulary)
+        summed: np.ndarray = np.bincount(owner, model.nats(tokens, owner), len(texts))
+        return summed
+
+
+class TransformerLearner:
+    """Trains a small transformer; what a training gave, or where it was stopped, is kept.
+
+    Args:
+        texts: as bytes. device: where it is trained. size: of the model. lessons: what is kept of earlier trainings.
+    """
+
+    judge, counts, least, says = "transformer", "bytes", 5_000, "a small transformer"
+
+    def __init__(
+        self, texts: ByteTexts, device: torch.device, size: Size = SMALL, lessons: Lessons = NO_LESSONS
+    ) -> None:
+        self._texts, self._device, self._size, self._lessons = texts, device, size, lessons
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Bytes of each text, and its start sign."""
+        return self._texts.lengths
+
+    def weights(self, texts: np.ndarray) -> np.ndarray:
+        weights: np.ndarray = (self._texts.lengths[texts] - 1).astype(float)
+        return weights
+
+    def within(self, texts: np.ndarray) -> np.ndarray:
+        """The first of them, some `ASKED_BYTES` together, and at least one."""
+        most = int(np.searchsorted(np.cumsum(self.lengths[texts]), ASKED_BYTES, side="right"))
+        return texts[: max(1, most)]
+
+    def sums(self, trained: np.ndarray, budget: int, texts: np.ndarray, seed: int, poll: Poll = no_poll) -> np.ndarray:
+        """Trained from random weights by `seed`, which are the same for every selection that has this seed."""
+        tokens = self._texts.of(trained)[0][:budget]
+        asked = self._texts.of(texts)[0]
+        name = hashlib.sha256(
+            repr((self._size, seed)).encode() + tokens.astype("<i2").tobytes() + b"|" + asked.astype("<i2").tobytes()
+        ).hexdigest()[:24]
+        stored = self._lessons.find(name, len(texts))
+        if stored is not None:
+            return stored
+        weights = train(
+            self._size,
+            tokens,
+            seed,
+            self._device,
+            poll,
+            self._lessons.training(name, self._size.parameters, self._device),
+            lambda state: self._lessons.keep_training(name, state),
+        )
+        sums = nats(self._size, weights, self._texts, texts, poll)
+        self._lessons.put(name, sums)
+        return sums
+
+
+def asked_within(holdout: Holdout, learner: Learner) -> Holdout:
+    """The same holdout with no more to predict than the learner has time for."""
+    splits = tuple(HeldOutTexts(learner.within(split.choose), learner.within(split.report)) for split in holdout.splits)
+    return Holdout(holdout.remaining, holdout.near_copies, splits)
+
+
+def cut(learner: Learner, rows: np.ndarray, budget: int, seed: int) -> np.ndarray:
+    """The first of a selection's rows, in an order drawn by `seed`, that hold `budget` words or bytes together.
+
+    The order is the same for all selections, so what two of them share is drawn early or late in both.
+    """
+    rows = rows[np.argsort(hashed(rows, seed), kind="stable")]
+    return rows[: int(np.searchsorted(np.cumsum(learner.lengths[rows]), budget)) + 1]
