@@ -10,13 +10,25 @@ Planted. Three kinds of rows, whose kind is known beside their text:
 
 Diversity alone takes odd rows, quality alone takes templated ones; in between the wanted rows come in. The best lambda
 is the one whose selection holds most wanted rows, counted by kind, without looking at any text.
+
+Trapped. A hidden good region, and two ways to miss it, each as a selection of its own (`trapped_corpus`): the mass of
+near-copies speaks the target's language too, but says the same few things; the trap has the highest scores.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import torch
 
 from datamask.corpus.corpus import Corpus
+from datamask.evaluation.lambdas.holdout import held_out_own_texts
+from datamask.evaluation.lambdas.judges import TextJudge
+from datamask.evaluation.lambdas.learners import BigramLearner, Learner, TransformerLearner
+from datamask.evaluation.lambdas.meaning import Meaning
+from datamask.evaluation.lambdas.statistics import Sample, verdict
+from datamask.evaluation.lambdas.transformer import SMALL, Size, read_bytes
+from datamask.evaluation.measures.words import read_words
 from tests.evaluation.made import corpus_of
 
 ODD, WANTED, TEMPLATED = 0, 1, 2
@@ -54,3 +66,80 @@ def noise_corpus(seed: int, n: int = 3000, dim: int = 16) -> Corpus:
     """Quality and features drawn without a look at the texts, which are all of one language."""
     rng = np.random.default_rng([42, seed])
     return corpus_of(rng.normal(size=(n, dim)), rng.normal(size=n), text=language(rng, n, "word"))
+
+
+GOOD, COPIES, TRAP = "good", "copies", "trap"
+ORIGINALS = 5
+"""Texts that the mass of near-copies repeats."""
+
+
+def trapped_corpus(seed: int, n: int = 1200, dim: int = 16) -> tuple[Corpus, dict[str, np.ndarray], list[str]]:
+    """The corpus, the rows of each selection by its name, a tenth of the corpus each, and texts of the target."""
+    rng = np.random.default_rng([44, seed])
+    size = n // 10
+    kinds = np.array([GOOD] * (2 * size) + [COPIES] * (3 * size) + [TRAP] * (2 * size))
+    kinds = rng.permutation(np.concatenate([kinds, ["odd"] * (n - len(kinds))]))
+    features = rng.normal(size=(n, dim))
+    texts = np.empty(n, object)
+    for name, prefix in ((GOOD, "good"), (TRAP, "form"), ("odd", "odd")):
+        rows = np.flatnonzero(kinds == name)
+        texts[rows] = language(rng, len(rows), prefix)
+        features[rows] += 2 * rng.normal(size=dim)
+    originals = language(rng, ORIGINALS, "good")
+    centres = rng.normal(size=(ORIGINALS, dim))
+    for row in np.flatnonzero(kinds == COPIES):
+        which = rng.integers(ORIGINALS)
+        changed = originals[which].split()
+        changed[rng.integers(len(changed))] = f"good{rng.integers(VOCABULARY)}"
+        texts[row], features[row] = " ".join(changed), centres[which] + 0.02 * rng.normal(size=dim)
+    quality = rng.normal(size=n) + 5 * (kinds == TRAP)
+    selections = {name: rng.permutation(np.flatnonzero(kinds == name))[:size] for name in (GOOD, COPIES, TRAP)}
+    return corpus_of(features, quality, text=texts.tolist()), selections, language(rng, 240, "good")
+
+
+def judged_selections(
+    corpus: Corpus,
+    selections: dict[str, np.ndarray],
+    texts: list[str],
+    judge: str,
+    most: int,
+    size: Size = SMALL,
+) -> dict[str, dict]:
+    """What a judge says of selections on a target of texts: against random, and of `GOOD` against each other one.
+
+    Args:
+        judge: ``bigram`` or ``transformer``. most: words, or bytes, that each selection trains it on.
+
+    Returns:
+        By name the difference to random with the ends of its interval, and the verdict; ``good - copies`` likewise.
+    """
+    everything = pa.chunked_array([*corpus.metadata["text"].chunks, pa.array(texts)])
+    words = read_words(everything)
+    learner: Learner = BigramLearner(words)
+    if judge == "transformer":
+        learner = TransformerLearner(read_bytes(everything, words.cut), torch.device("cpu"), size)
+    meaning = Meaning(words)
+    holdout = held_out_own_texts(corpus, words, meaning)
+    remaining = {name: np.intersect1d(rows, holdout.remaining) for name, rows in selections.items()}
+    of_text = TextJudge(learner, meaning, np.arange(len(words)), most, 0)
+    budget, number = of_text.budget(list(remaining.values()), 0.1), len(corpus) // 10
+    halves = [
+        of_text.losses(remaining, holdout.remaining, number, budget, split, place)[0][0]
+        for place, split in enumerate(holdout.splits)
+    ]
+    report = Sample([reporting for _, reporting in halves])
+    names = [*remaining, "random"]
+    pairs = {name: (place, len(names) - 1) for place, name in enumerate(remaining)}
+    pairs |= {f"{GOOD} - {name}": (names.index(GOOD), names.index(name)) for name in (COPIES, TRAP) if name in names}
+    answers = {}
+    for name, pair in pairs.items():
+        difference = report.difference(*pair, report.excess([pair]))
+        answers[name] = {**dict(zip(("difference", "low", "high"), difference)), "verdict": verdict(difference)}
+    return answers
+
+
+def comes_out(answers: dict[str, dict]) -> bool:
+    """Whether the good region is shown to be better than random, than copies of it and than the trap, and the trap is
+    not shown to be better than random."""
+    ahead = (GOOD, f"{GOOD} - {COPIES}", f"{GOOD} - {TRAP}")
+    return all(answers[name]["verdict"] == "helps" for name in ahead) and answers[TRAP]["verdict"] != "helps"
