@@ -124,10 +124,12 @@ def _rows_named(path: Path, corpus: Corpus) -> np.ndarray:
     places = pc.index_in(ids, value_set=corpus.ids)
     unknown = ids.filter(places.is_null())
     if len(unknown):
+        source = corpus.provenance
+        sampled = f", a sample of {source.total_rows:,}" if source.rows_read < source.total_rows else ""
         raise InputError(
-            f"--target {path}: {len(unknown):,} of its {len(ids):,} ids are not in the corpus of {len(corpus):,} rows, "
-            f"such as {str(unknown[0])!r}; take them out, open the shards they are in, or give their features "
-            "(features:FILE.parquet)"
+            f"--target {path}: {len(unknown):,} of its {len(ids):,} ids are not in the corpus of {len(corpus):,} rows"
+            f"{sampled}, such as {str(unknown[0])!r}; take them out, open {'more rows' if sampled else 'the shards'} "
+            "they are in, or give their features (features:FILE.parquet)"
         )
     rows: np.ndarray = pc.drop_null(places).to_numpy().astype(np.int64)
     return rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -94,6 +96,9 @@ def test_ids_that_are_not_there_are_refused(corpus, tmp_path):
     path.write_text("\n".join(map(str, range(200, 450))))
     with pytest.raises(InputError, match="50 of its 250 ids are not in the corpus of 400 rows, such as '400'"):
         read_examples("ids", path, corpus)
+    part = replace(corpus, provenance=replace(corpus.provenance, total_rows=9_000, rows_read=400))
+    with pytest.raises(InputError, match=r"400 rows, a sample of 9,000, such as '400'; .*open more rows"):
+        read_examples("ids", path, part)
     path.write_text("\n".join(["1", "two"] * 100))
     with pytest.raises(InputError, match="its ids are no int64"):
         read_examples("ids", path, corpus)

@@ -70,9 +70,7 @@ def test_what_is_written_of_the_benchmark_is_what_came_out():
     ahead = sorted(-answer["answers"][f"{GOOD} - {COPIES}"]["difference"] for answer in trapped)
     wrong = [answer["verdict"] for answer in noise if not answer["right"]]
     written = " ".join((ROOT / "docs" / "which-lambda.md").read_text().split())
-    assert (
-        f"(by {ahead[0]:.1f} to {ahead[-1]:.1f} nats per word) and than the trap in {report['right']['trapped']} of 100"
-        in (written)
-    )
+    apart = f"(by {ahead[0]:.1f} to {ahead[-1]:.1f} nats per word) and than the trap"
+    assert f"{apart} in {report['right']['trapped']} of 100" in written
     assert f'"cannot be told apart" in {report["right"]["noise"]} of 100' in written
     assert f'Of the {len(wrong)} that are wrong {wrong.count("helps")} say "helps"' in written
