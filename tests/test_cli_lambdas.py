@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamask.cli import main
+from datamask.evaluation.lambdas import learners, trial
+from datamask.evaluation.lambdas.transformer import Size
 from datamask.runs import lambda_answers
 
 
@@ -84,6 +86,26 @@ def test_examples_steer_and_judge_from_the_command_line(tmp_path, capsys):
     (tmp_path / "liked.txt").write_text("\n".join(map(str, range(n - 100, n + 30))))
     assert main([*words, f"ids:{tmp_path / 'liked.txt'}"]) == 2
     assert "30 of its 130 ids are not in the corpus of 1,200 rows, such as '1200'" in capsys.readouterr().err
+
+
+def test_a_transformer_judges_from_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(trial, "SMALL", Size(layers=1, width=8, heads=1, context=64, batch=64))
+    monkeypatch.setattr(learners, "ASKED_BYTES", 1_000)
+    rng, n = np.random.default_rng(2), 700
+    table = {
+        "chunk_id": np.arange(n),
+        "quality_score": rng.normal(size=n),
+        "feature_arr": pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=n * 6).astype("f4")), 6),
+        "text": [" ".join(f"w{w}" for w in rng.zipf(1.5, 20) % 90) for _ in range(n)],
+    }
+    pq.write_table(pa.table(table), tmp_path / "in.parquet")
+    words = ["which-lambda", str(tmp_path / "in.parquet"), "--objectives", "pairwise", "--lambdas", "0,1"]
+    words += ["--ratios", "0.2", "--runs-dir", str(tmp_path / "runs"), "--device", "cpu"]
+    assert main([*words, "--judge", "transformer", "--train-bytes", "5000"]) == 0
+    shown = capsys.readouterr().out
+    assert "nats per byte" in shown and "5,000 bytes of each selection trained on (transformer)" in shown
+    assert main([*words, "--train-bytes", "5000"]) == 2
+    assert "--train-bytes belongs to --judge transformer" in capsys.readouterr().err
 
 
 def test_a_wrong_target_is_one_sentence(tmp_path, capsys):

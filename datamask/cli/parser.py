@@ -292,7 +292,7 @@ def _which_lambda(parser: Parser) -> None:
         "seconds to minutes for each of them, kept on the way (bigram)",
     )
     add("--words", type=whole, metavar="N", help="words of each selection to train the bigram model on (250000)")
-    add("--train-bytes", type=whole, metavar="N", help="bytes of each selection to train the transformer on (150000)")
+    add("--train_bytes", type=whole, metavar="N", help="bytes of each selection to train the transformer on (150000)")
     add("--seed", type=whole, metavar="N", help="of random selections, cuts and ties (0)")
     add("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda or cuda:K (auto)")
     add("--output", metavar="OUT.json", help="everything that was found")
