@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datamask.config import SelectionConfig
+from datamask.config.lambda_question import STEERING
 from datamask.corpus import Corpus
 from datamask.dashboard import live, words
 from datamask.dashboard.ends import common_ends
@@ -303,6 +304,8 @@ def judges(answers: Iterable[Mapping[str, Any]], objective: str, ratio: float | 
     marks: list[Mark] = []
     heard = set()
     for answer in answers:
+        if answer["target"]["kind"] in STEERING:  # a lambda between diversity and another quality than the corpus's
+            continue
         target = str(answer["target"]["label"])
         curves = [curve for curve in measure(answer, "cross_entropy")["curves"] if curve["objective"] == objective]
         if target in heard or not curves:

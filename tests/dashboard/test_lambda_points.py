@@ -121,6 +121,10 @@ def test_what_the_searches_for_lambda_recommend_one_per_target_at_the_nearest_ra
     assert marks[0].words == "held-out text of the corpus: 0 to 0.2"
     assert marks[1].words == f"mine at {words.percent(0.1)}: 1"
     assert lambda_points.judges([newest], "pairwise", 0.3) == []
+    # examples that steer answer for another quality than the one on the slider, with or without texts
+    for by_features in (False, True):
+        aimed = made_answer("f", target=Target.examples("ids", b"1", "mine.txt"), by_features=by_features)
+        assert lambda_points.judges([aimed, newest], "facility", 0.3) == [marks[0]]
 
 
 @pytest.mark.parametrize(

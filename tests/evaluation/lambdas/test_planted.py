@@ -8,7 +8,7 @@ from pathlib import Path
 
 from datamask.config.lambda_question import LambdaQuestion
 from datamask.evaluation.lambdas import learners, trial, which_lambda
-from datamask.evaluation.lambdas.transformer import Size
+from datamask.evaluation.lambdas.transformer import SMALL, Size
 from tests.evaluation.lambdas.planted import (
     COPIES,
     GOOD,
@@ -69,8 +69,14 @@ def test_what_is_written_of_the_benchmark_is_what_came_out():
     assert [answer["verdict"] == "level" for answer in noise] == [answer["right"] for answer in noise]
     ahead = sorted(-answer["answers"][f"{GOOD} - {COPIES}"]["difference"] for answer in trapped)
     wrong = [answer["verdict"] for answer in noise if not answer["right"]]
+    small = json.loads((ROOT / "benchmarks" / "results" / "planted-transformer.json").read_text())
+    assert small["parameters"] == SMALL.parameters and small["of"]["noise"] == len(small["seeds"]["noise"]) == 20
+    kept_still = sum(answer["verdict"] == "level" for answer in small["seeds"]["noise"].values())
+    assert kept_still == small["right"]["noise"] >= 17
+    assert all(comes_out(answer["answers"]) for answer in small["seeds"]["trapped"].values())
     written = " ".join((ROOT / "docs" / "which-lambda.md").read_text().split())
     apart = f"(by {ahead[0]:.1f} to {ahead[-1]:.1f} nats per word) and than the trap"
     assert f"{apart} in {report['right']['trapped']} of 100" in written
+    assert f'"cannot be told apart" in {kept_still} of 20 seeds of noise' in written
     assert f'"cannot be told apart" in {report["right"]["noise"]} of 100' in written
     assert f'Of the {len(wrong)} that are wrong {wrong.count("helps")} say "helps"' in written
