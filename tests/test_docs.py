@@ -18,6 +18,12 @@ from datamask.runs.store import RunStore
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+PYTHON = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+EXAMPLES = list(dict.fromkeys(re.findall(r"```python\n(.*?)```", README + PYTHON, re.DOTALL)))
+SHORT = 120
+"""Lines of the README, at most: what it is, how it starts, what goes in and comes out. The rest is in docs/."""
+
 DOCUMENTS = [
     path
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"))
@@ -25,18 +31,26 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(re.findall(r"```python", README))))
+def test_the_readme_is_short_and_its_moving_picture_light():
+    assert len(README.splitlines()) < SHORT
+    (picture,) = re.findall(r"\]\((docs/screens/\S+\.gif)\)", README)
+    assert (ROOT / picture).stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_python_examples_run(number, tmp_path):
-    code = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        [sys.executable, "-c", EXAMPLES[number]], cwd=ROOT, capture_output=True, text=True, timeout=240
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
 
-def test_the_command_lines_of_the_readme_are_understood():
+@pytest.mark.parametrize("document", [README, COMMANDS], ids=["README", "command-line"])
+def test_the_selections_of_the_command_line_are_understood(document):
     from datamask.cli.parser import parse, run_config
 
-    lines = re.sub(r" \\\n +", " ", README)
+    lines = re.sub(r" \\\n +", " ", document)
     found = re.findall(r"^ {4}python -m datamask (select .*?)(?: +#.*)?$", lines, re.MULTILINE)
     assert len(found) >= 2
     for line in found:
@@ -64,7 +78,7 @@ def help_text():
 @pytest.mark.parametrize("name", [entry.name for entry in (*catalogue.OBJECTIVES, *catalogue.ESTIMATORS)])
 def test_every_objective_and_estimator_is_in_help_and_readme(name, help_text):
     assert name in help_text
-    assert f"`{name}`" in README
+    assert f"`{name}`" in README and f"`{name}`" in (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -74,7 +88,7 @@ def test_links_lead_somewhere(document):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
-def test_the_output_columns_of_the_readme(tmp_path):
+def test_the_output_columns_are_documented(tmp_path):
     from datamask.config import CorpusConfig, SelectionConfig
     from datamask.runs.execute import execute
 
@@ -86,7 +100,7 @@ def test_the_output_columns_of_the_readme(tmp_path):
     )
     execute(run)
     for column in run.selection().schema.names[1:]:
-        assert f"`{column}`" in README
+        assert f"`{column}`" in COMMANDS
 
 
 def glossary() -> list[tuple[str, str]]:
